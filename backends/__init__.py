@@ -1,0 +1,1 @@
+"""Everything outside the process: models, databases and people."""

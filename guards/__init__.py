@@ -1,0 +1,26 @@
+"""Oracles that decide MATCH and AGREE, or RAT, REF, REV and REJ directly.
+
+The chemistry relations load RDKit when they are first used, not when this package is imported.
+"""
+
+from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script, allowed_guards
+from guards.derived import Derived
+from guards.direct import Direct
+from guards.scripted import ChanceRelation, FunctionRelation, ScriptedRelation
+from guards.text import Exact, NormalisedText
+
+__all__ = [
+    "AskPerson",
+    "Chance",
+    "ChanceRelation",
+    "Derived",
+    "Direct",
+    "Exact",
+    "FreeChoice",
+    "FunctionRelation",
+    "NormalisedText",
+    "Person",
+    "Script",
+    "ScriptedRelation",
+    "allowed_guards",
+]

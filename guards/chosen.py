@@ -1,0 +1,100 @@
+"""Guards that somebody or something picks by name: a script, chance, a free choice, a person."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from pxp_fsm.automaton import Valuation, one_hot
+from pxp_fsm.decisions import Category
+from pxp_fsm.errors import GuardError
+from pxp_fsm.situation import Situation
+
+
+class Script:
+    """Replays a list of guards, one a message; raises `GuardError` when it is used up."""
+
+    name = "script"
+
+    def __init__(self, guards: Iterable[str]) -> None:
+        self._guards = iter(tuple(guards))
+
+    async def decide(self, situation: Situation) -> Valuation:
+        guard = next(self._guards, None)
+        if guard is None:
+            raise GuardError(f"the script has no guard left for message {situation.number}")
+        return picked(guard, situation)
+
+
+class Chance:
+    """Picks a guard at random by a seed; guards without a weight have weight 1."""
+
+    name = "chance"
+
+    def __init__(self, seed: int, weights: dict[str, float] | None = None) -> None:
+        self._random = random.Random(seed)
+        self._weights = dict(weights or {})
+
+    async def decide(self, situation: Situation) -> Valuation:
+        weights = [self._weights.get(guard, 1.0) for guard in situation.guards]
+        return picked(self._random.choices(situation.guards, weights)[0], situation)
+
+
+class FreeChoice:
+    """Asks `choose` which of the guards that the protocol allows here is to be true.
+
+    Any outcome of MATCH, AGREE and revision counts as possible (the spec's *noisy*), so this is
+    every behaviour that a checker explores; `allowed_guards` lists the options.
+    """
+
+    name = "free choice"
+
+    def __init__(self, choose: Callable[[Sequence[str]], str]) -> None:
+        self._choose = choose
+
+    async def decide(self, situation: Situation) -> Valuation:
+        return picked(self._choose(allowed_guards(situation)), situation)
+
+
+class Person(Protocol):
+    """A person who names the guard themselves, as the chemists of arXiv 2410.20600 did."""
+
+    async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
+        """One of `allowed`; waits as long as it takes."""
+
+
+class AskPerson:
+    """Guards by a person's own word; only what protocol, j and k allow is accepted."""
+
+    name = "person"
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+
+    async def decide(self, situation: Situation) -> Valuation:
+        allowed = allowed_guards(situation)
+        guard = await self._person.choose(situation, allowed)
+        if guard not in allowed:
+            raise GuardError(
+                f"{guard!r} is not allowed at message {situation.number}; "
+                f"allowed: {', '.join(allowed)}"
+            )
+        return picked(guard, situation)
+
+
+def allowed_guards(situation: Situation) -> tuple[str, ...]:
+    """The guards that some outcome of MATCH, AGREE and revision makes true in this situation."""
+    possible = {
+        situation.rules.guard(found, revises, situation.number)
+        for found in Category
+        for revises in (False, True)
+    }
+    return tuple(guard for guard in situation.guards if guard in possible)
+
+
+def picked(guard: str, situation: Situation) -> Valuation:
+    """The valuation that makes `guard` true; `GuardError` where the state has no such guard."""
+    if guard not in situation.guards:
+        raise GuardError(f"there is no guard {guard!r}; there are {', '.join(situation.guards)}")
+    return one_hot(guard, situation.guards)

@@ -1,0 +1,33 @@
+"""Relations on plain text: exact, and up to case, spacing and Unicode form."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from pxp_fsm.relations import EQUIVALENCE, Assumption, Outcome
+
+
+class Exact:
+    """Two texts are the same if every character is."""
+
+    name = "exact"
+    assumptions: frozenset[Assumption] = EQUIVALENCE
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if left == right else Outcome.NO
+
+
+class NormalisedText:
+    """Two texts are the same up to case, white space, final full stops, Unicode form (NFKC)."""
+
+    name = "normalised text"
+    assumptions: frozenset[Assumption] = EQUIVALENCE
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if normalised(left) == normalised(right) else Outcome.NO
+
+
+def normalised(text: str) -> str:
+    """The normal form that `NormalisedText` compares."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split()).rstrip(".")

@@ -1,0 +1,165 @@
+"""A PEX agent: a respondent that predicts and explains, with its own relations and guards.
+
+`Agent` lives as long as an experiment; `Participant` is the agent in one session, with a machine
+and a memory of what it judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
+from pxp_fsm.decisions import Guard
+from pxp_fsm.errors import NoAnswer, PXPError
+from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent
+from pxp_fsm.machine import Machine
+from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.relations import OracleFailed, Outcome, Relations
+from pxp_fsm.rules import Rules
+from pxp_fsm.situation import Situation
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent `name` (`m`, `h`) that asks `respondent`, judges by its relations, and decides.
+
+    `query` is q of ASK_AGENT. `memo` remembers judgements within a session (see `Relations`).
+    `timeout`, in seconds, bounds each question to the respondent, the guards and the relations;
+    None waits for ever.
+    """
+
+    name: str
+    respondent: Respondent
+    guards: Guards
+    match: Relation
+    agree: Relation
+    query: str = ""
+    memo: bool = True
+    timeout: float | None = None
+
+    def describe(self) -> str:
+        """What the agent is made of, as a session records it."""
+        return (
+            f"{self.respondent.name} guards={self.guards.name} "
+            f"MATCH={self.match.name} AGREE={self.agree.name}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What an agent does when it is its turn: the event, what its guards said, tag and answer.
+
+    `learned` tells whether it learned from the received message on the way (PXP).
+    """
+
+    event: Event
+    valuation: Valuation | None
+    tag: str
+    answer: Answer
+    learned: bool = False
+
+
+class Participant:
+    """An agent in one session about one instance."""
+
+    def __init__(self, agent: Agent, rules: Rules, instance: Instance) -> None:
+        self.agent = agent
+        self.machine = Machine(rules.automaton)
+        self.relations = Relations(agent.match, agent.agree, memo=agent.memo, timeout=agent.timeout)
+        self._rules = rules
+        self._instance = instance
+
+    def hear(self, message: Message) -> None:
+        """Take in a message that has just been received; INTERACT learns from each."""
+        if self._rules.asks_each_time:
+            self.learn(message)
+
+    def learn(self, message: Message) -> None:
+        """LEARN, where the respondent can."""
+        if isinstance(self.agent.respondent, Learner):
+            self.agent.respondent.learn(self._instance, message)
+
+    def hang_up(self, latest: Message) -> Move:
+        """TERM right after one's own `latest` message, with the same pair."""
+        return Move(sending(Tag.TERM), None, Tag.TERM, latest.answer)
+
+    async def move(self, history: Sequence[Message], context: tuple[str, ...]) -> Move:
+        """The agent's next move after `history` (Procedure AGENT; for PXP with g').
+
+        Raises `NoAnswer`, `OracleFailed` or `GuardError`; the machine has not moved.
+        """
+        number = len(history) + 1
+        question = Question(self.agent.query, self._instance, context, tuple(history))
+        if self._rules.asks_each_time or number <= 2:
+            fresh = await self._ask(question)
+        else:
+            fresh = history[-2].answer
+        if number == 1:
+            return Move(sending(Tag.INIT), None, Tag.INIT, fresh)
+        if self._rules.says_term(history):
+            return Move(sending(Tag.TERM), None, Tag.TERM, fresh)
+        own = history[-2].answer if number > 2 else fresh
+        return await self._answer(question, own, fresh)
+
+    async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Move:
+        received = question.history[-1]
+        learned = False
+
+        async def reconsider() -> Answer:
+            nonlocal learned
+            if self._rules.asks_each_time:
+                return fresh
+            self.learn(received)
+            learned = True
+            return await self._ask(question)
+
+        situation = Situation(
+            rules=self._rules,
+            agent=self.agent.name,
+            number=len(question.history) + 1,
+            instance=self._instance,
+            received=received,
+            own=own,
+            relations=self.relations,
+            guards=self.machine.automaton.guards_of(self.machine.state),
+            _reconsider=reconsider,
+        )
+        valuation = await self._decide(situation)
+        row = self.machine.automaton.step(self.machine.state, DECIDE, valuation)
+        may_change = self._rules.asks_each_time or row.guard in (Guard.REF, Guard.REV)
+        answer = await situation.revised() if may_change else own
+        if self._rules.says_term(question.history, row.label):
+            return Move(sending(Tag.TERM), None, Tag.TERM, answer, learned)
+        return Move(DECIDE, valuation, row.label, answer, learned)
+
+    async def _decide(self, situation: Situation) -> Valuation:
+        try:
+            async with asyncio.timeout(self.agent.timeout):
+                return await self.agent.guards.decide(situation)
+        except TimeoutError as error:
+            cause = f"guards ({self.agent.guards.name}): no answer within {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, cause) from error
+        except PXPError:
+            raise
+        except Exception as error:
+            cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
+            raise OracleFailed(Outcome.BROKEN, cause) from error
+
+    async def _ask(self, question: Question) -> Answer:
+        """ASK_AGENT; whatever goes wrong in a respondent is `NoAnswer` or late, with its cause."""
+        respondent = self.agent.respondent
+        try:
+            async with asyncio.timeout(self.agent.timeout):
+                answer = await respondent.answer(question)
+        except TimeoutError as error:
+            cause = f"{respondent.name}: no answer within {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, cause) from error
+        except PXPError as error:
+            raise NoAnswer(f"{respondent.name}: {error}") from error
+        except Exception as error:
+            raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}") from error
+        if not isinstance(answer, Answer):
+            raise NoAnswer(f"{respondent.name}: answered {type(answer).__name__}, not an Answer")
+        return answer

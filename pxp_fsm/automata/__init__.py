@@ -1,0 +1,1 @@
+"""The built-in automaton tables, as TOML, and the JSON Schema of their format."""

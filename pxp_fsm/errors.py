@@ -1,0 +1,53 @@
+"""The project's exceptions: one small tree, each written for the person who will read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class PXPError(Exception):
+    """Anything this package refuses or cannot do; its text says what, where and what to do."""
+
+
+class TableError(PXPError):
+    """An automaton table that cannot be used.
+
+    `problems` holds every fault found, one sentence each, with file, line and a remedy.
+    """
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class NotEnabled(PXPError):
+    """The automaton has no row for this event in its present state."""
+
+
+class GuardError(PXPError):
+    """Not exactly one guard is true, or a guard's value is no strict boolean."""
+
+
+class Refused(PXPError):
+    """A channel refused a message; nothing was moved and nothing was stored."""
+
+
+class DataError(PXPError):
+    """Input data that cannot be used: which file, which row, what is wrong with it."""
+
+    @classmethod
+    def at(cls, path: Path, line: int, problem: str) -> DataError:
+        """A `DataError` that names `path` and `line` (counted from 1) before `problem`."""
+        return cls(f"{path}, line {line}: {problem}")
+
+
+class BlackboardError(PXPError):
+    """The database cannot be opened, read or written; nothing half-written is left in it."""
+
+
+class UsageError(PXPError):
+    """A parameter outside its range, or an option that does not go with another."""
+
+
+class NoAnswer(PXPError):
+    """A respondent (model, person, database) gave no usable answer; ends its session only."""

@@ -1,0 +1,70 @@
+"""What crosses a channel: instances, answers, tags and messages (spec: PXP, sections 1 and 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Tag(StrEnum):
+    """The message tags of PXP and INTERACT.
+
+    A researcher's own table may use other tags; a tag is a string everywhere, and these members
+    are equal to theirs.
+    """
+
+    INIT = "INIT"
+    RATIFY = "RATIFY"
+    REFUTE = "REFUTE"
+    REVISE = "REVISE"
+    REJECT = "REJECT"
+    TERM = "TERM"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A data instance x: one session is about one instance.
+
+    `key` names it within its data set; `x` is what is asked about (a SMILES, an image's path).
+    """
+
+    key: str
+    x: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A prediction y with its explanation e, both as text.
+
+    What a prediction's text means (a set of reactants, a set of labels) is known to the task and
+    to the relation MATCH, never to the machinery in between.
+    """
+
+    prediction: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1."""
+
+    session: str
+    number: int
+    sender: str
+    tag: str
+    answer: Answer
+    receiver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent is asked (ASK_AGENT): the query q, the instance x and the context C.
+
+    `context` is C_(j-1): what UPDATE_CONTEXT added at messages 1 to j-1 of this session, in order.
+    `history` is the messages themselves, for respondents that want them with their parts apart.
+    """
+
+    query: str
+    instance: Instance
+    context: tuple[str, ...] = ()
+    history: tuple[Message, ...] = field(default=(), repr=False)

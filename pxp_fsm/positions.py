@@ -1,0 +1,70 @@
+"""Where in a TOML text a value stands, so that an error can name its line.
+
+`tomllib` reads values and forgets places; the text is parsed a second time, by tree-sitter, only
+when there is an error to report.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Path = tuple[str | int, ...]
+"""The way to a value: keys and list indices from the root, as in `("rows", 3, "to")`."""
+
+
+def line_of(text: str, path: Path) -> int:
+    """The line, from 1, at which the value at `path` stands in the TOML `text`.
+
+    A path that leads nowhere (a missing key) gives the line of its longest part that exists.
+    """
+    import tree_sitter_toml
+    from tree_sitter import Language, Parser
+
+    root = Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
+    places: dict[Path, int] = {(): 1}
+    _collect(root, (), places, {})
+    while path not in places:
+        path = path[:-1]
+    return places[path]
+
+
+def _collect(node: Node, at: Path, places: dict[Path, int], lengths: dict[Path, int]) -> None:
+    """Note the line of every key and list element below `node`, whose own path is `at`."""
+    for child in node.named_children:
+        line = child.start_point.row + 1
+        if child.type in {"table", "table_array_element"}:
+            here = _keys(child.named_children[0])
+            if child.type == "table_array_element":
+                places.setdefault(here, line)
+                lengths[here] = lengths.get(here, -1) + 1
+                here = (*here, lengths[here])
+            places[here] = line
+            _collect(child, here, places, lengths)
+        elif child.type == "pair":
+            here = (*at, *_keys(child.named_children[0]))
+            places[here] = line
+            _value(child.named_children[1], here, places, lengths)
+
+
+def _value(node: Node, at: Path, places: dict[Path, int], lengths: dict[Path, int]) -> None:
+    if node.type == "inline_table":
+        _collect(node, at, places, lengths)
+    elif node.type == "array":
+        items = [child for child in node.named_children if child.type != "comment"]
+        for index, item in enumerate(items):
+            places[*at, index] = item.start_point.row + 1
+            _value(item, (*at, index), places, lengths)
+
+
+def _keys(node: Node) -> Path:
+    """The parts of a bare, quoted or dotted key."""
+    if node.type == "dotted_key":
+        return tuple(part for child in node.named_children for part in _keys(child))
+    text = (node.text or b"").decode()
+    if node.type == "quoted_key":
+        return (next(iter(tomllib.loads(f"{text} = 0"))),)
+    return (text,)

@@ -1,0 +1,179 @@
+"""An agent's own MATCH and AGREE, as a session asks them: timed, logged, remembered.
+
+What an oracle says is one of five outcomes, never a bare truth value: unsure counts as "does not
+hold", late and broken end the session with their cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pxp_fsm.errors import PXPError
+from pxp_fsm.interfaces import Relation
+
+
+class Outcome(StrEnum):
+    """What came of asking whether a relation holds."""
+
+    YES = "yes"
+    NO = "no"
+    UNSURE = "unsure"
+    LATE = "late"
+    BROKEN = "broken"
+
+
+class Assumption(StrEnum):
+    """What may be assumed of MATCH and AGREE; claims about sessions name those that they need."""
+
+    DETERMINISTIC = "deterministic"
+    REFLEXIVE = "reflexive"
+    SYMMETRIC = "symmetric"
+    SHARED = "shared"
+    TRANSITIVE = "transitive"
+
+
+NOISY: frozenset[Assumption] = frozenset()
+TOLERANCE = frozenset(set(Assumption) - {Assumption.TRANSITIVE})
+EQUIVALENCE = frozenset(Assumption)
+MEMO_GIVES = frozenset({Assumption.DETERMINISTIC, Assumption.REFLEXIVE})
+"""What memoising makes true of any relation, within one agent and session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One question put to a relation and what came of it.
+
+    `left` and `right` are SHA-256 digests (hex) of the two texts. `asked` is false where the
+    answer was known (the texts are equal, or the pair was judged before).
+    """
+
+    relation: str
+    left: str
+    right: str
+    outcome: Outcome
+    asked: bool
+    seconds: float
+    detail: str = ""
+
+
+class OracleFailed(PXPError):
+    """An oracle was late or broken; the session ends with this cause."""
+
+    def __init__(self, outcome: Outcome, cause: str) -> None:
+        self.outcome = outcome
+        super().__init__(cause)
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of `text`, hex; lone surrogates count as themselves."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Relations:
+    """MATCH and AGREE of one agent in one session.
+
+    With `memo` (the default) a text is never compared with itself and an ordered pair is judged
+    once, so that any judge is deterministic and reflexive within the session. `timeout` is in
+    seconds, for one question; None waits for ever.
+    """
+
+    def __init__(
+        self,
+        match: Relation,
+        agree: Relation,
+        *,
+        memo: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        self._relations = {"MATCH": match, "AGREE": agree}
+        self.memo = memo
+        self._timeout = timeout
+        self._known: dict[tuple[str, str, str], Judgement] = {}
+        self._log: list[Judgement] = []
+
+    async def match(self, left: str, right: str) -> bool:
+        """MATCH of the ordered pair of predictions."""
+        return await self._holds("MATCH", left, right)
+
+    async def agree(self, left: str, right: str) -> bool:
+        """AGREE of the ordered pair of explanations."""
+        return await self._holds("AGREE", left, right)
+
+    def take_log(self) -> tuple[Judgement, ...]:
+        """What was judged since the last call, in order."""
+        log, self._log = tuple(self._log), []
+        return log
+
+    def remember(self, judgements: Iterable[Judgement]) -> None:
+        """Know again what a stored session has judged, so that resuming asks nothing twice."""
+        for judgement in judgements:
+            if self.memo and judgement.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE):
+                key = (judgement.relation, judgement.left, judgement.right)
+                self._known[key] = judgement
+
+    def assumptions(self) -> frozenset[Assumption]:
+        """What may be assumed of both relations in this session, apart from being shared."""
+        given = self._relations["MATCH"].assumptions & self._relations["AGREE"].assumptions
+        return (given | MEMO_GIVES if self.memo else given) - {Assumption.SHARED}
+
+    def shared_with(self, other: Relations) -> bool:
+        """Whether MATCH and AGREE are the same function for both agents.
+
+        One object is one function only where it answers alike by itself: what memoising fixes,
+        it fixes for each agent apart.
+        """
+        return all(
+            relation is other._relations[name] and Assumption.DETERMINISTIC in relation.assumptions
+            for name, relation in self._relations.items()
+        )
+
+    def describe(self) -> str:
+        """The two relations by name, as a session records them."""
+        return " ".join(f"{name}={relation.name}" for name, relation in self._relations.items())
+
+    async def _holds(self, name: str, left: str, right: str) -> bool:
+        judgement = await self._judge(name, left, right)
+        self._log.append(judgement)
+        if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):
+            relation = self._relations[name].name
+            raise OracleFailed(judgement.outcome, f"{name} ({relation}): {judgement.detail}")
+        return judgement.outcome is Outcome.YES
+
+    async def _judge(self, name: str, left: str, right: str) -> Judgement:
+        key = (name, digest(left), digest(right))
+        if self.memo and left == right:
+            return Judgement(*key, Outcome.YES, asked=False, seconds=0.0, detail="same text")
+        if self.memo and key in self._known:
+            return Judgement(
+                *key, self._known[key].outcome, asked=False, seconds=0.0, detail="judged before"
+            )
+        started = time.perf_counter()
+        outcome, detail = await self._ask(self._relations[name], left, right)
+        judgement = Judgement(*key, outcome, True, time.perf_counter() - started, detail)
+        self.remember([judgement])
+        return judgement
+
+    async def _ask(self, relation: Relation, left: str, right: str) -> tuple[Outcome, str]:
+        try:
+            async with asyncio.timeout(self._timeout):
+                outcome = await relation.holds(left, right)
+        except TimeoutError:
+            return Outcome.LATE, f"no answer within {self._timeout} s"
+        except PXPError as error:
+            return Outcome.BROKEN, str(error)
+        except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
+            return Outcome.BROKEN, f"{type(error).__name__}: {error}"
+        if not isinstance(outcome, Outcome):
+            return Outcome.BROKEN, f"answered {outcome!r}, which is no Outcome"
+        return outcome, ""
+
+
+def session_assumptions(left: Relations, right: Relations) -> frozenset[Assumption]:
+    """The assumptions under which a session between two agents runs."""
+    both = left.assumptions() & right.assumptions()
+    return both | {Assumption.SHARED} if left.shared_with(right) else both

@@ -1,0 +1,201 @@
+"""One session: two agents, one instance, one channel; sequential, resumable at any message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pxp_fsm.agent import Agent, Move, Participant
+from pxp_fsm.channel import Channel
+from pxp_fsm.errors import GuardError, NoAnswer, UsageError
+from pxp_fsm.interfaces import Blackboard
+from pxp_fsm.messages import Instance, Message, Tag
+from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.rules import Ending, Rules
+
+CLOSE = "CLOSE"
+"""The event by which INTERACT's schedule closes a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored message with what it added to the context and what was judged to arrive at it."""
+
+    message: Message
+    context: str
+    judgements: tuple[Judgement, ...]
+
+
+def update_context(message: Message, learned: bool) -> str:
+    """UPDATE_CONTEXT: what `message` adds to C, as JSON.
+
+    The texts are in the message table and not repeated; `learned` tells whether the sender
+    learned from the message before.
+    """
+    return json.dumps(
+        {"number": message.number, "sender": message.sender, "tag": message.tag, "learned": learned}
+    )
+
+
+class Session:
+    """A session between `initiator` (the machine m in the papers) and `responder`.
+
+    `limit` bounds the number of messages of a protocol that has no bound of its own; a session
+    that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
+    transaction of its own; `on_message` is called after that.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instance: Instance,
+        initiator: Agent,
+        responder: Agent,
+        rules: Rules,
+        *,
+        blackboard: Blackboard | None = None,
+        capacity: int = 0,
+        limit: int = 1000,
+        on_message: Callable[[Message], None] | None = None,
+    ) -> None:
+        if initiator.name == responder.name:
+            raise UsageError(f"both agents are named {initiator.name!r}; a channel needs two names")
+        if limit < 1:
+            raise UsageError(f"a session's limit is at least 1 message; it was {limit}")
+        self.name = name
+        self.instance = instance
+        self.rules = rules
+        self.history: tuple[Message, ...] = ()
+        self.context: tuple[str, ...] = ()
+        self.ending: Ending | None = None
+        self.cause = ""
+        self._blackboard = blackboard
+        self._limit = limit
+        self._on_message = on_message
+        self._participants = tuple(
+            Participant(agent, rules, instance) for agent in (initiator, responder)
+        )
+        self._channel = Channel(
+            name, {p.agent.name: p.machine for p in self._participants}, capacity
+        )
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """The assumptions on MATCH and AGREE under which this session runs."""
+        left, right = self._participants
+        return frozenset(session_assumptions(left.relations, right.relations))
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The present state of each agent's machine."""
+        return {p.agent.name: p.machine.state for p in self._participants}
+
+    async def run(self) -> Ending:
+        """Carry the session to its end and say why it ended."""
+        while self.ending is None:
+            await self.step()
+        return self.ending
+
+    async def step(self) -> Message | None:
+        """The next message; None where the session ended without one (no answer, a late oracle)."""
+        if self.ending is not None:
+            raise UsageError(f"session {self.name} is over ({self.ending.value})")
+        speaker, listener = self._turn()
+        self._channel.deliver(speaker.agent.name)
+        try:
+            move = await self._move(speaker)
+        except (NoAnswer, OracleFailed, GuardError) as error:
+            self._fail(error)
+            return None
+        message = Message(
+            self.name,
+            len(self.history) + 1,
+            speaker.agent.name,
+            str(move.tag),
+            move.answer,
+            listener.agent.name,
+        )
+        context = update_context(message, move.learned)
+        judgements = speaker.relations.take_log()
+
+        def store(carried: Message) -> None:
+            if self._blackboard is not None:
+                self._blackboard.append(carried, context, judgements)
+
+        self._channel.carry(message, move.valuation, store)
+        self._sent(message, context, listener)
+        if self._on_message is not None:
+            self._on_message(message)
+        return message
+
+    def replay(self, entries: Sequence[Entry]) -> None:
+        """Rebuild the machines, memories and what was learned from stored messages.
+
+        Raises `Refused` where a stored message is not one that the automata allow.
+        """
+        for entry in entries:
+            speaker, listener = self._turn(entry.message)
+            self._channel.deliver(speaker.agent.name)
+            if json.loads(entry.context)["learned"]:
+                speaker.learn(self.history[-1])
+            speaker.relations.remember(entry.judgements)
+            self._channel.carry(entry.message)
+            self._sent(entry.message, entry.context, listener)
+
+    def _turn(self, message: Message | None = None) -> tuple[Participant, Participant]:
+        """Who sends the next message and who receives it: the two alternate.
+
+        An agent that hangs up speaks twice. A stored `message` says itself who sent it.
+        """
+        first, second = self._participants
+        if message is not None:
+            speaks_first = message.sender == first.agent.name
+        elif not self.history:
+            speaks_first = True
+        else:
+            same = self.rules.hangs_up(self.history)
+            speaks_first = (self.history[-1].sender == first.agent.name) is same
+        return (first, second) if speaks_first else (second, first)
+
+    async def _move(self, speaker: Participant) -> Move:
+        if self.history and self.history[-1].sender == speaker.agent.name:
+            return speaker.hang_up(self.history[-1])
+        return await speaker.move(self.history, self.context)
+
+    def _sent(self, message: Message, context: str, listener: Participant) -> None:
+        """Note a message that was carried; the listener hears it; the schedule may close."""
+        self.history = (*self.history, message)
+        self.context = (*self.context, context)
+        listener.hear(message)
+        ending = self.rules.ending(self.history)
+        if ending is not None:
+            self._channel.deliver(listener.agent.name)
+            self._close(ending)
+        elif len(self.history) >= self._limit:
+            self._end(Ending.LIMIT, f"stopped after {self._limit} messages")
+
+    def _close(self, ending: Ending) -> None:
+        """End the session; machines that TERM has not brought to their end, the schedule does."""
+        for participant in self._participants:
+            if not participant.machine.ended:
+                participant.machine.happen(CLOSE)
+        tags = " ".join(message.tag for message in self.history[-2:])
+        causes = {
+            Ending.BOUND: f"the bound of {self.rules.n} messages",
+            Ending.TERM: f"{Tag.TERM} by {self.history[-1].sender}",
+        }
+        self._end(ending, causes.get(ending, tags))
+
+    def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
+        if isinstance(error, OracleFailed):
+            ending = Ending.LATE if error.outcome is Outcome.LATE else Ending.BROKEN
+        else:
+            ending = Ending.NO_ANSWER if isinstance(error, NoAnswer) else Ending.BROKEN
+        self._end(ending, str(error))
+
+    def _end(self, ending: Ending, cause: str) -> None:
+        self.ending, self.cause = ending, cause
+        if self._blackboard is not None:
+            left = tuple(j for p in self._participants for j in p.relations.take_log())
+            self._blackboard.close(self.name, ending.value, cause, left)

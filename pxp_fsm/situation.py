@@ -1,0 +1,43 @@
+"""What guards are told when an agent must answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.relations import Relations
+
+if TYPE_CHECKING:
+    from pxp_fsm.rules import Rules
+
+
+@dataclass
+class Situation:
+    """Agent `agent` must answer `received` with message `number` of the session.
+
+    `own` is the pair that the received one is compared with (y'', e''): one's latest message, or
+    for message 2 the fresh answer. `guards` are the names to be decided, exactly one of them true.
+    """
+
+    rules: Rules
+    agent: str
+    number: int
+    instance: Instance
+    received: Message
+    own: Answer
+    relations: Relations
+    guards: tuple[str, ...]
+    _reconsider: Callable[[], Awaitable[Answer]] = field(repr=False)
+    _revised: Answer | None = field(default=None, repr=False)
+
+    async def revised(self) -> Answer:
+        """The pair (y, e) that the agent would send if it revised; computed once.
+
+        INTERACT: the answer already asked for. PXP: the agent LEARNs from the received message
+        and answers again.
+        """
+        if self._revised is None:
+            self._revised = await self._reconsider()
+        return self._revised
