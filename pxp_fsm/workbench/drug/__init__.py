@@ -1,0 +1,1 @@
+"""DRUG: retrosynthesis of approved small-molecule drugs."""
