@@ -3,9 +3,11 @@
 The chemistry relations load RDKit when they are first used, not when this package is imported.
 """
 
+from guards.chemistry import InvalidSmiles, Reactants
 from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script, allowed_guards
 from guards.derived import Derived
 from guards.direct import Direct
+from guards.reactions import SameReaction
 from guards.scripted import ChanceRelation, FunctionRelation, ScriptedRelation
 from guards.text import Exact, NormalisedText
 
@@ -18,8 +20,11 @@ __all__ = [
     "Exact",
     "FreeChoice",
     "FunctionRelation",
+    "InvalidSmiles",
     "NormalisedText",
     "Person",
+    "Reactants",
+    "SameReaction",
     "Script",
     "ScriptedRelation",
     "allowed_guards",
