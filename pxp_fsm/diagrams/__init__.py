@@ -1,0 +1,31 @@
+"""Diagrams of automata and sessions: extract a neutral model, then render it."""
+
+from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
+from pxp_fsm.diagrams.model import (
+    Arrow,
+    Diagram,
+    Edge,
+    Lifeline,
+    Node,
+    Row,
+    SequenceChart,
+    StateDiagram,
+)
+from pxp_fsm.diagrams.render import FORMATS, SUFFIXES, render, write
+
+__all__ = [
+    "FORMATS",
+    "SUFFIXES",
+    "Arrow",
+    "Diagram",
+    "Edge",
+    "Lifeline",
+    "Node",
+    "Row",
+    "SequenceChart",
+    "StateDiagram",
+    "render",
+    "sequence_chart",
+    "state_diagram",
+    "write",
+]

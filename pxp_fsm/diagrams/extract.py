@@ -1,0 +1,110 @@
+"""From an automaton or the messages of a session to the model of its diagram."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pxp_fsm.automaton import Automaton, Kind, Transition
+from pxp_fsm.diagrams.model import (
+    Arrow,
+    Edge,
+    Lifeline,
+    Node,
+    Row,
+    SequenceChart,
+    StateDiagram,
+)
+from pxp_fsm.diagrams.text import shortened
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import Message
+
+_SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
+
+
+def state_diagram(
+    automaton: Automaton, *, marked: str | None = None, path: Sequence[Transition] = ()
+) -> StateDiagram:
+    """The diagram of `automaton`, drawn as the papers draw it.
+
+    `marked` is a state to fill: the current one, or the one a session ended in. `path` is the
+    transitions that a session took; their arrows are bold, with counts. Raises `UsageError` for
+    a state or a transition that the automaton does not have.
+    """
+    names = [state.name for state in automaton.states]
+    if marked is not None and marked not in names:
+        raise UsageError(
+            f"{automaton.name} has no state {marked!r} to mark; it has {', '.join(names)}"
+        )
+    for taken in path:
+        if taken not in automaton.transitions:
+            raise UsageError(
+                f"{automaton.name} has no transition {taken.source} {taken.action} "
+                f"{taken.target} (row {taken.row}); the path is of another automaton"
+            )
+    nodes = tuple(
+        Node(
+            state.name,
+            state.about,
+            initial=state.name == automaton.initial,
+            final=state.name in automaton.final,
+            marked=state.name == marked,
+        )
+        for state in automaton.states
+    )
+    return StateDiagram(automaton.title, automaton.note, nodes, _edges(automaton, Counter(path)))
+
+
+def _edges(automaton: Automaton, taken: Counter[Transition]) -> tuple[Edge, ...]:
+    """One edge for each pair of states, one line in it for each written row."""
+    lines: dict[tuple[str, str], dict[tuple[int, str | None, Kind], list[Transition]]] = {}
+    for t in automaton.transitions:
+        rows = lines.setdefault((t.source, t.target), {})
+        rows.setdefault((t.row, t.guard, t.kind), []).append(t)
+    return tuple(
+        Edge(
+            source,
+            target,
+            tuple(Row(_line(row), sum(taken[t] for t in row)) for row in rows.values()),
+        )
+        for (source, target), rows in lines.items()
+    )
+
+
+def _line(row: Sequence[Transition]) -> str:
+    """The text of one written row; a free choice to send shows its guard ⊤."""
+    first = row[0]
+    actions = " ".join(_SIGNS[t.kind] + t.label for t in row)
+    guard = first.guard or ("⊤" if first.kind is Kind.SEND else None)
+    return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
+
+
+def sequence_chart(
+    messages: Sequence[Message],
+    *,
+    title: str,
+    note: str = "",
+    states: Mapping[str, str] | None = None,
+    texts: bool = True,
+) -> SequenceChart:
+    """The sequence chart of a session's `messages`.
+
+    `states` is the state in which each participant ended, `note` how the session did
+    (`ended: ratified`). Prediction and explanation are shortened to 60 characters each, or left
+    out where `texts` is false.
+    """
+    ended = states or {}
+    spoken = [name for message in messages for name in (message.sender, message.receiver)]
+    names = dict.fromkeys([*spoken, *ended])
+    return SequenceChart(
+        title,
+        tuple(Lifeline(name, ended.get(name, "")) for name in names),
+        tuple(_arrow(message, texts) for message in messages),
+        note,
+    )
+
+
+def _arrow(message: Message, texts: bool) -> Arrow:
+    said = (message.answer.prediction, message.answer.explanation) if texts else ()
+    lines = tuple(line for line in map(shortened, said) if line)
+    return Arrow(message.number, message.sender, message.receiver, message.tag, lines)

@@ -1,0 +1,74 @@
+"""From the model to Mermaid text, which Markdown viewers draw: state and sequence diagrams."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
+from pxp_fsm.diagrams.text import legible, shortened
+
+# Mermaid reads punctuation, `end` and `%%` as syntax even inside some texts; an entity code it
+# never does. Spared is what makes labels readable in the source and has no meaning there.
+_SYNTAX = re.compile(r"[^\w\s.,()/+!×⊤−→…]|(?<![^\W_])end(?![^\W_])|_", re.IGNORECASE)
+_LINE = "<br/>"
+
+
+def to_mermaid(diagram: Diagram) -> str:
+    """The Mermaid source of `diagram`: a `stateDiagram-v2` or a `sequenceDiagram`."""
+    drawn = _states(diagram) if isinstance(diagram, StateDiagram) else _sequence(diagram)
+    return "\n".join([*_title(diagram.title), *drawn, ""])
+
+
+def _title(title: str) -> list[str]:
+    """The title as YAML front matter, where entity codes do not count but JSON strings do."""
+    text = json.dumps(legible(title), ensure_ascii=False)
+    safe = text.replace("<", r"\u003c").replace(">", r"\u003e")
+    return ["---", f"title: {safe}", "---"]
+
+
+def _text(text: str) -> str:
+    """`text` with entity codes for all that Mermaid could read as syntax; never empty."""
+    coded = _SYNTAX.sub(lambda m: f"#{ord(m[0][0])};{m[0][1:]}", legible(text))
+    return coded or "#160;"
+
+
+def _states(diagram: StateDiagram) -> list[str]:
+    ids = {node.name: f"s{number}" for number, node in enumerate(diagram.nodes)}
+    lines = ["stateDiagram-v2", "    direction LR"]
+    lines += [f'    state "{_text(node.name)}" as {ids[node.name]}' for node in diagram.nodes]
+    lines += [f"    [*] --> {ids[node.name]}" for node in diagram.nodes if node.initial]
+    for edge in diagram.edges:
+        rows = [f"{row.text} ×{row.taken}" if row.taken else row.text for row in edge.rows]
+        said = _LINE.join(map(_text, rows))
+        lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {said}")
+    lines += [f"    {ids[node.name]} --> [*]" for node in diagram.nodes if node.final]
+    if marked := [ids[node.name] for node in diagram.nodes if node.marked]:
+        lines.append("    classDef marked fill:#d9e8f7,stroke:#0b5cad,stroke-width:2px")
+        lines.append(f"    class {','.join(marked)} marked")
+    if diagram.note and diagram.nodes:
+        lines.append(f"    note left of {ids[diagram.nodes[0].name]} : {_text(diagram.note)}")
+    return lines
+
+
+def _sequence(chart: SequenceChart) -> list[str]:
+    ids = {line.name: f"p{number}" for number, line in enumerate(chart.lifelines)}
+    lines = ["sequenceDiagram"]
+    lines += [
+        f"    participant {ids[line.name]} as {_text(shortened(line.name, 30))}"
+        for line in chart.lifelines
+    ]
+    for arrow in chart.arrows:
+        said = _LINE.join(map(_text, (f"{arrow.number} {arrow.tag}", *arrow.texts)))
+        lines.append(f"    {ids[arrow.sender]}->>{ids[arrow.receiver]}: {said}")
+    lines += [
+        f"    note over {ids[line.name]}: {_text(line.state)}"
+        for line in chart.lifelines
+        if line.state
+    ]
+    if chart.note and chart.lifelines:
+        across = ",".join(
+            dict.fromkeys([ids[chart.lifelines[0].name], ids[chart.lifelines[-1].name]])
+        )
+        lines.append(f"    note over {across}: {_text(chart.note)}")
+    return lines

@@ -1,0 +1,80 @@
+"""What a diagram says, before any drawing format: a state diagram or a sequence chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state as it is drawn: `about` explains it, `marked` fills it (a current or final state)."""
+
+    name: str
+    about: str = ""
+    initial: bool = False
+    final: bool = False
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it."""
+
+    text: str
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """All rows between the same two states: one arrow with several lines."""
+
+    source: str
+    target: str
+    rows: tuple[Row, ...]
+
+    @property
+    def taken(self) -> int:
+        """How often a path has taken this arrow."""
+        return sum(row.taken for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class StateDiagram:
+    """An automaton as a picture; the edges name nodes of `nodes`."""
+
+    title: str
+    note: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifeline:
+    """A participant of a session and the state in which it ended ("" if not known)."""
+
+    name: str
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Message `number` with its tag; `texts` are short lines of what it said."""
+
+    number: int
+    sender: str
+    receiver: str
+    tag: str
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceChart:
+    """A session as a picture; the arrows name lifelines, `note` is below (`ended: ratified`)."""
+
+    title: str
+    lifelines: tuple[Lifeline, ...]
+    arrows: tuple[Arrow, ...]
+    note: str = ""
+
+
+Diagram = StateDiagram | SequenceChart
