@@ -1,0 +1,59 @@
+"""What a blackboard keeps of runs and sessions, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pxp_fsm.messages import Instance
+from pxp_fsm.session import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run: its task, its whole plan as JSON, and what it needs to be repeated.
+
+    `version` is the package's; `data_fingerprint` is the SHA-256 of the instances that it is about.
+    """
+
+    run: str
+    task: str
+    plan: str
+    seed: int
+    version: str
+    data_fingerprint: str
+    created: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session: its place in its run, its protocol, its agents, and how it ended, if it has.
+
+    `agents` maps `m` and `h` (or other names) to what each is made of, the initiator first.
+    `assumptions` are those on MATCH and AGREE under which it ran; `memo` tells whether both agents
+    remembered their judgements.
+    """
+
+    session: str
+    run: str
+    repetition: int
+    position: int
+    instance: Instance
+    protocol: str
+    n: int | None
+    k: int | None
+    automaton: str
+    fingerprint: str
+    memo: bool
+    assumptions: tuple[str, ...]
+    agents: tuple[tuple[str, str], ...]
+    ending: str | None = None
+    cause: str | None = None
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A session with everything that was stored of it, in order."""
+
+    record: SessionRecord
+    entries: tuple[Entry, ...]

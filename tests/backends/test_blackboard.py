@@ -1,0 +1,267 @@
+"""The blackboard: exact round trips, one transaction a message, constraints, clear errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, insert, text
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, schema
+from pxp_fsm.errors import BlackboardError
+from pxp_fsm.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
+from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.relations import Judgement, Outcome, digest
+
+RUN = RunRecord("drug-1", "drug", "{}", 7, "0", "f" * 64)
+NAME = "drug-1/1/1"
+
+
+def record(name: str = NAME, position: int = 1) -> SessionRecord:
+    return SessionRecord(
+        session=name,
+        run="drug-1",
+        repetition=1,
+        position=position,
+        instance=Instance("paracetamol", "CC(=O)Nc1ccc(O)cc1"),
+        protocol="interact",
+        n=10,
+        k=3,
+        automaton="interact",
+        fingerprint="a" * 64,
+        memo=True,
+        assumptions=("deterministic", "reflexive"),
+        agents=(("m", "machine"), ("h", "database")),
+    )
+
+
+def message(
+    number: int, tag: str = "INIT", prediction: str = "y", explanation: str = "e"
+) -> Message:
+    sender, receiver = ("m", "h") if number % 2 else ("h", "m")
+    return Message(NAME, number, sender, tag, Answer(prediction, explanation), receiver)
+
+
+@pytest.fixture
+def board() -> SqlBlackboard:
+    opened = SqlBlackboard(":memory:")
+    opened.start_run(RUN)
+    opened.start_session(record())
+    return opened
+
+
+text_of_any_kind = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200
+)
+
+
+@given(prediction=text_of_any_kind, explanation=text_of_any_kind, seconds=st.floats(0, 1e6))
+@settings(max_examples=50)
+def test_what_is_stored_comes_back_exactly(
+    prediction: str, explanation: str, seconds: float
+) -> None:
+    with SqlBlackboard(":memory:") as board:
+        board.start_run(RUN)
+        board.start_session(record())
+        sent = message(1, "INIT", prediction, explanation)
+        judged = Judgement(
+            "MATCH", digest(prediction), digest(explanation), Outcome.UNSURE, True, seconds, "why"
+        )
+        board.append(sent, '{"learned": false}', [judged])
+        (entry,) = board.entries(NAME)
+        assert (entry.message, entry.context) == (sent, '{"learned": false}')
+        assert entry.judgements == (judged,)
+
+
+def test_a_session_comes_back_with_its_record(board: SqlBlackboard) -> None:
+    board.append(message(1), "{}", [])
+    board.close(NAME, "bound", "the bound of 1 messages", [])
+    stored = board.session(NAME).record
+    assert stored.agents == (("m", "machine"), ("h", "database"))
+    assert (stored.ending, stored.cause, stored.messages) == ("bound", "the bound of 1 messages", 1)
+    assert stored.instance == record().instance
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Message(NAME, 0, "m", "INIT", Answer("", ""), "h"),
+        Message(NAME, 1, "m", "SHOUT", Answer("", ""), "h"),
+        Message(NAME, 1, "m", "INIT", Answer("", ""), "m"),
+        Message(NAME, 1, "x", "INIT", Answer("", ""), "h"),
+        Message("nowhere", 1, "m", "INIT", Answer("", ""), "h"),
+    ],
+    ids=["number 0", "unknown tag", "to oneself", "unknown agent", "unknown session"],
+)
+def test_the_schema_itself_refuses_what_no_message_can_be(
+    board: SqlBlackboard, bad: Message
+) -> None:
+    with pytest.raises(BlackboardError, match="refused by the database"):
+        board.append(bad, "{}", [])
+    assert board.entries(NAME) == ()
+
+
+def test_a_message_number_is_given_once(board: SqlBlackboard) -> None:
+    board.append(message(1), "{}", [])
+    with pytest.raises(BlackboardError, match="second process"):
+        board.append(message(1, "INIT", "another"), "{}", [])
+    assert [entry.message.answer.prediction for entry in board.entries(NAME)] == ["y"]
+
+
+def test_a_message_is_stored_with_all_that_belongs_to_it_or_not_at_all(
+    board: SqlBlackboard,
+) -> None:
+    wrong = Judgement("MATCH", "l", "r", Outcome.YES, True, None, "")  # type: ignore[arg-type]
+    with pytest.raises(BlackboardError):
+        board.append(message(1), "{}", [wrong])
+    assert board.entries(NAME) == ()
+    board.append(message(1), "{}", [])
+    assert len(board.entries(NAME)) == 1
+
+
+def test_a_session_ends_once(board: SqlBlackboard) -> None:
+    board.close(NAME, "late", "MATCH: no answer", [])
+    board.close(NAME, "late", "MATCH: no answer", [])
+    with pytest.raises(BlackboardError, match="ended already"):
+        board.close(NAME, "ratified", "", [])
+
+
+def test_sql_and_code_agree_on_every_tag_sequence_up_to_length_6() -> None:
+    """All 55,986 sequences over the six tags, the senders alternating, and the empty one."""
+    sequences = [s for length in range(7) for s in product(ALPHABET, repeat=length)]
+    assert len(sequences) == 55_987
+    with SqlBlackboard(":memory:") as board:
+        board.start_run(RUN)
+        _insert(board, sequences)
+        with board.engine.connect() as connection:
+            rows = connection.execute(text("SELECT * FROM intelligibility")).mappings().all()
+            both = connection.execute(text("SELECT * FROM two_way_intelligibility")).all()
+    assert len(rows) == 2 * len(sequences)
+    sent = [
+        tuple(message(number, tag) for number, tag in enumerate(tags, start=1))
+        for tags in sequences
+    ]
+    for row in rows:
+        messages = sent[int(row["session"])]
+        found = {name: bool(row[name]) for name in DEFINITIONS}
+        assert found == {
+            name: holds_for(definition, messages, row["agent"])
+            for name, definition in DEFINITIONS.items()
+        }, (sequences[int(row["session"])], row["agent"])
+    for session, held in both:
+        assert bool(held) == two_way(sent[int(session)], "m", "h")
+
+
+def _insert(board: SqlBlackboard, sequences: list[tuple[str, ...]]) -> None:
+    made = record()
+    with board.engine.begin() as connection:
+        connection.execute(
+            insert(schema.sessions),
+            [
+                {
+                    "session": str(i),
+                    "run": made.run,
+                    "repetition": 1,
+                    "position": i,
+                    "protocol": "pxp",
+                    "n": None,
+                    "k": None,
+                    "automaton": "pxp",
+                    "fingerprint": "",
+                    "memo": 1,
+                    "assumptions": "",
+                    "created": "",
+                    "ending": None,
+                    "cause": None,
+                }
+                for i in range(len(sequences))
+            ],
+        )
+        connection.execute(
+            insert(schema.agents),
+            [
+                {"session": str(i), "name": name, "role": role, "description": ""}
+                for i in range(len(sequences))
+                for name, role in (("m", "initiator"), ("h", "responder"))
+            ],
+        )
+        connection.execute(
+            insert(schema.messages),
+            [
+                {
+                    "session": str(i),
+                    "number": number,
+                    "tag": tag,
+                    "sender": "m" if number % 2 else "h",
+                    "receiver": "h" if number % 2 else "m",
+                    "prediction": "",
+                    "explanation": "",
+                    "created": "",
+                }
+                for i, tags in enumerate(sequences)
+                for number, tag in enumerate(tags, start=1)
+            ],
+        )
+
+
+def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    SqlBlackboard(str(path)).dispose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'schema_version'")
+    connection.close()
+    with pytest.raises(BlackboardError, match="schema version 99, this program reads 1"):
+        SqlBlackboard(str(path))
+
+
+def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with pytest.raises(BlackboardError, match="other tables"):
+        SqlBlackboard(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("{}/missing.sqlite", "there is no database"),
+        ("{}/no/such/folder.sqlite", "there is no database"),
+        ("oracle://x:secret@y/z", "driver is not installed"),
+        ("nonsense://", "driver is not installed"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_without_passwords(
+    tmp_path: Path, name: str, says: str
+) -> None:
+    with pytest.raises(BlackboardError, match=says) as raised:
+        SqlBlackboard(name.format(tmp_path), create=False)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    path = tmp_path / "text.sqlite"
+    path.write_text("this is not a database, but it is long enough to be read as a header" * 20)
+    with pytest.raises(BlackboardError, match="not a database"):
+        SqlBlackboard(str(path))
+
+
+def test_a_full_disk_stops_the_write_and_keeps_what_was_stored(tmp_path: Path) -> None:
+    board = SqlBlackboard(str(tmp_path / "small.sqlite"))
+    board.start_run(RUN)
+    board.start_session(record())
+    board.append(message(1), "{}", [])
+    with board.engine.connect() as connection:
+        pages = connection.scalar(text("PRAGMA page_count"))
+    board.engine.dispose()
+    limit = f"PRAGMA max_page_count = {pages + 1}"
+    event.listen(board.engine, "connect", lambda connection, _record: connection.execute(limit))
+    with pytest.raises(BlackboardError, match=r"full; what was stored before is kept"):
+        board.append(message(2, "REFUTE", "y" * 100_000), "{}", [])
+    assert [entry.message.number for entry in board.entries(NAME)] == [1]
+    board.dispose()
