@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from pxp_fsm.automaton import Valuation, one_hot
-from pxp_fsm.decisions import Category
 from pxp_fsm.errors import GuardError
 from pxp_fsm.situation import Situation
 
@@ -28,7 +27,7 @@ class Script:
 
 
 class Chance:
-    """Picks a guard at random by a seed; guards without a weight have weight 1."""
+    """Picks one of the allowed guards at random by a seed; without a weight its weight is 1."""
 
     name = "chance"
 
@@ -37,8 +36,9 @@ class Chance:
         self._weights = dict(weights or {})
 
     async def decide(self, situation: Situation) -> Valuation:
-        weights = [self._weights.get(guard, 1.0) for guard in situation.guards]
-        return picked(self._random.choices(situation.guards, weights)[0], situation)
+        allowed = allowed_guards(situation)
+        weights = [self._weights.get(guard, 1.0) for guard in allowed]
+        return picked(self._random.choices(allowed, weights)[0], situation)
 
 
 class FreeChoice:
@@ -85,12 +85,7 @@ class AskPerson:
 
 def allowed_guards(situation: Situation) -> tuple[str, ...]:
     """The guards that some outcome of MATCH, AGREE and revision makes true in this situation."""
-    possible = {
-        situation.rules.guard(found, revises, situation.number)
-        for found in Category
-        for revises in (False, True)
-    }
-    return tuple(guard for guard in situation.guards if guard in possible)
+    return situation.allowed
 
 
 def picked(guard: str, situation: Situation) -> Valuation:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.decisions import Guard
-from pxp_fsm.errors import NoAnswer, PXPError
+from pxp_fsm.errors import GuardError, NoAnswer, PXPError
 from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.messages import Answer, Instance, Message, Question, Tag, answer_problem
 from pxp_fsm.relations import OracleFailed, Outcome, Relations
 from pxp_fsm.rules import Rules
 from pxp_fsm.situation import Situation
@@ -77,9 +77,17 @@ class Participant:
             self.learn(message)
 
     def learn(self, message: Message) -> None:
-        """LEARN, where the respondent can."""
-        if isinstance(self.agent.respondent, Learner):
-            self.agent.respondent.learn(self._instance, message)
+        """LEARN, where the respondent can; whatever goes wrong in it is `NoAnswer`."""
+        respondent = self.agent.respondent
+        if not isinstance(respondent, Learner):
+            return
+        try:
+            respondent.learn(self._instance, message)
+        except PXPError as error:
+            raise NoAnswer(f"{respondent.name} could not learn: {error}") from error
+        except Exception as error:
+            cause = f"{respondent.name} could not learn: {type(error).__name__}: {error}"
+            raise NoAnswer(cause) from error
 
     def hang_up(self, latest: Message) -> Move:
         """TERM right after one's own `latest` message, with the same pair."""
@@ -128,6 +136,11 @@ class Participant:
         )
         valuation = await self._decide(situation)
         row = self.machine.automaton.step(self.machine.state, DECIDE, valuation)
+        if row.guard not in situation.allowed:
+            raise GuardError(
+                f"{row.guard} can hold in no case at message {situation.number}; "
+                f"possible there: {', '.join(situation.allowed)}"
+            )
         may_change = self._rules.asks_each_time or row.guard in (Guard.REF, Guard.REV)
         answer = await situation.revised() if may_change else own
         if self._rules.says_term(question.history, row.label):
@@ -139,9 +152,10 @@ class Participant:
             async with asyncio.timeout(self.agent.timeout):
                 return await self.agent.guards.decide(situation)
         except TimeoutError as error:
-            cause = f"guards ({self.agent.guards.name}): no answer within {self.agent.timeout} s"
+            why = str(error) or f"no answer within {self.agent.timeout} s"
+            cause = f"guards ({self.agent.guards.name}): {why}"
             raise OracleFailed(Outcome.LATE, cause) from error
-        except PXPError:
+        except (NoAnswer, OracleFailed, GuardError):
             raise
         except Exception as error:
             cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
@@ -154,12 +168,13 @@ class Participant:
             async with asyncio.timeout(self.agent.timeout):
                 answer = await respondent.answer(question)
         except TimeoutError as error:
-            cause = f"{respondent.name}: no answer within {self.agent.timeout} s"
-            raise OracleFailed(Outcome.LATE, cause) from error
+            why = str(error) or f"no answer within {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
         except PXPError as error:
             raise NoAnswer(f"{respondent.name}: {error}") from error
         except Exception as error:
             raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}") from error
-        if not isinstance(answer, Answer):
-            raise NoAnswer(f"{respondent.name}: answered {type(answer).__name__}, not an Answer")
+        problem = answer_problem(answer)
+        if problem is not None:
+            raise NoAnswer(f"{respondent.name}: {problem}")
         return answer

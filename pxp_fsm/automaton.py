@@ -153,11 +153,15 @@ class Automaton:
             raise NotEnabled(
                 f"{self.name}: state {state} has no guards, so nothing is decided in it"
             )
-        given = valuation or {}
+        given = {} if valuation is None else valuation
+        if not isinstance(given, Mapping):
+            raise GuardError(
+                f"{self.name}: a valuation maps each guard to True or False, it is not {given!r}"
+            )
         if set(given) != set(declared):
             raise GuardError(
                 f"{self.name}: state {state} decides by {', '.join(declared)}, "
-                f"but the valuation speaks of {', '.join(given) or 'none'}"
+                f"but the valuation speaks of {', '.join(map(str, given)) or 'none'}"
             )
         loose = [f"{name}={value!r}" for name, value in given.items() if type(value) is not bool]
         if loose:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from pxp_fsm.automaton import Event, Valuation, one_hot, sending
 from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Message
+from pxp_fsm.messages import Message, answer_problem
 from pxp_fsm.soundness import check_peers
 
 Store = Callable[[Message], None]
@@ -92,7 +92,9 @@ class Channel:
             event, taken = sending(message.tag), None
         else:
             event = row.event
-            taken = valuation or one_hot(row.guard, machine.automaton.guards_of(machine.state))
+            taken = valuation
+            if taken is None:
+                taken = one_hot(row.guard, machine.automaton.guards_of(machine.state))
             try:
                 decided = machine.automaton.step(machine.state, event, taken)
             except PXPError as error:
@@ -113,12 +115,12 @@ class Channel:
             self._refuse(message, f"the next message is number {self._sent + 1}")
         if not isinstance(message.sender, str) or message.sender not in self._ends:
             self._refuse(message, f"the agents here are {', '.join(self._ends)}")
-        if message.receiver == message.sender or message.receiver not in self._ends:
+        others = [name for name in self._ends if name != message.sender]
+        if message.receiver not in others:
             self._refuse(message, "the receiver must be the other agent of this channel")
-        answer = message.answer
-        texts = (answer.prediction, answer.explanation) if isinstance(answer, Answer) else ()
-        if not texts or not all(isinstance(text, str) for text in texts):
-            self._refuse(message, "an answer is a prediction and an explanation, both text")
+        problem = answer_problem(message.answer)
+        if problem is not None:
+            self._refuse(message, problem)
         if not isinstance(message.tag, str):
             self._refuse(message, "a tag is text")
 

@@ -68,3 +68,24 @@ class Question:
     instance: Instance
     context: tuple[str, ...] = ()
     history: tuple[Message, ...] = field(default=(), repr=False)
+
+
+def text_problem(text: str) -> str | None:
+    """Why `text` cannot be stored exactly in every database, or None if it can."""
+    if "\x00" in text:
+        return "a text holds the character NUL, which not every database can store"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "a text holds half a character (a lone surrogate), which is not valid Unicode"
+    return None
+
+
+def answer_problem(answer: object) -> str | None:
+    """Why `answer` is not one that a message can carry, or None if it is."""
+    if not isinstance(answer, Answer):
+        return "an answer is a prediction and an explanation"
+    texts = (answer.prediction, answer.explanation)
+    if not all(isinstance(text, str) for text in texts):
+        return "prediction and explanation are text"
+    return next(filter(None, map(text_problem, texts)), None)

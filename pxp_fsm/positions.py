@@ -45,7 +45,10 @@ def _collect(node: Node, at: Path, places: dict[Path, int], lengths: dict[Path, 
             places[here] = line
             _collect(child, here, places, lengths)
         elif child.type == "pair":
-            here = (*at, *_keys(child.named_children[0]))
+            keys = _keys(child.named_children[0])
+            for length in range(1, len(keys)):
+                places.setdefault((*at, *keys[:length]), line)
+            here = (*at, *keys)
             places[here] = line
             _value(child.named_children[1], here, places, lengths)
 

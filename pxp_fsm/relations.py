@@ -162,15 +162,16 @@ class Relations:
         try:
             async with asyncio.timeout(self._timeout):
                 outcome = await relation.holds(left, right)
-        except TimeoutError:
-            return Outcome.LATE, f"no answer within {self._timeout} s"
+        except TimeoutError as error:
+            return Outcome.LATE, str(error) or f"no answer within {self._timeout} s"
         except PXPError as error:
             return Outcome.BROKEN, str(error)
         except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
             return Outcome.BROKEN, f"{type(error).__name__}: {error}"
         if not isinstance(outcome, Outcome):
             return Outcome.BROKEN, f"answered {outcome!r}, which is no Outcome"
-        return outcome, ""
+        said = outcome in (Outcome.LATE, Outcome.BROKEN)
+        return outcome, f"it answered {outcome.value!r} itself" if said else ""
 
 
 def session_assumptions(left: Relations, right: Relations) -> frozenset[Assumption]:

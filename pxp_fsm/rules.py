@@ -1,5 +1,6 @@
-"""The two protocols as rules that sessions follow: which table, which decision functions,
-when to stop. Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited there (PXP).
+"""The two protocols as rules that sessions follow: table, decision functions, when to stop.
+
+Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited there (PXP).
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Session:
         if self.ending is not None:
             raise UsageError(f"session {self.name} is over ({self.ending.value})")
         speaker, listener = self._turn()
-        self._channel.deliver(speaker.agent.name)
+        self._deliver()
         try:
             move = await self._move(speaker)
         except (NoAnswer, OracleFailed, GuardError) as error:
@@ -136,7 +136,7 @@ class Session:
         """
         for entry in entries:
             speaker, listener = self._turn(entry.message)
-            self._channel.deliver(speaker.agent.name)
+            self._deliver()
             if json.loads(entry.context)["learned"]:
                 speaker.learn(self.history[-1])
             speaker.relations.remember(entry.judgements)
@@ -158,6 +158,11 @@ class Session:
             speaks_first = (self.history[-1].sender == first.agent.name) is same
         return (first, second) if speaks_first else (second, first)
 
+    def _deliver(self) -> None:
+        """Move each agent by what is on its way to it; one who hangs up leaves two messages."""
+        for participant in self._participants:
+            self._channel.deliver(participant.agent.name)
+
     async def _move(self, speaker: Participant) -> Move:
         if self.history and self.history[-1].sender == speaker.agent.name:
             return speaker.hang_up(self.history[-1])
@@ -167,10 +172,14 @@ class Session:
         """Note a message that was carried; the listener hears it; the schedule may close."""
         self.history = (*self.history, message)
         self.context = (*self.context, context)
-        listener.hear(message)
+        try:
+            listener.hear(message)
+        except NoAnswer as error:
+            self._fail(error)
+            return
         ending = self.rules.ending(self.history)
         if ending is not None:
-            self._channel.deliver(listener.agent.name)
+            self._deliver()
             self._close(ending)
         elif len(self.history) >= self._limit:
             self._end(Ending.LIMIT, f"stopped after {self._limit} messages")

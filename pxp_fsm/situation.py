@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pxp_fsm.decisions import Category
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
 
@@ -31,6 +32,16 @@ class Situation:
     guards: tuple[str, ...]
     _reconsider: Callable[[], Awaitable[Answer]] = field(repr=False)
     _revised: Answer | None = field(default=None, repr=False)
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The guards that some outcome of MATCH, AGREE and revision makes true here."""
+        possible = {
+            self.rules.guard(found, revises, self.number)
+            for found in Category
+            for revises in (False, True)
+        }
+        return tuple(guard for guard in self.guards if guard in possible)
 
     async def revised(self) -> Answer:
         """The pair (y, e) that the agent would send if it revised; computed once.

@@ -178,7 +178,7 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
 def _reachability(automaton: Automaton) -> Iterator[Problem]:
     import networkx as nx
 
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(state.name for state in automaton.states)
     graph.add_edges_from((t.source, t.target) for t in automaton.transitions)
     reached = nx.descendants(graph, automaton.initial) | {automaton.initial}

@@ -91,7 +91,7 @@ def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
 def _read(text: str, filename: str, is_json: bool) -> dict[str, Any]:
     try:
         raw = json.loads(text) if is_json else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+    except ValueError as error:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
         raise TableError((f"{filename}: this is not {kind}: {error}",)) from error
     except RecursionError as error:
@@ -113,14 +113,18 @@ def _structure_problems(raw: Mapping[str, Any]) -> list[Problem]:
 def _structure_problem(error: Any) -> Problem:
     """One schema violation in the words of somebody who edits a table."""
     path = tuple(error.absolute_path)
+    if "propertyNames" in error.absolute_schema_path:
+        path = (*path, error.instance)
     where = f"{_place(path)}: " if path else ""
     properties = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         unknown = sorted(set(error.instance) - set(properties))
         text = f"unknown key {_listed(unknown)}; known here: {_listed(properties)}"
         path = (*path, unknown[0])
-    elif error.validator == "oneOf" and "row" in str(error.schema_path):
+    elif error.validator == "oneOf" and "required" in error.validator_value[0]:
         text = "a row has exactly one of send, receive and event"
+    elif error.validator == "oneOf":
+        text = f"{error.instance!r} is neither a name nor a list of names"
     elif error.validator == "const":
         text = f"format {error.instance!r} is not one that this version reads; write format = 1"
     elif error.validator == "pattern":

@@ -1,0 +1,45 @@
+"""The command group: its help, its errors and its exit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pxp_fsm import __version__
+from pxp_fsm.errors import BlackboardError, PXPError
+from pxp_fsm.workbench.cli.draw import draw
+from pxp_fsm.workbench.cli.run import run
+from pxp_fsm.workbench.cli.sessions import sessions
+
+BAD_INPUT, FAULT, INTERRUPTED = 2, 3, 130
+"""Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C."""
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (PXPError, OSError) as error:
+            click.echo(f"Error: {error}", err=True)
+            fault = isinstance(error, (BlackboardError, OSError))
+            raise click.exceptions.Exit(FAULT if fault else BAD_INPUT) from error
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pxp")
+def main() -> None:
+    """State machines, proved and run, for protocols between agents that predict and explain.
+
+    Exit codes: 0 done, 2 the request or its data cannot be used, 3 a database or disk failed,
+    130 stopped by Ctrl-C (everything sent so far is stored).
+    """
+
+
+main.add_command(run)
+main.add_command(sessions)
+main.add_command(draw)

@@ -1,0 +1,114 @@
+"""What `pxp run` does: progress, the run itself, and what is left behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.errors import UsageError
+from pxp_fsm.workbench import report, runs
+from pxp_fsm.workbench.statistics import statistics_of
+from pxp_fsm.workbench.tasks import DataSet, Task, find_task
+
+
+def execute(
+    task: str, plan: runs.Plan | None, resume: str | None, database: str | None, output: Path
+) -> None:
+    """Run a new plan, or resume a run, then print and leave what came of it."""
+    data = _checked(task, plan)
+    output.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(
+        database or str(output / "blackboard.sqlite"), create=plan is not None
+    ) as board:
+        if plan is not None:
+            run = runs.start(plan, board, data)
+        else:
+            run = runs.resume(str(resume), board)
+            if run.plan.task != task:
+                raise UsageError(f"run {run.name} is about {run.plan.task}, not {task}")
+        _announce(run)
+        try:
+            _with_progress(run)
+        except KeyboardInterrupt:
+            click.echo(_stopped(run, database, output), err=True)
+            raise
+        _finish(run, board, database, output)
+
+
+def _checked(task: str, plan: runs.Plan | None) -> DataSet | None:
+    """Read and check everything that can be wrong before anything is made or stored."""
+    found: Task = find_task(task)
+    if plan is None:
+        return None
+    plan.rules()
+    data = found.load(Path(plan.data) if plan.data else None)
+    runs.choose(plan, data)
+    return data
+
+
+def _announce(run: runs.Run) -> None:
+    plan, rules = run.plan, run.plan.rules()
+    bounds = ", ".join(
+        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
+    )
+    click.echo(
+        f"Run {run.name}: {run.task.about}, {run.data.origin}\n"
+        f"{rules.automaton.title} with {bounds}; {len(run.data.sessions)} instances, "
+        f"{plan.repetitions} repetitions, seed {plan.seed}"
+    )
+    if run.finished:
+        click.echo(f"Resumed: {run.finished} of {run.total} sessions are over already")
+
+
+def _with_progress(run: runs.Run) -> None:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("sessions"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[tags]}"),
+    )
+    tags: Counter[str] = Counter()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=run.total, completed=run.finished, tags="")
+
+        def on_step(step: runs.Step) -> None:
+            if step.message is not None:
+                tags[step.message.tag] += 1
+            shown = " ".join(f"{tag} {number}" for tag, number in sorted(tags.items()))
+            progress.update(
+                bar,
+                advance=1 if step.message is None else 0,
+                description=f"repetition {step.repetition}",
+                tags=shown,
+            )
+
+        run.execute(on_step)
+
+
+def _stopped(run: runs.Run, database: str | None, output: Path) -> str:
+    where = f" --database {database}" if database else f" --output {output}"
+    return (
+        f"\nStopped. Everything sent so far is stored; carry on with\n"
+        f"  pxp run {run.plan.task} --resume {run.name}{where}"
+    )
+
+
+def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> None:
+    statistics = statistics_of(board, run.name)
+    table = report.table1(statistics, run.plan.task)
+    Console().print(report.as_rich(table))
+    for line in report.remarks(run, statistics):
+        click.echo(line)
+    left = report.leave(run, board, statistics, output)
+    click.echo("\nLeft behind:")
+    for what, where in [(f"database, run {run.name}", board.shown), *left]:
+        click.echo(f"  {what}: {where}")
+    option = f" --database {database or output / 'blackboard.sqlite'}"
+    click.echo(f"\nLook at a session: pxp sessions {run.name}/1/1{option}")

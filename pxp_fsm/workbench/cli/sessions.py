@@ -1,0 +1,28 @@
+"""`pxp sessions`: list what a database holds, or show one session whole."""
+
+from __future__ import annotations
+
+import click
+
+DEFAULT_DATABASE = "runs/blackboard.sqlite"
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--database",
+    default=DEFAULT_DATABASE,
+    show_default=True,
+    metavar="URL",
+    help="A file or a database URL.",
+)
+def sessions(name: str | None, database: str) -> None:
+    """List all sessions, those of run NAME, or show session NAME message by message."""
+    from backends.databases import SqlBlackboard
+    from pxp_fsm.workbench.cli import showing
+
+    with SqlBlackboard(database, create=False) as board:
+        if name is not None and "/" in name:
+            showing.show(board.session(name))
+        else:
+            showing.list_all(board, name)

@@ -1,0 +1,116 @@
+"""Sessions on a terminal. Texts of models and people are shown as text, never as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from backends.databases import SessionRecord, SqlBlackboard, StoredSession
+from pxp_fsm.errors import UsageError
+from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.messages import Message
+from pxp_fsm.relations import Judgement
+from pxp_fsm.session import Entry
+
+
+def list_all(board: SqlBlackboard, run: str | None) -> None:
+    """A line for each session of `run`, or of every run."""
+    records = board.sessions(run)
+    if not records:
+        what = f"no run {run!r} with sessions" if run else "no sessions"
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise UsageError(f"{board.shown} has {what}; runs: {known}")
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("session", "instance", "protocol", "messages", "ended", "cause"):
+        table.add_column(heading)
+    for record in records:
+        table.add_row(*map(_plain, _line(record)))
+    Console().print(table)
+
+
+def _line(record: SessionRecord) -> tuple[str, ...]:
+    return (
+        record.session,
+        record.instance.key,
+        _protocol(record),
+        str(record.messages),
+        record.ending or "not over",
+        record.cause or "",
+    )
+
+
+def _protocol(record: SessionRecord) -> str:
+    bounds = (f"{name}={value}" for name, value in (("n", record.n), ("k", record.k)) if value)
+    return " ".join((record.protocol, *bounds))
+
+
+def show(stored: StoredSession) -> None:
+    """One session: what it is about, every message and why its tag, and how it ended."""
+    record, console = stored.record, Console()
+    for label, value in _facts(record):
+        console.print(Text.assemble((f"{label:<12}", "bold"), printable(value)))
+    for entry in stored.entries:
+        console.print()
+        _show_entry(console, entry)
+    console.print()
+    ended = f"{record.ending} ({record.cause})" if record.ending else "not over"
+    console.print(Text.assemble((f"{'ended':<12}", "bold"), printable(ended)))
+    messages = [entry.message for entry in stored.entries]
+    for line in _classes(record, messages):
+        click.echo(line)
+
+
+def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
+    return [
+        ("session", record.session),
+        ("instance", f"{record.instance.key}: {record.instance.x}"),
+        ("protocol", f"{_protocol(record)}, table {record.automaton} {record.fingerprint[:12]}"),
+        *((name, description) for name, description in record.agents),
+        ("assumptions", " ".join(record.assumptions) or "none (noisy)"),
+        ("memo", "on" if record.memo else "off"),
+    ]
+
+
+def _show_entry(console: Console, entry: Entry) -> None:
+    message = entry.message
+    head = f"{message.number:>3}  {message.sender} → {message.receiver}  {message.tag}"
+    console.print(Text(printable(head), style="bold"))
+    console.print(Text(f"     {printable(message.answer.prediction)}"))
+    console.print(Text(f"     {printable(message.answer.explanation)}", style="italic"))
+    if entry.judgements:
+        judged = ", ".join(map(_judged, entry.judgements))
+        console.print(Text(f"     because {judged}", style="dim"))
+
+
+def _judged(judgement: Judgement) -> str:
+    known = "" if judgement.asked else f" ({judgement.detail})"
+    return f"{judgement.relation} {judgement.outcome.value}{known}"
+
+
+def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str]:
+    names = [name for name, _ in record.agents]
+    lines = [
+        f"{definition.name.replace('_', '-'):<13} "
+        + ", ".join(
+            f"{name}: {'yes' if holds_for(definition, messages, name) else 'no'}" for name in names
+        )
+        for definition in DEFINITIONS.values()
+    ]
+    return [*lines, f"{'two-way':<13} {'yes' if two_way(messages, *names) else 'no'}"]
+
+
+def _plain(value: str) -> Text:
+    return Text(printable(value))
+
+
+def printable(text: str) -> str:
+    """`text` with every character that could steer a terminal shown by its code point."""
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
+    )

@@ -1,0 +1,81 @@
+"""DRUG: one-step retrosynthesis (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from backends.databases.proxy import Proxy
+from backends.models.retrosynthesis import Retrosynthesis
+from guards.chemistry import Reactants, canonical_reactants
+from guards.derived import Derived
+from guards.reactions import SameReaction
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.workbench.drug.data import bundled, published
+from pxp_fsm.workbench.tasks import DataSet, Row, Task
+
+QUERY = "Which reactants make this molecule in one step, and by which reaction?"
+
+_TOP = (1, 5, 10)
+
+
+def load(folder: Path | None) -> DataSet:
+    """The authors' reactions from `folder`, or the bundled molecules."""
+    return bundled() if folder is None else published(folder)
+
+
+def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+    """A machine that has learned nothing yet, and the database proxy as the human."""
+    match, agree = Reactants(), SameReaction()
+    answers = {row.instance.key: row.answer for row in data.sessions}
+    machine = Agent("m", Retrosynthesis(), Derived(), match, agree, QUERY, memo)
+    human = Agent("h", Proxy(answers), Derived(revises=False), match, agree, QUERY, memo)
+    return machine, human
+
+
+def accuracy(data: DataSet) -> Sequence[str]:
+    """How often the untaught machine names the very reactants of a row, as lines to print."""
+    kind = (
+        "in-sample: the same hands wrote machine and set" if data.in_sample else "not seen before"
+    )
+    sets = {"sessions": data.sessions, "validation": data.validation, "test": data.test}
+    return [
+        f"{name if data.in_sample else data.origin}: {_percentages(rows)} ({kind})"
+        for name, rows in sets.items()
+        if rows
+    ]
+
+
+def rank_of(machine: Retrosynthesis, row: Row, among: int = 10) -> float:
+    """The rank, from 1, of the row's reactants as `machine` ranks them; infinite where absent."""
+    right = canonical_reactants(row.answer.prediction)
+    try:
+        candidates = machine.rank(row.instance.x, among)
+    except NoAnswer:
+        return float("inf")
+    for place, candidate in enumerate(candidates, start=1):
+        if canonical_reactants(candidate.prediction) == right:
+            return place
+    return float("inf")
+
+
+def _percentages(rows: Sequence[Row]) -> str:
+    machine = Retrosynthesis()
+    ranks = [rank_of(machine, row) for row in rows]
+    shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
+    parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
+    return f"{len(rows)} molecules, {', '.join(parts)}"
+
+
+DRUG = Task(
+    name="drug",
+    about="one-step retrosynthesis of drug molecules",
+    load=load,
+    agents=agents,
+    accuracy=accuracy,
+    notes=(
+        "AGREE is an approximation: it reads the class of reaction out of the explanations.",
+        "The human is a database (an oracle agent: it never REVISEs).",
+    ),
+)

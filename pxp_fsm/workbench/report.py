@@ -1,0 +1,127 @@
+"""What a run reports: Table 1 beside the published columns, remarks, and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.diagrams import state_diagram, write
+from pxp_fsm.workbench.drawing import of_session
+from pxp_fsm.workbench.runs import Run
+from pxp_fsm.workbench.statistics import FAULTS, ROWS, Statistics, published
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PUBLISHED_SESSIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table as text: a heading for each column, then the rows."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def table1(statistics: Statistics, task: str) -> Sheet:
+    """Table 1 of the papers for a run: medians, ranges, and the published columns beside them."""
+    repetitions = statistics.repetitions
+    size = max((repetition.total for repetition in repetitions), default=0)
+    columns = published(task)
+    own = "this run" if len(repetitions) == 1 else f"this run, median of {len(repetitions)}"
+    headings = ("sessions that are", own, "min-max", *(column.title for column in columns))
+    totals = [str(PUBLISHED_SESSIONS)] * len(columns)
+    sizes = sorted({repetition.total for repetition in repetitions})
+    rows = [("in all", str(size), "-".join(map(str, (sizes[:1] + sizes[-1:]))) or "-", *totals)]
+    for place, (name, middle, (low, high)) in enumerate(
+        zip(ROWS, statistics.medians(), statistics.ranges(), strict=False)
+    ):
+        theirs = (_share(column.counts[place], PUBLISHED_SESSIONS) for column in columns)
+        rows.append((name, _share(middle, size), f"{low}-{high}", *theirs))
+    return Sheet("Intelligibility (Table 1 of the papers)", headings, tuple(rows))
+
+
+def _share(count: float, total: int) -> str:
+    return f"{count:g} ({count / total:.2f})" if total else f"{count:g}"
+
+
+def as_rich(sheet: Sheet) -> Table:
+    """The sheet for a terminal."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left")
+    for place, heading in enumerate(sheet.headings):
+        table.add_column(Text(heading), justify="left" if place == 0 else "right")
+    for row in sheet.rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def as_markdown(sheet: Sheet) -> str:
+    """The sheet as a Markdown table."""
+    rule = ["---", *["--:"] * (len(sheet.headings) - 1)]
+    lines = (" | ".join(row) for row in (sheet.headings, rule, *sheet.rows))
+    return f"# {sheet.title}\n\n" + "".join(f"| {line} |\n" for line in lines)
+
+
+def as_csv(sheet: Sheet) -> str:
+    """The sheet as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([sheet.headings, *sheet.rows])
+    return text.getvalue()
+
+
+def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
+    """What a reader must know to read the table rightly."""
+    tags = ", ".join(
+        f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
+    )
+    endings = ", ".join(
+        f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items()
+    )
+    failed = sum(statistics.endings[ending] for ending in FAULTS)
+    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}"]
+    if failed:
+        lines.append(f"{failed} sessions were ended by a fault and are in no count of the table.")
+    lines += run.task.notes
+    lines.append(
+        "Repetitions differ by the order of instances (drawn from the seed), and so by what the "
+        "machine had learned before each; nothing else is random."
+    )
+    lines.append("The untaught machine names the right reactants:")
+    lines += (f"  {line}" for line in run.task.accuracy(run.data))
+    return lines
+
+
+def leave(
+    run: Run, board: SqlBlackboard, statistics: Statistics, folder: Path
+) -> Sequence[tuple[str, Path]]:
+    """Write table and drawings into `folder`; what each is, and where.
+
+    The session drawn is the longest of the run, the first of them if there are several.
+    """
+    sheet = table1(statistics, run.plan.task)
+    left = [("table", folder / f"{run.name}-table.md"), ("table", folder / f"{run.name}-table.csv")]
+    left[0][1].write_text(as_markdown(sheet), "utf-8")
+    left[1][1].write_text(as_csv(sheet), "utf-8")
+    records = board.sessions(run.name)
+    longest = max(records, key=lambda record: record.messages)
+    drawings = {
+        "automaton": state_diagram(run.plan.rules().automaton),
+        "session": of_session(board.session(longest.session)),
+    }
+    for what, diagram in drawings.items():
+        for suffix in ("svg", "png"):
+            path = folder / f"{run.name}-{what}.{suffix}"
+            write(diagram, path)
+            left.append((f"drawing of the {what}", path))
+    return left

@@ -1,0 +1,124 @@
+"""The papers' Table 1, computed from the blackboard alone, by its SQL views."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from statistics import median
+
+from sqlalchemy import text
+
+from backends.databases import SqlBlackboard
+from backends.databases.engine import explained
+
+ROWS = (
+    "one-way, human",
+    "one-way, machine",
+    "two-way",
+    "strong, human",
+    "strong, machine",
+    "ultra-strong, human",
+    "ultra-strong, machine",
+)
+"""The rows of Table 1 below the total, in its order."""
+
+FAULTS = ("no answer", "late", "broken", "limit")
+"""Endings that are not the protocol's own; such sessions are counted apart."""
+
+_COUNTS = text(
+    """
+    SELECT sessions.repetition AS repetition, COUNT(*) AS total,
+           SUM(human.one_way), SUM(machine.one_way), SUM(two_way_intelligibility.two_way),
+           SUM(human.strong), SUM(machine.strong),
+           SUM(human.ultra_strong), SUM(machine.ultra_strong)
+    FROM sessions
+    JOIN intelligibility AS human
+      ON human.session = sessions.session AND human.agent = 'h'
+    JOIN intelligibility AS machine
+      ON machine.session = sessions.session AND machine.agent = 'm'
+    JOIN two_way_intelligibility
+      ON two_way_intelligibility.session = sessions.session
+    WHERE sessions.run = :run
+      AND sessions.ending IN ('ratified', 'rejected', 'bound', 'term')
+    GROUP BY sessions.repetition
+    ORDER BY sessions.repetition
+    """
+)
+_ENDINGS = text(
+    "SELECT ending, COUNT(*) FROM sessions WHERE run = :run GROUP BY ending ORDER BY ending"
+)
+_TAGS = text(
+    """
+    SELECT messages.sender, messages.tag, COUNT(*)
+    FROM messages JOIN sessions ON sessions.session = messages.session
+    WHERE sessions.run = :run
+    GROUP BY messages.sender, messages.tag
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """One repetition: how many sessions the protocol ended, and how many are in each of `ROWS`."""
+
+    number: int
+    total: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is reported of a run.
+
+    `endings` and `tags` count sessions by ending (None: not over) and messages by (sender, tag).
+    """
+
+    repetitions: tuple[Repetition, ...]
+    endings: Counter[str | None]
+    tags: Counter[tuple[str, str]]
+
+    def medians(self) -> tuple[float, ...]:
+        """The median over repetitions of each row; empty where no session has ended."""
+        columns = zip(*(repetition.counts for repetition in self.repetitions), strict=True)
+        return tuple(median(column) for column in columns)
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The least and the greatest count of each row over the repetitions."""
+        columns = zip(*(repetition.counts for repetition in self.repetitions), strict=True)
+        return tuple((min(column), max(column)) for column in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published column: counts out of 20 sessions, in the order of `ROWS`."""
+
+    task: str
+    title: str
+    counts: tuple[int, ...]
+
+
+def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
+    """The statistics of a run, as far as it has got."""
+    with explained(blackboard.shown), blackboard.engine.connect() as connection:
+        counted = connection.execute(_COUNTS, {"run": run}).all()
+        endings = connection.execute(_ENDINGS, {"run": run}).all()
+        tags = connection.execute(_TAGS, {"run": run}).all()
+    return Statistics(
+        tuple(Repetition(row[0], row[1], tuple(int(n) for n in row[2:])) for row in counted),
+        Counter(dict(row.tuple() for row in endings)),
+        Counter({(row[0], row[1]): row[2] for row in tags}),
+    )
+
+
+def published(task: str) -> Sequence[Published]:
+    """The published columns of a task; empty for a task that the papers do not have."""
+    resource = resources.files("pxp_fsm.workbench").joinpath("published.toml")
+    raw = tomllib.loads(resource.read_text("utf-8"))
+    return tuple(
+        Published(column["task"], column["title"], tuple(column["counts"]))
+        for column in raw["column"]
+        if column["task"] == task
+    )

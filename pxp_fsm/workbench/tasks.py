@@ -1,0 +1,101 @@
+"""What a task is to the workbench, and the tasks that come with the package.
+
+Plug-ins add tasks as installed entry points of the group `pxp_fsm.tasks`; nothing is ever imported
+by a name from a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import Answer, Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An instance with the answer that counts as correct for it."""
+
+    instance: Instance
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """The rows of a task: those that sessions are about, and those held back.
+
+    `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
+    them too.
+    """
+
+    origin: str
+    sessions: tuple[Row, ...]
+    validation: tuple[Row, ...] = ()
+    test: tuple[Row, ...] = ()
+    in_sample: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the session rows, in their order."""
+        parts = (
+            part
+            for row in self.sessions
+            for part in (
+                row.instance.key,
+                row.instance.x,
+                row.answer.prediction,
+                row.answer.explanation,
+            )
+        )
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem that sessions can be about.
+
+    `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human) for
+    one repetition; `accuracy` says how good the untaught machine is, as lines to be printed;
+    `notes` are shown wherever results are shown.
+    """
+
+    name: str
+    about: str
+    load: Callable[[Path | None], DataSet]
+    agents: Callable[[DataSet, bool], tuple[Agent, Agent]]
+    accuracy: Callable[[DataSet], Sequence[str]]
+    notes: tuple[str, ...] = ()
+
+
+def task_names() -> tuple[str, ...]:
+    """The names of every task there is, sorted."""
+    return tuple(sorted({*_BUILTIN, *(entry.name for entry in _plugins())}))
+
+
+def find_task(name: str) -> Task:
+    """The task of that name; `UsageError` where there is none."""
+    if name in _BUILTIN:
+        return _BUILTIN[name]()
+    for entry in _plugins():
+        if entry.name == name:
+            task: Task = entry.load()
+            return task
+    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}")
+
+
+def _plugins() -> Sequence[EntryPoint]:
+    return tuple(entry_points(group="pxp_fsm.tasks"))
+
+
+def _drug() -> Task:
+    from pxp_fsm.workbench.drug.task import DRUG
+
+    return DRUG
+
+
+_BUILTIN: dict[str, Callable[[], Task]] = {"drug": _drug}
