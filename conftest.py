@@ -1,0 +1,60 @@
+"""Every code block of README and docs runs in the tests.
+
+Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
+document, whose output must be what the document shows (`...` stands for anything).
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import shlex
+import subprocess
+import sys
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_console(example: Example) -> str | None:
+    """Run each `$ pxp ...` line; the text says where the output is not the document's."""
+    for block in str(example.parsed).split("$ ")[1:]:
+        command, _, expected = block.partition("\n")
+        program, *arguments = shlex.split(command)
+        if program != "pxp":
+            return f"{command}: only pxp is run in documents; use a block of another language"
+        done = subprocess.run(  # noqa: S603 - the commands are our own documents'
+            [sys.executable, "-m", "pxp_fsm.workbench", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=example.namespace["folder"].name,
+            check=False,
+            env={**os.environ, "COLUMNS": "140"},
+        )
+        got = done.stdout + done.stderr
+        if expected.strip() and not doctest.OutputChecker().check_output(expected, got, OPTIONS):
+            return f"{command}\nshould print\n{expected}\nbut printed ({done.returncode})\n{got}"
+    return None
+
+
+def enter(namespace: dict[str, Any]) -> None:
+    namespace["folder"] = TemporaryDirectory()
+
+
+def leave(namespace: dict[str, Any]) -> None:
+    namespace["folder"].cleanup()
+
+
+pytest_collect_file = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=OPTIONS),
+        CodeBlockParser(language="console", evaluator=run_console),
+    ],
+    patterns=["README.md", "docs/*.md"],
+    setup=enter,
+    teardown=leave,
+).pytest()

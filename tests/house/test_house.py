@@ -1,0 +1,64 @@
+"""The house stands as it is drawn: contracts, light imports, files that are rooms."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("pxp_fsm", "guards", "backends", "proofs")
+HEAVY = ("rdkit", "sqlalchemy", "networkx", "anthropic", "jsonschema", "wasmtime", "rich", "numpy")
+
+
+def sources() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def test_every_module_of_the_ground_is_under_its_contract() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contract = config["tool"]["importlinter"]["contracts"][0]["source_modules"]
+    found = {
+        f"pxp_fsm.{path.stem}"
+        for path in (ROOT / "pxp_fsm").iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").is_file()) and path.stem != "__init__"
+    }
+    assert found - {"pxp_fsm.workbench"} == set(contract)
+
+
+@pytest.mark.parametrize("package", ["pxp_fsm", "guards", "backends", "proofs"])
+def test_importing_a_room_loads_nothing_heavy(package: str) -> None:
+    heavy = loaded_by(f"import {package}")
+    assert not heavy, f"import {package} loads {', '.join(heavy)}"
+
+
+def test_the_commands_help_loads_nothing_heavy() -> None:
+    assert not loaded_by(
+        "import sys; from pxp_fsm.workbench.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass"
+    )
+
+
+def loaded_by(code: str) -> list[str]:
+    """The heavy libraries that are loaded after `code` has run in a fresh interpreter."""
+    probe = f"{code}\nimport sys; print('LOADED', *sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded = done.stdout.rpartition("LOADED")[2].split()
+    return [name for name in HEAVY if name in loaded]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_is_a_room_and_no_hall(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+def test_nothing_is_evaluated_unpickled_or_imported_by_a_string() -> None:
+    banned = ("eval(", "exec(", "pickle", "import_module", "__import__")
+    for path in sources():
+        text = path.read_text("utf-8")
+        assert not [word for word in banned if word in text], path
