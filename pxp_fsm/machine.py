@@ -23,6 +23,7 @@ from pxp_fsm.automaton import (
     receiving,
     sending,
 )
+from pxp_fsm.errors import UsageError
 
 _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_event_"}
 
@@ -35,15 +36,23 @@ class _Model:
 
 
 class Machine:
-    """A running automaton: where it is, and the one way to move it."""
+    """A running automaton: where it is, and the one way to move it.
+
+    It starts in `state`, or else in the table's initial one; `UsageError` where there is no such.
+    """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
+        names = [item.name for item in automaton.states]
+        if state is not None and state not in names:
+            raise UsageError(
+                f"{automaton.name} has no state {state!r}; its states are {', '.join(names)}"
+            )
         self.automaton = automaton
         self._model = _Model()
         self._taken: Transition | None = None
         machine = transitions.Machine(
             model=self._model,
-            states=[item.name for item in automaton.states],
+            states=names,
             initial=state or automaton.initial,
             auto_transitions=False,
             send_event=True,

@@ -16,6 +16,7 @@ from pxp_fsm.workbench.runs import Run
 from pxp_fsm.workbench.statistics import FAULTS, ROWS, Statistics, published
 
 if TYPE_CHECKING:
+    from rich.console import JustifyMethod
     from rich.table import Table
 
 PUBLISHED_SESSIONS = 20
@@ -43,9 +44,9 @@ def table1(statistics: Statistics, task: str) -> Sheet:
     for place, (name, middle, (low, high)) in enumerate(
         zip(ROWS, statistics.medians(), statistics.ranges(), strict=False)
     ):
-        theirs = (_share(column.counts[place], PUBLISHED_SESSIONS) for column in columns)
+        theirs = (str(column.counts[place]) for column in columns)
         rows.append((name, _share(middle, size), f"{low}-{high}", *theirs))
-    return Sheet("Intelligibility (Table 1 of the papers)", headings, tuple(rows))
+    return Sheet("Intelligibility: the papers' Table 1", headings, tuple(rows))
 
 
 def _share(count: float, total: int) -> str:
@@ -60,7 +61,8 @@ def as_rich(sheet: Sheet) -> Table:
 
     table = Table(title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left")
     for place, heading in enumerate(sheet.headings):
-        table.add_column(Text(heading), justify="left" if place == 0 else "right")
+        side: JustifyMethod = "left" if place == 0 else "right"
+        table.add_column(Text(heading), justify=side, no_wrap=place == 0)
     for row in sheet.rows:
         table.add_row(*map(Text, row))
     return table

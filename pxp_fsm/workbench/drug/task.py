@@ -55,7 +55,7 @@ def rank_of(machine: Retrosynthesis, row: Row, among: int = 10) -> float:
     except NoAnswer:
         return float("inf")
     for place, candidate in enumerate(candidates, start=1):
-        if canonical_reactants(candidate.prediction) == right:
+        if canonical_reactants(candidate.reactants) == right:
             return place
     return float("inf")
 

@@ -1,0 +1,113 @@
+"""What is verified is what runs: a machine takes the row that its table says, in every case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from proofs.machines import Build, compare_machine
+from pxp_fsm.automaton import Automaton, Event, Transition, Valuation, receiving
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.machine import Machine
+from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
+
+# 22 events (decide; 6 labels and an unknown one, as sent, received, from outside), with 2
+# valuations (none, the empty one) in IDLE, WAIT and END and 17 (none, 2^4) in DECIDE.
+CASES = 22 * (3 * 2 + 17)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_the_machine_is_the_table_in_every_case(name: str) -> None:
+    compared = compare_machine(builtin(name))
+    assert compared.differences == ()
+    assert compared.cases == CASES == 506
+
+
+def altered(automaton: Automaton, old: Transition, new: Transition) -> Automaton:
+    rows = tuple(new if row is old else row for row in automaton.transitions)
+    return replace(automaton, transitions=rows)
+
+
+def honest(table: Automaton) -> Build:
+    """Machines of another table than the one they are compared with."""
+
+    def build(_real: Automaton, state: str) -> Machine:
+        return Machine(table, state)
+
+    return build
+
+
+def impostor(table: Automaton) -> Build:
+    """Machines of another table that say they are of the one they are compared with."""
+
+    def build(real: Automaton, state: str) -> Machine:
+        machine = Machine(table, state)
+        machine.automaton = real
+        return machine
+
+    return build
+
+
+@pytest.mark.parametrize("name", ["interact", "pxp_hang_up"])
+def test_a_machine_of_any_other_table_is_caught(name: str) -> None:
+    """Every row in turn leads elsewhere, does something else, or is under another guard."""
+    real = builtin(name)
+    for row in real.transitions:
+        elsewhere = replace(row, target="WAIT" if row.target == "END" else "END")
+        if row.guard is None:
+            otherwise = replace(row, label="OTHER")
+        else:
+            otherwise = replace(row, guard="REJ" if row.guard != "REJ" else "RAT")
+        for new in (elsewhere, otherwise):
+            table = altered(real, row, new)
+            assert compare_machine(real, impostor(table)).differences, new
+    assert compare_machine(real, honest(table)).differences
+
+
+def test_a_difference_names_its_case() -> None:
+    real = builtin("pxp")
+    row = next(t for t in real.transitions if t.event == receiving("TERM"))
+    table = altered(real, row, replace(row, target="DECIDE"))
+    compared = compare_machine(real, impostor(table))
+    found = {(d.state, d.event, d.machine.state, d.table.state) for d in compared.differences}
+    assert found == {("WAIT", receiving("TERM"), "DECIDE", "END")}
+    assert [d.valuation for d in compared.differences] == [None, ()]
+
+
+def test_a_machine_that_moves_on_a_refusal_is_caught() -> None:
+    class Restless(Machine):
+        def fire(self, event: Event, valuation: Valuation | None = None) -> Transition:
+            try:
+                return super().fire(event, valuation)
+            except PXPError:
+                self._model.state = "END"
+                raise
+
+    compared = compare_machine(builtin("interact"), Restless)
+    assert compared.differences
+    assert {d.machine.raised == d.table.raised for d in compared.differences} == {True}
+
+
+def test_a_table_that_knows_the_unknown_label_is_compared_too() -> None:
+    table = parse_automaton(
+        """
+        format = 1
+        name = "odd"
+        title = "Odd"
+        initial = "A"
+        final = ["B"]
+        states = [{ name = "A" }, { name = "B" }]
+        rows = [{ from = "A", to = "B", event = ["SOMETHING_UNHEARD_OF", "trigger", "state"] }]
+        """
+    )
+    compared = compare_machine(table)
+    assert compared.differences == ()
+    assert compared.cases == 2 * 2 * (1 + 3 * 4)
+
+
+def test_a_machine_starts_in_a_state_of_its_table_or_not_at_all() -> None:
+    assert [Machine(builtin("pxp"), state).state for state in (None, "WAIT")] == ["IDLE", "WAIT"]
+    for state in ("NOWHERE", ""):
+        with pytest.raises(UsageError, match=f"pxp has no state {state!r}; its states are IDLE"):
+            Machine(builtin("pxp"), state)
