@@ -7,7 +7,8 @@ and a memory of what it judged.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
@@ -67,7 +68,14 @@ class Participant:
     def __init__(self, agent: Agent, rules: Rules, instance: Instance) -> None:
         self.agent = agent
         self.machine = Machine(rules.automaton)
-        self.relations = Relations(agent.match, agent.agree, memo=agent.memo, timeout=agent.timeout)
+        self.relations = Relations(
+            agent.match,
+            agent.agree,
+            memo=agent.memo,
+            timeout=agent.timeout,
+            around=self._clock_stopped,
+        )
+        self._clock: asyncio.Timeout | None = None
         self._rules = rules
         self._instance = instance
 
@@ -149,7 +157,7 @@ class Participant:
 
     async def _decide(self, situation: Situation) -> Valuation:
         try:
-            async with asyncio.timeout(self.agent.timeout):
+            async with asyncio.timeout(self.agent.timeout) as self._clock:
                 return await self.agent.guards.decide(situation)
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
@@ -160,13 +168,29 @@ class Participant:
         except Exception as error:
             cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
             raise OracleFailed(Outcome.BROKEN, cause) from error
+        finally:
+            self._clock = None
+
+    @contextmanager
+    def _clock_stopped(self) -> Iterator[None]:
+        """Stop the guards' clock while a question is asked that has a clock of its own."""
+        clock = self._clock
+        if clock is None or self.agent.timeout is None:
+            yield
+            return
+        clock.reschedule(None)
+        try:
+            yield
+        finally:
+            clock.reschedule(asyncio.get_running_loop().time() + self.agent.timeout)
 
     async def _ask(self, question: Question) -> Answer:
         """ASK_AGENT; whatever goes wrong in a respondent is `NoAnswer` or late, with its cause."""
         respondent = self.agent.respondent
         try:
-            async with asyncio.timeout(self.agent.timeout):
-                answer = await respondent.answer(question)
+            with self._clock_stopped():
+                async with asyncio.timeout(self.agent.timeout):
+                    answer = await respondent.answer(question)
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,7 +80,7 @@ class Relations:
 
     With `memo` (the default) a text is never compared with itself and an ordered pair is judged
     once, so that any judge is deterministic and reflexive within the session. `timeout` is in
-    seconds, for one question; None waits for ever.
+    seconds, for one question; None waits for ever. Each question is asked within `around()`.
     """
 
     def __init__(
@@ -89,10 +90,12 @@ class Relations:
         *,
         memo: bool = True,
         timeout: float | None = None,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._relations = {"MATCH": match, "AGREE": agree}
         self.memo = memo
         self._timeout = timeout
+        self._around = around
         self._known: dict[tuple[str, str, str], Judgement] = {}
         self._log: list[Judgement] = []
 
@@ -160,8 +163,9 @@ class Relations:
 
     async def _ask(self, relation: Relation, left: str, right: str) -> tuple[Outcome, str]:
         try:
-            async with asyncio.timeout(self._timeout):
-                outcome = await relation.holds(left, right)
+            with self._around():
+                async with asyncio.timeout(self._timeout):
+                    outcome = await relation.holds(left, right)
         except TimeoutError as error:
             return Outcome.LATE, str(error) or f"no answer within {self._timeout} s"
         except PXPError as error:

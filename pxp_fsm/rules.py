@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
-from pxp_fsm.decisions import Category, Guard
+from pxp_fsm.decisions import GUARDS, Category, Guard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Message, Tag
 from pxp_fsm.relations import Relations
@@ -77,6 +77,10 @@ class Interact:
     def guard(self, found: Category, revises: bool, number: int) -> Guard:
         """The guard that is true at message `number`."""
         return decisions.interact_guard(found, revises, number, self.k)
+
+    def allowed(self, number: int) -> tuple[Guard, ...]:
+        """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
+        return _possible(self, number)
 
     def says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
         """Never: the schedule closes the session."""
@@ -148,6 +152,10 @@ class Pxp:
         """The guard that is true."""
         return decisions.pxp_guard(found, revises)
 
+    def allowed(self, number: int) -> tuple[Guard, ...]:
+        """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
+        return _possible(self, number)
+
     def says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
         """Whether the agent that must answer `history` sends TERM.
 
@@ -174,6 +182,11 @@ class Pxp:
 
 Rules = Interact | Pxp
 """The protocol that a session follows."""
+
+
+def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:
+    found = {rules.guard(found, revises, number) for found in Category for revises in (False, True)}
+    return tuple(guard for guard in GUARDS if guard in found)
 
 
 def _loops(history: Sequence[Message], tag: str) -> int:

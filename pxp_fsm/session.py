@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pxp_fsm.agent import Agent, Move, Participant
 from pxp_fsm.channel import Channel
-from pxp_fsm.errors import GuardError, NoAnswer, UsageError
+from pxp_fsm.decisions import initiator_speaks
+from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
 from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.messages import Instance, Message, Tag
 from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
@@ -36,6 +37,18 @@ def update_context(message: Message, learned: bool) -> str:
     return json.dumps(
         {"number": message.number, "sender": message.sender, "tag": message.tag, "learned": learned}
     )
+
+
+def _learned(entry: Entry) -> bool:
+    """Whether the sender had learned, as the stored context says."""
+    try:
+        return json.loads(entry.context)["learned"] is True
+    except (ValueError, KeyError, TypeError) as error:
+        message = entry.message
+        raise Refused(
+            f"the context stored with message {message.number} of {message.session} is not one "
+            f"that a session writes: {entry.context[:80]!r}"
+        ) from error
 
 
 class Session:
@@ -132,16 +145,37 @@ class Session:
     def replay(self, entries: Sequence[Entry]) -> None:
         """Rebuild the machines, memories and what was learned from stored messages.
 
-        Raises `Refused` where a stored message is not one that the automata allow.
+        Raises `Refused` where a stored message is not one that the automata and the rules allow.
         """
         for entry in entries:
             speaker, listener = self._turn(entry.message)
             self._deliver()
-            if json.loads(entry.context)["learned"]:
+            self._check_stored(entry, speaker)
+            if _learned(entry):
                 speaker.learn(self.history[-1])
             speaker.relations.remember(entry.judgements)
             self._channel.carry(entry.message)
             self._sent(entry.message, entry.context, listener)
+
+    def _check_stored(self, entry: Entry, speaker: Participant) -> None:
+        """What a channel cannot know: j and k, who starts, that the session goes on."""
+        message = entry.message
+        where = f"stored message {message.number} of {self.name} ({message.tag})"
+        if self.ending is not None:
+            raise Refused(f"{where}: the session had ended before it ({self.ending.value})")
+        if not self.history and speaker is not self._participants[0]:
+            raise Refused(
+                f"{where}: {self._participants[0].agent.name} starts, not {message.sender}"
+            )
+        row = speaker.machine.automaton.sends(speaker.machine.state, message.tag)
+        if row is None or row.guard is None:
+            return
+        allowed = self.rules.allowed(message.number)
+        if row.guard not in allowed:
+            raise Refused(
+                f"{where}: {row.guard} can hold in no case at this message; "
+                f"possible there: {', '.join(allowed)}"
+            )
 
     def _turn(self, message: Message | None = None) -> tuple[Participant, Participant]:
         """Who sends the next message and who receives it: the two alternate.
@@ -151,11 +185,10 @@ class Session:
         first, second = self._participants
         if message is not None:
             speaks_first = message.sender == first.agent.name
-        elif not self.history:
-            speaks_first = True
         else:
-            same = self.rules.hangs_up(self.history)
-            speaks_first = (self.history[-1].sender == first.agent.name) is same
+            speaks_first = initiator_speaks(len(self.history) + 1)
+            if self.history and self.rules.hangs_up(self.history):
+                speaks_first = not speaks_first
         return (first, second) if speaks_first else (second, first)
 
     def _deliver(self) -> None:

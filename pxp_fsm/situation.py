@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pxp_fsm.decisions import Category
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
 
@@ -36,11 +35,7 @@ class Situation:
     @property
     def allowed(self) -> tuple[str, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true here."""
-        possible = {
-            self.rules.guard(found, revises, self.number)
-            for found in Category
-            for revises in (False, True)
-        }
+        possible = self.rules.allowed(self.number)
         return tuple(guard for guard in self.guards if guard in possible)
 
     async def revised(self) -> Answer:

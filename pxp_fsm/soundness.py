@@ -40,8 +40,13 @@ def problems_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Problem]:
 
 
 def check_peers(left: Automaton, right: Automaton) -> None:
-    """Raise `TableError` unless every tag that one sends can be received by the other."""
+    """Raise `TableError` unless each is the peer of the other and can receive what it sends."""
     lines = [
+        f"{one.name} names {one.peer} as its peer, but is joined with {other.name}"
+        for one, other in ((left, right), (right, left))
+        if one.peer not in ("", other.name)
+    ]
+    lines += [
         f"{sender.name} sends {tag}, which {receiver.name} receives in no state; "
         f'add a row with receive = "{tag}" to {receiver.name}, or drop the one that sends it'
         for sender, receiver in ((left, right), (right, left))

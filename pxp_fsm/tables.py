@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -76,16 +76,16 @@ def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
     """The automaton that a TOML text (JSON, if `filename` ends so) describes."""
     is_json = filename.endswith(".json")
     raw = _read(text, filename, is_json)
-    line: Callable[[tuple[str | int, ...]], int] = (
-        (lambda _path: 1) if is_json else (lambda path: line_of(text, path))
-    )
     found = _structure_problems(raw)
     if not found:
         automaton = _build(raw)
         found = problems_of(automaton, raw)
         if not found:
             return automaton
-    raise TableError(tuple(f"{filename}, line {line(p.path)}: {p.text}" for p in found))
+    places = (f"at {_place(p.path)}" if is_json else f"line {line_of(text, p.path)}" for p in found)
+    raise TableError(
+        tuple(f"{filename}, {at}: {p.text}" for at, p in zip(places, found, strict=True))
+    )
 
 
 def _read(text: str, filename: str, is_json: bool) -> dict[str, Any]:
@@ -129,15 +129,19 @@ def _structure_problem(error: Any) -> Problem:
         text = f"format {error.instance!r} is not one that this version reads; write format = 1"
     elif error.validator == "pattern":
         text = f"{error.instance!r} is no name here; use letters, digits and _, a letter first"
+    elif error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        text = f"{_listed(missing)} is missing; add it"
+    elif error.validator == "type":
+        text = f"{error.instance!r} is not of the type {error.validator_value}; write one that is"
     else:
         text = error.message
     return Problem(path, where + text)
 
 
 def _place(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(
-        "."
-    )
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).lstrip(".") or "the top"
 
 
 def _build(raw: Mapping[str, Any]) -> Automaton:

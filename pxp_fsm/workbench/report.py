@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PUBLISHED_SESSIONS = 20
+SOURCES = (
+    "Published, of 20 sessions a column: 2025 is Table 1 of the NeurIPS workshop version, "
+    "2024 is Figure 4 of arXiv 2410.20600."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,8 @@ def table1(statistics: Statistics, task: str) -> Sheet:
     repetitions = statistics.repetitions
     size = max((repetition.total for repetition in repetitions), default=0)
     columns = published(task)
-    own = "this run" if len(repetitions) == 1 else f"this run, median of {len(repetitions)}"
-    headings = ("sessions that are", own, "min-max", *(column.title for column in columns))
+    own = "this run" if len(repetitions) == 1 else f"median of {len(repetitions)}"
+    headings = ("sessions that are", own, "min to max", *(column.title for column in columns))
     totals = [str(PUBLISHED_SESSIONS)] * len(columns)
     sizes = sorted({repetition.total for repetition in repetitions})
     rows = [("in all", str(size), "-".join(map(str, (sizes[:1] + sizes[-1:]))) or "-", *totals)]
@@ -46,7 +50,8 @@ def table1(statistics: Statistics, task: str) -> Sheet:
     ):
         theirs = (str(column.counts[place]) for column in columns)
         rows.append((name, _share(middle, size), f"{low}-{high}", *theirs))
-    return Sheet("Intelligibility: the papers' Table 1", headings, tuple(rows))
+    title = "Intelligibility, as in the papers' Table 1"
+    return Sheet(title, headings, tuple(rows))
 
 
 def _share(count: float, total: int) -> str:
@@ -59,10 +64,14 @@ def as_rich(sheet: Sheet) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(
+        title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
+    )
     for place, heading in enumerate(sheet.headings):
         side: JustifyMethod = "left" if place == 0 else "right"
-        table.add_column(Text(heading), justify=side, no_wrap=place == 0)
+        table.add_column(
+            Text(heading.replace(" ", "\n") if place else heading), justify=side, no_wrap=place == 0
+        )
     for row in sheet.rows:
         table.add_row(*map(Text, row))
     return table
@@ -92,6 +101,8 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
     )
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}"]
+    if published(run.plan.task):
+        lines.insert(0, SOURCES)
     if failed:
         lines.append(f"{failed} sessions were ended by a fault and are in no count of the table.")
     lines += run.task.notes

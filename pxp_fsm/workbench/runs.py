@@ -169,7 +169,7 @@ def start(plan: Plan, blackboard: SqlBlackboard, data: DataSet | None = None) ->
     `BlackboardError` before anything is stored.
     """
     task = find_task(plan.task)
-    _check(plan)
+    check(plan)
     chosen = choose(plan, data or task.load(Path(plan.data) if plan.data else None))
     numbers = (record.run.rpartition("-")[2] for record in blackboard.runs())
     name = f"{plan.task}-{max((int(n) for n in numbers if n.isdigit()), default=0) + 1}"
@@ -230,7 +230,8 @@ def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
         yield by_key[key]
 
 
-def _check(plan: Plan) -> None:
+def check(plan: Plan) -> None:
+    """Raise `UsageError` where a number of the plan is out of its range."""
     plan.rules()
     if plan.repetitions < 1:
         raise UsageError(f"repetitions are at least 1; there were {plan.repetitions}")

@@ -108,7 +108,7 @@ def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
         tags = connection.execute(_TAGS, {"run": run}).all()
     return Statistics(
         tuple(Repetition(row[0], row[1], tuple(int(n) for n in row[2:])) for row in counted),
-        Counter(dict(row.tuple() for row in endings)),
+        Counter({row[0]: row[1] for row in endings}),
         Counter({(row[0], row[1]): row[2] for row in tags}),
     )
 

@@ -59,7 +59,7 @@ def test_json_is_the_same_table(name: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(raw), "utf-8")
     assert load_automaton(path) == load_automaton(name) == builtin(name)
     path.write_text(json.dumps(raw | {"initial": "X"}), "utf-8")
-    with pytest.raises(TableError, match=rf"{name}\.json, line 1: unknown state X"):
+    with pytest.raises(TableError, match=rf"{name}\.json, at initial: unknown state X"):
         load_automaton(path)
 
 

@@ -45,7 +45,7 @@ def _checked(task: str, plan: runs.Plan | None) -> DataSet | None:
     found: Task = find_task(task)
     if plan is None:
         return None
-    plan.rules()
+    runs.check(plan)
     data = found.load(Path(plan.data) if plan.data else None)
     runs.choose(plan, data)
     return data

@@ -11,11 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from backends.databases import SessionRecord, SqlBlackboard, StoredSession
+from pxp_fsm.decisions import category
 from pxp_fsm.errors import UsageError
 from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Message
-from pxp_fsm.relations import Judgement
+from pxp_fsm.relations import Judgement, Outcome
 from pxp_fsm.session import Entry
+from pxp_fsm.workbench.statistics import FAULTS
 
 
 def list_all(board: SqlBlackboard, run: str | None) -> None:
@@ -26,21 +28,23 @@ def list_all(board: SqlBlackboard, run: str | None) -> None:
         known = ", ".join(record.run for record in board.runs()) or "none"
         raise UsageError(f"{board.shown} has {what}; runs: {known}")
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("session", "instance", "protocol", "messages", "ended", "cause"):
-        table.add_column(heading)
+    for heading in ("session", "instance", "protocol", "messages", "ended"):
+        table.add_column(heading, no_wrap=heading == "session")
     for record in records:
         table.add_row(*map(_plain, _line(record)))
     Console().print(table)
 
 
 def _line(record: SessionRecord) -> tuple[str, ...]:
+    ended = record.ending or "not over"
+    if ended in FAULTS:
+        ended = f"{ended}: {record.cause}"
     return (
         record.session,
         record.instance.key,
         _protocol(record),
         str(record.messages),
-        record.ending or "not over",
-        record.cause or "",
+        ended,
     )
 
 
@@ -82,9 +86,20 @@ def _show_entry(console: Console, entry: Entry) -> None:
     console.print(Text(printable(head), style="bold"))
     console.print(Text(f"     {printable(message.answer.prediction)}"))
     console.print(Text(f"     {printable(message.answer.explanation)}", style="italic"))
-    if entry.judgements:
-        judged = ", ".join(map(_judged, entry.judgements))
-        console.print(Text(f"     because {judged}", style="dim"))
+    why = _why(entry.judgements)
+    if why:
+        console.print(Text(f"     because {why}", style="dim"))
+
+
+def _why(judgements: Sequence[Judgement]) -> str:
+    """The comparison that gave the category, and what was asked of a revision after it."""
+    if len(judgements) < 2:
+        return ", ".join(map(_judged, judgements))
+    match, agree = (judgement.outcome is Outcome.YES for judgement in judgements[:2])
+    compared = ", ".join(map(_judged, judgements[:2]))
+    found = f"{compared}: category {category(match, agree).value}"
+    revised = ", ".join(map(_judged, judgements[2:]))
+    return f"{found}; new answer: {revised}" if revised else found
 
 
 def _judged(judgement: Judgement) -> str:
