@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -96,7 +98,7 @@ def _stopped(run: runs.Run, database: str | None, output: Path) -> str:
     where = f" --database {database}" if database else f" --output {output}"
     return (
         f"\nStopped. Everything sent so far is stored; carry on with\n"
-        f"  pxp run {run.plan.task} --resume {run.name}{where}"
+        f"  {program()} run {run.plan.task} --resume {run.name}{where}"
     )
 
 
@@ -110,5 +112,11 @@ def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: P
     click.echo("\nLeft behind:")
     for what, where in [(f"database, run {run.name}", board.shown), *left]:
         click.echo(f"  {what}: {where}")
-    option = f" --database {database or output / 'blackboard.sqlite'}"
-    click.echo(f"\nLook at a session: pxp sessions {run.name}/1/1{option}")
+    option = f"--database {database or output / 'blackboard.sqlite'}"
+    click.echo(f"\nLook at a session: {program()} sessions {run.name}/1/1 {option}")
+
+
+def program() -> str:
+    """How the command was called: `pxp` where that is found, else the path that was typed."""
+    called = Path(sys.argv[0])
+    return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)
