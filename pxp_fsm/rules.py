@@ -19,7 +19,7 @@ from pxp_fsm.relations import Relations
 from pxp_fsm.tables import builtin
 
 TermPolicy = Callable[[str, str], bool]
-"""Whether to send TERM: (tag received, tag of one's own latest message) to a truth value."""
+"""Whether to send TERM: (tag received, tag of one's own latest message, or "") to a truth value."""
 
 
 class Ending(StrEnum):
@@ -164,7 +164,7 @@ class Pxp:
         """
         received = history[-1].tag
         if answer is None:
-            return len(history) > 1 and self.term(received, history[-2].tag)
+            return self.term(received, history[-2].tag if len(history) > 1 else "")
         if not decisions.repeats(received, answer):
             return False
         return decisions.exhausted(_loops(history, answer), self.k)
