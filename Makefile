@@ -41,7 +41,7 @@ test: check
 	$(BIN)/pytest -n auto --dist loadfile
 
 test-deep: $(READY_DEV)
-	$(BIN)/pytest -n auto --dist loadfile -m deep
+	$(BIN)/pytest -n auto --maxschedchunk 1 -m deep
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done

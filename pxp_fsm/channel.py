@@ -13,7 +13,7 @@ from typing import NoReturn
 from pxp_fsm.automaton import Event, Valuation, one_hot, sending
 from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Message, answer_problem
+from pxp_fsm.messages import Message, answer_problem, quoted
 from pxp_fsm.soundness import check_peers
 
 Store = Callable[[Message], None]
@@ -135,6 +135,7 @@ class Channel:
 
     def _refuse(self, message: Message, reason: str) -> NoReturn:
         raise Refused(
-            f"message {message.number!r} ({message.tag!r} from {message.sender!r}) "
+            f"message {quoted(message.number)} ({quoted(message.tag)} from "
+            f"{quoted(message.sender)}) "
             f"was refused: {reason}"
         )

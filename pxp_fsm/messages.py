@@ -81,6 +81,22 @@ def text_problem(text: str) -> str | None:
     return None
 
 
+def storable(text: str) -> str:
+    """`text` with what cannot be stored (see `text_problem`) written as an escape.
+
+    For what is said *about* a text, such as an error that quotes it; what an agent says is refused.
+    """
+    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def quoted(value: object, longest: int = 60) -> str:
+    """`value` as an error quotes it: what was refused may be long."""
+    if isinstance(value, (str, bytes)):
+        value = value[: longest + 1]
+    written = repr(value)
+    return written if len(written) <= longest else f"{written[:longest]}…"
+
+
 def answer_problem(answer: object) -> str | None:
     """Why `answer` is not one that a message can carry, or None if it is."""
     if not isinstance(answer, Answer):

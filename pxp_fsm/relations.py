@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from pxp_fsm.errors import PXPError
 from pxp_fsm.interfaces import Relation
+from pxp_fsm.messages import storable
 
 
 class Outcome(StrEnum):
@@ -157,7 +158,7 @@ class Relations:
             )
         started = time.perf_counter()
         outcome, detail = await self._ask(self._relations[name], left, right)
-        judgement = Judgement(*key, outcome, True, time.perf_counter() - started, detail)
+        judgement = Judgement(*key, outcome, True, time.perf_counter() - started, storable(detail))
         self.remember([judgement])
         return judgement
 

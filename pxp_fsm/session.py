@@ -11,7 +11,7 @@ from pxp_fsm.channel import Channel
 from pxp_fsm.decisions import initiator_speaks
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
 from pxp_fsm.interfaces import Blackboard
-from pxp_fsm.messages import Instance, Message, Tag
+from pxp_fsm.messages import Instance, Message, Tag, storable
 from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
 from pxp_fsm.rules import Ending, Rules
 
@@ -237,7 +237,7 @@ class Session:
         self._end(ending, str(error))
 
     def _end(self, ending: Ending, cause: str) -> None:
-        self.ending, self.cause = ending, cause
+        self.ending, self.cause = ending, storable(cause)
         if self._blackboard is not None:
             left = tuple(j for p in self._participants for j in p.relations.take_log())
-            self._blackboard.close(self.name, ending.value, cause, left)
+            self._blackboard.close(self.name, ending.value, self.cause, left)

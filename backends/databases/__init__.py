@@ -1,6 +1,6 @@
-"""The blackboard on SQLite, and through SQLAlchemy's URLs on other databases."""
+"""The blackboard on SQLite and PostgreSQL: stored once, never changed, verifiable."""
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.records import RunRecord, SessionRecord, StoredSession
+from backends.databases.records import RunRecord, RunSummary, SessionRecord, StoredSession
 
-__all__ = ["RunRecord", "SessionRecord", "SqlBlackboard", "StoredSession"]
+__all__ = ["RunRecord", "RunSummary", "SessionRecord", "SqlBlackboard", "StoredSession"]

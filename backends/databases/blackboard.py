@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import TypeVar
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection
 
-from backends.databases import schema
-from backends.databases.engine import explained, open_engine
-from backends.databases.records import RunRecord, SessionRecord, StoredSession
+from backends.databases import chain, claims, reading, rows
+from backends.databases import statements as sql
+from backends.databases.engine import open_engine
+from backends.databases.faults import explained, patiently
+from backends.databases.records import RunRecord, RunSummary, SessionRecord, StoredSession
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.messages import Message, quoted
+from pxp_fsm.relations import Judgement
 from pxp_fsm.session import Entry
+
+T = TypeVar("T")
 
 
 class SqlBlackboard:
-    """A blackboard on the database `name`: the path of an SQLite file, or any SQLAlchemy URL.
+    """A blackboard on the database `name`: the path of an SQLite file, or a URL.
 
     Fills the interface `pxp_fsm.interfaces.Blackboard`. Raises `BlackboardError` for whatever the
-    database refuses; nothing half-written is left. Use it as a context manager, or `dispose` it.
+    database refuses; nothing half-written is left. A database that is away (its connection cut, the
+    server restarting) is waited for, `patience` seconds at most. Use it as a context manager, or
+    `dispose` it.
     """
 
-    def __init__(self, name: str, *, create: bool = True) -> None:
+    def __init__(self, name: str, *, create: bool = True, patience: float = 30.0) -> None:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
+        self._writing = self.engine.execution_options(writes=True)
+        self._patience = patience
+        self._tips: dict[str, tuple[int, str]] = {}
+        self._claims: dict[str, claims.Claim] = {}
 
     def __enter__(self) -> SqlBlackboard:
         return self
@@ -40,219 +50,177 @@ class SqlBlackboard:
         self.dispose()
 
     def dispose(self) -> None:
-        """Close every connection."""
+        """Give back every claim and close every connection."""
+        for run in tuple(self._claims):
+            self.release(run)
         self.engine.dispose()
+
+    def claim(self, run: str) -> None:
+        """Take `run` for this blackboard, until `release`, `dispose` or the end of the process.
+
+        Raises `BlackboardError` where another process works on it.
+        """
+        if run not in self._claims:
+            with explained(self.shown):
+                self._claims[run] = claims.claim(self.engine, run)
+
+    def release(self, run: str) -> None:
+        """Give `run` back."""
+        claim = self._claims.pop(run, None)
+        if claim is not None:
+            claim.release()
 
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
-        values = {
-            "run": record.run,
-            "task": record.task,
-            "plan": record.plan,
-            "seed": record.seed,
-            "version": record.version,
-            "data_fingerprint": record.data_fingerprint,
-            "created": _now(),
-        }
-        with explained(self.shown), self.engine.begin() as connection:
-            connection.execute(insert(schema.runs), values)
+        row = rows.run_row(record)
+
+        def store(connection: Connection) -> None:
+            if connection.scalar(sql.RUN_OPENING, {"named": record.run}) != row["opening"]:
+                connection.execute(sql.ADD_RUN, row)
+
+        self._write(store)
 
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing."""
-        session = {
-            "session": record.session,
-            "run": record.run,
-            "repetition": record.repetition,
-            "position": record.position,
-            "protocol": record.protocol,
-            "n": record.n,
-            "k": record.k,
-            "automaton": record.automaton,
-            "fingerprint": record.fingerprint,
-            "memo": int(record.memo),
-            "assumptions": " ".join(record.assumptions),
-            "created": _now(),
-        }
-        agents = [
-            {"session": record.session, "name": name, "role": role, "description": description}
-            for role, (name, description) in zip(
-                ("initiator", "responder"), record.agents, strict=True
-            )
-        ]
-        datum = {
-            "session": record.session,
-            "instance": record.instance.key,
-            "x": record.instance.x,
-        }
-        with explained(self.shown), self.engine.begin() as connection:
-            connection.execute(insert(schema.sessions), session)
-            connection.execute(insert(schema.agents), agents)
-            connection.execute(insert(schema.data), datum)
+        row = rows.session_row(record)
+
+        def store(connection: Connection) -> None:
+            found = connection.execute(sql.RUN_HEAD, {"named": record.run}).one_or_none()
+            if found is None:
+                raise BlackboardError(
+                    f"{self.shown}: session {quoted(record.session)} was refused: there is no "
+                    f"run {quoted(record.run)}"
+                )
+            known = connection.execute(sql.SESSION, {"named": record.session})
+            stored = known.mappings().one_or_none()
+            if stored is not None and all(stored[name] == row[name] for name in row):
+                return
+            new = {**row, "ordinal": found.opened + 1}
+            new["opening"] = chain.of_session(found.opening, new)
+            connection.execute(sql.KEEP_TEXT, rows.text_rows([record.instance.x]))
+            connection.execute(sql.ADD_SESSION, new)
+            head = chain.joined(found.head, new["opening"])
+            counted = {"named": record.run, "opened": found.opened + 1, "head": head}
+            connection.execute(sql.COUNT_SESSION, counted)
+
+        self._write(store)
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
-        with explained(self.shown), self.engine.begin() as connection:
-            connection.execute(
-                insert(schema.messages),
-                {
-                    "session": message.session,
-                    "number": message.number,
-                    "sender": message.sender,
-                    "tag": message.tag,
-                    "prediction": message.answer.prediction,
-                    "explanation": message.answer.explanation,
-                    "receiver": message.receiver,
-                    "created": _now(),
-                },
-            )
-            connection.execute(
-                insert(schema.contexts),
-                {"session": message.session, "number": message.number, "addition": context},
-            )
-            rows = _judgement_rows(message.session, message.number, judgements)
-            if rows:
-                connection.execute(insert(schema.judgements), rows)
+        entry = rows.entry_row(message, context)
+        judged = rows.judgement_rows(message.session, message.number, judgements)
+        said = rows.text_rows((message.answer.prediction, message.answer.explanation))
+
+        def store(connection: Connection) -> tuple[int, str]:
+            number, link = self._tip(connection, message.session)
+            if number == message.number and _stored_link(connection, entry, judged) == link:
+                return number, link  # the answer to an earlier commit was lost, not the commit
+            if number + 1 != message.number:
+                raise BlackboardError(
+                    f"{self.shown}: message {message.number} of {message.session} was refused: the "
+                    f"next one there is {number + 1}; is a second process working on the same run?"
+                )
+            new = {**entry, "chain": chain.of_entry(link, entry, judged)}
+            connection.execute(sql.KEEP_TEXT, said)
+            connection.execute(sql.ADD_ENTRY, new)
+            if judged:
+                connection.execute(sql.ADD_JUDGEMENT, judged)
+            return message.number, new["chain"]
+
+        tip = self._write(store, message.session)
+        self._tips[message.session] = tip
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
-        table = schema.sessions
-        number = select(func.count()).where(schema.messages.c.session == session)
-        with explained(self.shown), self.engine.begin() as connection:
-            before = connection.scalar(select(table.c.ending).where(table.c.session == session))
-            if before == ending:
+        rows.check(
+            f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()
+        )
+
+        def store(connection: Connection) -> None:
+            found = connection.scalar(sql.ENDING, {"named": session})
+            if found == ending:
                 return
-            if before is not None:
-                raise BlackboardError(f"session {session} has ended already ({before})")
-            connection.execute(
-                update(table).where(table.c.session == session).values(ending=ending, cause=cause)
-            )
-            rows = _judgement_rows(session, (connection.scalar(number) or 0) + 1, judgements)
-            if rows:
-                connection.execute(insert(schema.judgements), rows)
+            if found is not None:
+                raise BlackboardError(f"session {session} has ended already ({found})")
+            number, link = self._tip(connection, session, fresh=True)
+            judged = rows.judgement_rows(session, number + 1, judgements)
+            closing = {"ending": ending, "cause": cause, "length": number}
+            closing["seal"] = chain.of_closing(link, closing, judged)
+            if judged:
+                connection.execute(sql.ADD_JUDGEMENT, judged)
+            connection.execute(sql.CLOSE, {"named": session, **closing})
+
+        self._write(store, session)
+        self._tips.pop(session, None)
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Every run, oldest first."""
-        query = select(schema.runs).order_by(schema.runs.c.created, schema.runs.c.run)
-        with explained(self.shown), self.engine.connect() as connection:
-            return tuple(RunRecord(**row._mapping) for row in connection.execute(query))
+        return self._read(reading.runs)
 
-    def sessions(self, run: str | None = None) -> tuple[SessionRecord, ...]:
-        """The sessions of a run (or of all runs), in the order in which they were planned."""
-        s, m = schema.sessions, schema.messages
-        number = (
-            select(func.count())
-            .where(m.c.session == s.c.session)
-            .scalar_subquery()
-            .label("messages")
-        )
-        query = (
-            select(s, schema.data.c.instance, schema.data.c.x, number)
-            .join(schema.data, schema.data.c.session == s.c.session)
-            .join(schema.runs, schema.runs.c.run == s.c.run)
-            .order_by(schema.runs.c.created, s.c.run, s.c.repetition, s.c.position)
-        )
-        if run is not None:
-            query = query.where(s.c.run == run)
-        a = schema.agents
-        agents = select(a.c.session, a.c.name, a.c.description).order_by(a.c.session, a.c.role)
-        if run is not None:
-            agents = agents.join(s, s.c.session == a.c.session).where(s.c.run == run)
-        with explained(self.shown), self.engine.connect() as connection:
-            named: dict[str, list[tuple[str, str]]] = {}
-            for session, name, description in connection.execute(agents):
-                named.setdefault(session, []).append((name, description))
-            return tuple(
-                SessionRecord(
-                    session=row.session,
-                    run=row.run,
-                    repetition=row.repetition,
-                    position=row.position,
-                    instance=Instance(row.instance, row.x),
-                    protocol=row.protocol,
-                    n=row.n,
-                    k=row.k,
-                    automaton=row.automaton,
-                    fingerprint=row.fingerprint,
-                    memo=bool(row.memo),
-                    assumptions=tuple(row.assumptions.split()),
-                    agents=tuple(named[row.session]),
-                    ending=row.ending,
-                    cause=row.cause,
-                    messages=row.messages,
-                )
-                for row in connection.execute(query)
-            )
+    def summaries(self) -> tuple[RunSummary, ...]:
+        """Every run, oldest first, with how many sessions it has and how many are over."""
+        return self._read(reading.summaries)
+
+    def sessions(
+        self, run: str | None = None, *, limit: int | None = None
+    ) -> tuple[SessionRecord, ...]:
+        """The sessions of a run (or of all runs), in the order in which they were planned.
+
+        At most `limit` of them, if given.
+        """
+        return self._read(lambda connection: reading.sessions(connection, run, limit))
 
     def entries(self, session: str) -> tuple[Entry, ...]:
         """A session's messages, each with its context and judgements, in order."""
-        m, c, j = schema.messages, schema.contexts, schema.judgements
-        rows = (
-            select(m, c.c.addition)
-            .join(c, (c.c.session == m.c.session) & (c.c.number == m.c.number))
-            .where(m.c.session == session)
-            .order_by(m.c.number)
-        )
-        judged = select(j).where(j.c.session == session).order_by(j.c.number, j.c.place)
-        with explained(self.shown), self.engine.connect() as connection:
-            by_number: dict[int, list[Judgement]] = {}
-            for row in connection.execute(judged):
-                by_number.setdefault(row.number, []).append(
-                    Judgement(
-                        row.relation,
-                        row.left_digest,
-                        row.right_digest,
-                        Outcome(row.outcome),
-                        bool(row.asked),
-                        row.seconds,
-                        row.detail,
-                    )
-                )
-            return tuple(
-                Entry(
-                    Message(
-                        row.session,
-                        row.number,
-                        row.sender,
-                        row.tag,
-                        Answer(row.prediction, row.explanation),
-                        row.receiver,
-                    ),
-                    row.addition,
-                    tuple(by_number.get(row.number, ())),
-                )
-                for row in connection.execute(rows)
-            )
+        return self._read(lambda connection: reading.entries(connection, session))
 
     def session(self, name: str) -> StoredSession:
         """One session whole; `BlackboardError` where there is none of that name."""
-        found = [record for record in self.sessions() if record.session == name]
-        if not found:
+        found = self._read(lambda connection: reading.session(connection, name))
+        if found is None:
             raise BlackboardError(
-                f"{self.shown} has no session {name!r}; `pxp sessions` lists what there is"
+                f"{self.shown} has no session {quoted(name)}; `pxp sessions` lists what there is"
             )
-        return StoredSession(found[0], self.entries(name))
+        return StoredSession(found, self.entries(name))
+
+    def _tip(self, connection: Connection, session: str, *, fresh: bool = False) -> tuple[int, str]:
+        """The number and link of a session's latest entry: as this process knows it, or read."""
+        if session in self._tips and not fresh:
+            return self._tips[session]
+        found = connection.execute(sql.LATEST, {"named": session}).one_or_none()
+        if found is not None:
+            return found.number, found.chain
+        opening = connection.scalar(sql.SESSION_OPENING, {"named": session})
+        if opening is None:
+            raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
+        return 0, opening
+
+    def _write(self, work: Callable[[Connection], T], session: str = "") -> T:
+        """`work` in one transaction; what is known of `session` is forgotten if it fails."""
+
+        def once() -> T:
+            try:
+                with explained(self.shown), self._writing.begin() as connection:
+                    return work(connection)
+            except BaseException:
+                self._tips.pop(session, None)
+                raise
+
+        return patiently(once, self._patience)
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        def once() -> T:
+            with explained(self.shown), self.engine.connect() as connection:
+                return work(connection)
+
+        return patiently(once, self._patience)
 
 
-def _judgement_rows(
-    session: str, number: int, judgements: Sequence[Judgement]
-) -> list[dict[str, object]]:
-    return [
-        {
-            "session": session,
-            "number": number,
-            "place": place,
-            "relation": judgement.relation,
-            "left_digest": judgement.left,
-            "right_digest": judgement.right,
-            "outcome": judgement.outcome.value,
-            "asked": int(judgement.asked),
-            "seconds": judgement.seconds,
-            "detail": judgement.detail,
-        }
-        for place, judgement in enumerate(judgements, start=1)
-    ]
-
-
-def _now() -> str:
-    """The time, UTC, ISO 8601; for people to read: nothing is ordered by it but runs."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _stored_link(connection: Connection, entry: rows.Made, judged: list[rows.Made]) -> str:
+    """The link that `entry` would have, had it been stored after the one before it."""
+    if entry["number"] == 1:
+        before = connection.scalar(sql.SESSION_OPENING, {"named": entry["session"]})
+    else:
+        place = {"named": entry["session"], "at": entry["number"] - 1}
+        before = connection.scalar(sql.LINK, place)
+    return chain.of_entry(before or "", entry, judged)

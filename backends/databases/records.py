@@ -25,6 +25,17 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as a list shows it: how many of its sessions were started, how many are over."""
+
+    run: str
+    task: str
+    created: str
+    sessions: int
+    over: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecord:
     """A session: its place in its run, its protocol, its agents, and how it ended, if it has.
 

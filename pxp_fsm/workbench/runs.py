@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,8 @@ class Plan:
 
     `instances` is a number (the first so many rows), `all`, or keys joined by commas; `data` is the
     folder of the authors' data, or None for the bundled set. For PXP `n` is None and `k` bounds the
-    self-loops.
+    self-loops. `timeout`, in seconds, bounds each question to an agent or its relations; a session
+    whose question stays without an answer ends as late.
     """
 
     task: str
@@ -43,6 +44,7 @@ class Plan:
     instances: str = DEFAULT_INSTANCES
     data: str | None = None
     memo: bool = True
+    timeout: float | None = None
 
     def rules(self) -> Rules:
         """The protocol's rules; `UsageError` where a bound is out of range."""
@@ -94,16 +96,34 @@ class Run:
         return sum(record.ending is not None for record in self._stored.values())
 
     def execute(self, on_step: Callable[[Step], None] = lambda _step: None) -> None:
-        """Carry the run to its end; can be interrupted at any instant and resumed."""
-        asyncio.run(self._execute(on_step))
+        """Carry the run to its end; can be interrupted at any instant and resumed.
+
+        Raises `BlackboardError` where another process is working on the run.
+        """
+        self._blackboard.claim(self.name)
+        try:
+            self._stored = {r.session: r for r in self._blackboard.sessions(self.name)}
+            asyncio.run(self._execute(on_step))
+        finally:
+            self._blackboard.release(self.name)
 
     async def _execute(self, on_step: Callable[[Step], None]) -> None:
         for repetition in range(1, self.plan.repetitions + 1):
-            machine, human = self.task.agents(self.data, self.plan.memo)
+            machine, human = map(self._timed, self.task.agents(self.data, self.plan.memo))
             order = list(self.data.sessions)
             random.Random(f"{self.plan.seed}/{repetition}").shuffle(order)
-            for position, row in enumerate(order, start=1):
-                await self._session(repetition, position, row, (machine, human), on_step)
+            sessions = (
+                self._session(repetition, position, row, (machine, human), on_step)
+                for position, row in enumerate(order, start=1)
+            )
+            if self.task.at_once > 1:
+                await _together(sessions, self.task.at_once)
+            else:
+                for session in sessions:
+                    await session
+
+    def _timed(self, agent: Agent) -> Agent:
+        return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
 
     async def _session(
         self,
@@ -160,6 +180,21 @@ class Run:
             assumptions=tuple(sorted(session.assumptions)),
             agents=tuple((agent.name, agent.describe()) for agent in agents),
         )
+
+
+async def _together(sessions: Iterator[Coroutine[None, None, None]], at_once: int) -> None:
+    """Carry all to their end, `at_once` of them at a time: one that waits holds up no other."""
+
+    async def carry() -> None:
+        for session in sessions:
+            await session
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(carry())
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
 
 
 def start(plan: Plan, blackboard: SqlBlackboard, data: DataSet | None = None) -> Run:
@@ -235,3 +270,5 @@ def check(plan: Plan) -> None:
     plan.rules()
     if plan.repetitions < 1:
         raise UsageError(f"repetitions are at least 1; there were {plan.repetitions}")
+    if plan.timeout is not None and not plan.timeout > 0:
+        raise UsageError(f"a timeout is more than 0 seconds; it was {plan.timeout}")

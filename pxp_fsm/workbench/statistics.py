@@ -30,21 +30,9 @@ FAULTS = ("no answer", "late", "broken", "limit")
 
 _COUNTS = text(
     """
-    SELECT sessions.repetition AS repetition, COUNT(*) AS total,
-           SUM(human.one_way), SUM(machine.one_way), SUM(two_way_intelligibility.two_way),
-           SUM(human.strong), SUM(machine.strong),
-           SUM(human.ultra_strong), SUM(machine.ultra_strong)
-    FROM sessions
-    JOIN intelligibility AS human
-      ON human.session = sessions.session AND human.agent = 'h'
-    JOIN intelligibility AS machine
-      ON machine.session = sessions.session AND machine.agent = 'm'
-    JOIN two_way_intelligibility
-      ON two_way_intelligibility.session = sessions.session
-    WHERE sessions.run = :run
-      AND sessions.ending IN ('ratified', 'rejected', 'bound', 'term')
-    GROUP BY sessions.repetition
-    ORDER BY sessions.repetition
+    SELECT repetition, total, one_way_human, one_way_machine, two_way, strong_human, strong_machine,
+           ultra_strong_human, ultra_strong_machine
+    FROM table1 WHERE run = :run ORDER BY repetition
     """
 )
 _ENDINGS = text(
@@ -52,10 +40,10 @@ _ENDINGS = text(
 )
 _TAGS = text(
     """
-    SELECT messages.sender, messages.tag, COUNT(*)
-    FROM messages JOIN sessions ON sessions.session = messages.session
+    SELECT entries.sender, entries.tag, COUNT(*)
+    FROM entries JOIN sessions ON sessions.session = entries.session
     WHERE sessions.run = :run
-    GROUP BY messages.sender, messages.tag
+    GROUP BY entries.sender, entries.tag
     """
 )
 

@@ -61,7 +61,8 @@ class Task:
 
     `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human) for
     one repetition; `accuracy` says how good the untaught machine is, as lines to be printed;
-    `notes` are shown wherever results are shown.
+    `notes` are shown wherever results are shown. `at_once` is how many sessions of a repetition may
+    go on at a time: more than 1 only where no agent takes anything from one session to the next.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Task:
     agents: Callable[[DataSet, bool], tuple[Agent, Agent]]
     accuracy: Callable[[DataSet], Sequence[str]]
     notes: tuple[str, ...] = ()
+    at_once: int = 1
 
 
 def task_names() -> tuple[str, ...]:

@@ -11,7 +11,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pxp_fsm", "guards", "backends", "proofs")
-HEAVY = ("rdkit", "sqlalchemy", "networkx", "anthropic", "jsonschema", "wasmtime", "rich", "numpy")
+HEAVY = (
+    "rdkit",
+    "sqlalchemy",
+    "alembic",
+    "psycopg",
+    "pyarrow",
+    "networkx",
+    "anthropic",
+    "jsonschema",
+    "wasmtime",
+    "rich",
+    "numpy",
+)
 
 
 def sources() -> list[Path]:

@@ -106,7 +106,8 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("run drug --resume drug-1", 3, "there is no database"),
         ("run drug --resume drug-1 --k 4", 2, "goes by its own plan; leave out --k"),
         ("run drug --database /no/such/folder/b.sqlite", 3, "there is no folder /no/such/folder"),
-        ("run drug --database postgres://x:hunter2@h/d", 3, "driver is not installed"),
+        ("run drug --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
+        ("run drug --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
         ("sessions", 3, "there is no database runs/blackboard.sqlite"),
         ("draw nothing.toml", 2, "nothing.toml: cannot be read"),
         ("draw interact --state LOST", 2, "interact has no state 'LOST'; it has IDLE, WAIT"),
@@ -146,7 +147,7 @@ def test_a_database_of_another_version_is_refused(ran: Path, tmp_path: Path) -> 
     other = tmp_path / "other.sqlite"
     other.write_bytes((ran / "runs" / "blackboard.sqlite").read_bytes())
     connection = sqlite3.connect(other)
-    connection.execute("UPDATE about SET value = '7' WHERE key = 'schema_version'")
+    connection.execute("UPDATE blackboard_version SET version_num = '7'")
     connection.commit()
     connection.close()
     for command in ("sessions", "run drug"):
@@ -195,7 +196,10 @@ def messages(database: Path) -> list[tuple[object, ...]]:
         return []
     connection = sqlite3.connect(database, timeout=30)
     try:
-        query = "SELECT session, number, tag, prediction FROM messages ORDER BY rowid"
+        query = (
+            "SELECT session, number, messages.tag, prediction FROM messages "
+            "JOIN sessions USING (session) ORDER BY ordinal, number"
+        )
         return connection.execute(query).fetchall()
     except sqlite3.OperationalError:
         return []

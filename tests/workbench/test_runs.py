@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,10 @@ def test_a_run_of_other_data_or_another_version_is_not_resumed(tmp_path: Path) -
         (folder / "retro.csv").write_text(rows.replace("amide formation", "acylation"))
         with pytest.raises(DataError, match="have changed"):
             runs.resume("drug-1", board)
-        with board.engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE runs SET version = '0.0.1'")
+        board.start_run(replace(board.runs()[0], run="drug-2", version="0.0.1"))
         with pytest.raises(UsageError, match=r"begun by version 0\.0\.1"):
-            runs.resume("drug-1", board)
-        with pytest.raises(UsageError, match="there are: drug-1"):
+            runs.resume("drug-2", board)
+        with pytest.raises(UsageError, match="there are: drug-1, drug-2"):
             runs.resume("drug-9", board)
 
 

@@ -9,8 +9,10 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.errors import BlackboardError, PXPError
 from pxp_fsm.workbench.cli.draw import draw
+from pxp_fsm.workbench.cli.exchange import export, import_
 from pxp_fsm.workbench.cli.run import run
 from pxp_fsm.workbench.cli.sessions import sessions
+from pxp_fsm.workbench.cli.verify import upgrade, verify
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 3, 130
 """Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C."""
@@ -35,11 +37,15 @@ class _Group(click.Group):
 def main() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
 
-    Exit codes: 0 done, 2 the request or its data cannot be used, 3 a database or disk failed,
-    130 stopped by Ctrl-C (everything sent so far is stored).
+    Exit codes: 0 done, 1 a stored run was changed (verify), 2 the request or its data cannot be
+    used, 3 a database or disk failed, 130 stopped by Ctrl-C (everything sent so far is stored).
     """
 
 
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(draw)
+main.add_command(verify)
+main.add_command(upgrade)
+main.add_command(export)
+main.add_command(import_)

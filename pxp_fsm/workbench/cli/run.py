@@ -7,7 +7,17 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-_PLAN_OPTIONS = ("instances", "data", "protocol", "n", "k", "repetitions", "seed", "memo")
+_PLAN_OPTIONS = (
+    "instances",
+    "data",
+    "protocol",
+    "n",
+    "k",
+    "repetitions",
+    "seed",
+    "memo",
+    "timeout",
+)
 
 
 @click.command()
@@ -53,6 +63,12 @@ _PLAN_OPTIONS = ("instances", "data", "protocol", "n", "k", "repetitions", "seed
     default=True,
     show_default=True,
     help="Whether an agent remembers its judgements within a session.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="End a session as late whose question waits so long for its answer.  [default: never]",
 )
 @click.option(
     "--output",

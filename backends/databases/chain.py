@@ -1,0 +1,103 @@
+"""The hash chain: what was stored, and in which order, in numbers that change if it does.
+
+A run's opening covers its record; a session's opening the run's opening and all that is known when
+it starts, the fingerprint of its automaton's table among it; each entry's link covers the link
+before; the seal covers the last link, the ending and what led to it. So an entry's link stands for
+the whole conversation up to it. SHA-256, hex.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = Mapping[Any, Any]
+"""The columns of a row by name."""
+
+RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
+SESSION = (
+    "session",
+    "run",
+    "ordinal",
+    "repetition",
+    "position",
+    "instance",
+    "x_digest",
+    "protocol",
+    "n",
+    "k",
+    "automaton",
+    "fingerprint",
+    "memo",
+    "assumptions",
+    "initiator",
+    "initiator_description",
+    "responder",
+    "responder_description",
+    "created",
+)
+ENTRY = (
+    "session",
+    "number",
+    "sender",
+    "tag",
+    "prediction_digest",
+    "explanation_digest",
+    "receiver",
+    "addition",
+    "created",
+)
+JUDGEMENT = (
+    "place",
+    "relation",
+    "left_digest",
+    "right_digest",
+    "outcome",
+    "asked",
+    "seconds",
+    "detail",
+)
+CLOSING = ("ending", "cause", "length")
+
+
+def text_digest(text: str) -> str:
+    """The name under which a text is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def of_run(run: Row) -> str:
+    """A run's opening."""
+    return _link("run", _fields(run, RUN))
+
+
+def of_session(run_opening: str, session: Row) -> str:
+    """A session's opening."""
+    return _link(run_opening, _fields(session, SESSION))
+
+
+def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
+    """An entry's link, after the `previous` one or the session's opening."""
+    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
+    return _link(previous, [*_fields(entry, ENTRY), judged])
+
+
+def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:
+    """A session's seal, after its last link."""
+    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
+    return _link(previous, [*_fields(session, CLOSING), judged])
+
+
+def joined(head: str, opening: str) -> str:
+    """A run's head when one more session has been opened."""
+    return _link(head, [opening])
+
+
+def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:
+    return [row[name] for name in names]
+
+
+def _link(previous: str, parts: list[Any]) -> str:
+    written = json.dumps([previous, *parts], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()

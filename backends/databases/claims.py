@@ -1,0 +1,98 @@
+"""A claim on a run: one process works on it, another is told so. It ends with its process.
+
+Nothing is written and no clock is read: PostgreSQL keeps an advisory lock as long as the connection
+lives; beside an SQLite file, another one is held locked. A process that was killed leaves no claim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from pxp_fsm.errors import BlackboardError
+
+
+class Claim(Protocol):
+    """What is held while a run is worked on."""
+
+    def release(self) -> None:
+        """Let others have it."""
+
+
+def claim(engine: Engine, run: str) -> Claim:
+    """Claim `run`; raises `BlackboardError` where another process has."""
+    number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)
+    if engine.dialect.name == "postgresql":
+        return _AdvisoryLock(engine, run, number)
+    name = engine.url.database
+    if not name or name == ":memory:":
+        return _Nothing()
+    return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}")
+
+
+def _taken(run: str) -> BlackboardError:
+    return BlackboardError(
+        f"another process is working on run {run}; nothing was changed: let it finish, or stop it"
+    )
+
+
+class _Nothing:
+    """A database in memory belongs to one process."""
+
+    def release(self) -> None:
+        return
+
+
+class _AdvisoryLock:
+    def __init__(self, engine: Engine, run: str, number: int) -> None:
+        self._connection: Connection = engine.connect().execution_options(
+            isolation_level="AUTOCOMMIT"
+        )
+        query = text("SELECT pg_try_advisory_lock(:number)")
+        if not self._connection.scalar(query, {"number": number}):
+            self._connection.close()
+            raise _taken(run)
+
+    def release(self) -> None:
+        with suppress(SQLAlchemyError):  # a connection that was cut holds no lock
+            self._connection.invalidate()
+        with suppress(SQLAlchemyError):
+            self._connection.close()
+
+
+class _LockedFile:
+    """SQLite's own lock on an empty file: the same on every system, gone with the process."""
+
+    def __init__(self, database: Path, run: str, name: str) -> None:
+        self._path = database.with_name(f"{database.name}-claim-{name}")
+        while True:
+            self._path.touch()
+            before = self._identity()
+            self._connection = sqlite3.connect(
+                self._path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                self._connection.close()
+                raise _taken(run) from error
+            if before is not None and self._identity() == before:
+                return
+            self._connection.close()  # its last holder removed it in between
+
+    def _identity(self) -> int | None:
+        try:
+            return self._path.stat().st_ino
+        except FileNotFoundError:
+            return None
+
+    def release(self) -> None:
+        with suppress(OSError):  # on Windows an open file stays; it holds no lock
+            self._path.unlink()
+        self._connection.close()

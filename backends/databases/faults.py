@@ -1,0 +1,88 @@
+"""A database's faults in words a person can act on, and waiting while it is away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+
+from pxp_fsm.errors import BlackboardError
+
+T = TypeVar("T")
+
+
+class DatabaseAway(BlackboardError):
+    """The connection was cut or the database is restarting; what was asked may be tried again."""
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turn a database's own errors into `BlackboardError`s that say what to do."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise BlackboardError(
+            f"{what}: refused by the database ({_reason(error)}); is a second process working on "
+            f"the same run?"
+        ) from error
+    except SQLAlchemyError as error:
+        reason = _reason(error)
+        remedy = next((hint for sign, hint in _REMEDIES.items() if sign in reason), "")
+        kind = DatabaseAway if _is_away(error) else BlackboardError
+        raise kind(f"{what}: {reason}{remedy}") from error
+    except UnicodeEncodeError as error:
+        raise BlackboardError(f"{what}: refused, a text is not valid Unicode ({error})") from error
+
+
+def patiently(work: Callable[[], T], patience: float) -> T:
+    """`work`, tried again while the database is away, for `patience` seconds.
+
+    A commit whose answer was lost may have been done: `work` must find out.
+    """
+    until, pause = time.monotonic() + patience, 0.05
+    while True:
+        try:
+            return work()
+        except DatabaseAway:
+            if time.monotonic() + pause > until:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 1.0)
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """The database's own words, on one line; what was to be stored may be long."""
+    words = " ".join(str(getattr(error, "orig", None) or error).split())
+    return words if len(words) <= 400 else f"{words[:400]}…"
+
+
+_PASSING = ("08", "40", "57P", "53300")
+"""SQLSTATEs (their beginnings) that pass: no connection, deadlock, restart, too many clients."""
+
+
+def _is_away(error: SQLAlchemyError) -> bool:
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    state = getattr(error.orig, "sqlstate", "no such thing")
+    if state is None:
+        return isinstance(error, OperationalError)
+    return isinstance(state, str) and state.startswith(_PASSING)
+
+
+_REMEDIES = {
+    "disk is full": "; what was stored before is kept: make room, then resume the run",
+    "No space left": "; what was stored before is kept: make room, then resume the run",
+    "File too large": "; what was stored before is kept: make room, then resume the run",
+    "disk I/O error": "; what was stored before is kept: check the disk, then resume the run",
+    "readonly database": "; give a database that may be written",
+    "unable to open": "; check the path and its permissions",
+    "not a database": "; give the path of a database, or a new name",
+    "is locked": "; another process is writing to it: wait, or use another database",
+    "password authentication": "; check user and password in the URL",
+    "onnection refused": "; is the server running, and are host and port right?",
+}

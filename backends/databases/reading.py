@@ -1,0 +1,126 @@
+"""What is read from a blackboard: runs, sessions, entries."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, select, text
+
+from backends.databases import schema
+from backends.databases.records import RunRecord, RunSummary, SessionRecord
+from backends.databases.rows import judgement_of
+from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.relations import Judgement
+from pxp_fsm.session import Entry
+
+_RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
+
+
+def runs(connection: Connection) -> tuple[RunRecord, ...]:
+    """Every run, oldest first."""
+    r = schema.runs.c
+    query = select(*(r[name] for name in _RUN)).order_by(r.ordinal)
+    return tuple(RunRecord(*row) for row in connection.execute(query))
+
+
+def summaries(connection: Connection) -> tuple[RunSummary, ...]:
+    """Every run, oldest first, with how many sessions it has and how many are over."""
+    r, s = schema.runs.c, schema.sessions.c
+    query = (
+        select(r.run, r.task, r.created, func.count(s.session), func.count(s.ending))
+        .join_from(schema.runs, schema.sessions, s.run == r.run, isouter=True)
+        .group_by(r.ordinal, r.run, r.task, r.created)
+        .order_by(r.ordinal)
+    )
+    return tuple(RunSummary(*row) for row in connection.execute(query))
+
+
+_SESSIONS = """
+    SELECT s.session, s.run, s.repetition, s.position, s.instance, texts.text AS x, s.protocol,
+           s.n, s.k, s.automaton, s.fingerprint, s.memo, s.assumptions, s.initiator,
+           s.initiator_description, s.responder, s.responder_description, s.ending, s.cause,
+           CASE WHEN s.length IS NOT NULL THEN s.length ELSE
+             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session) END AS messages
+    FROM runs
+    JOIN sessions AS s ON s.run = runs.run
+    JOIN texts ON texts.digest = s.x_digest
+"""
+_ORDER = " ORDER BY runs.ordinal, s.repetition, s.position"
+
+
+def sessions(
+    connection: Connection, run: str | None, limit: int | None
+) -> tuple[SessionRecord, ...]:
+    """The sessions of `run`, or of all runs, in the order in which they were planned."""
+    query, values = _SESSIONS, dict[str, object]()
+    if run is not None:
+        query, values = f"{query} WHERE s.run = :run", {"run": run}
+    query += _ORDER
+    if limit is not None:
+        query, values = f"{query} LIMIT :limit", {**values, "limit": limit}
+    return _records(connection, query, values)
+
+
+def session(connection: Connection, name: str) -> SessionRecord | None:
+    """The record of one session, or None."""
+    found = _records(connection, f"{_SESSIONS} WHERE s.session = :session", {"session": name})
+    return found[0] if found else None
+
+
+def _records(
+    connection: Connection, query: str, values: dict[str, object]
+) -> tuple[SessionRecord, ...]:
+    shared = dict[tuple[str, ...], tuple[tuple[str, str], ...]]()
+    found = []
+    for row in connection.execute(text(query), values).all():
+        (name, run, repetition, position, key, x, protocol, n, k, automaton, fingerprint) = row[:11]
+        memo, assumptions, *agents, ending, cause, messages = row[11:]
+        initiator, initiator_is, responder, responder_is = agents
+        pair = shared.setdefault(
+            tuple(agents), ((initiator, initiator_is), (responder, responder_is))
+        )
+        found.append(
+            SessionRecord(
+                name,
+                run,
+                repetition,
+                position,
+                Instance(key, x),
+                protocol,
+                n,
+                k,
+                automaton,
+                fingerprint,
+                bool(memo),
+                tuple(assumptions.split()),
+                pair,
+                ending,
+                cause,
+                messages,
+            )
+        )
+    return tuple(found)
+
+
+_ENTRIES = text(
+    """
+    SELECT session, number, sender, tag, prediction, explanation, receiver, addition
+    FROM messages JOIN contexts USING (session, number)
+    WHERE session = :session ORDER BY number
+    """
+)
+
+
+def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
+    """A session's messages, each with its context and judgements, in order."""
+    j = schema.judgements.c
+    judged = select(schema.judgements).where(j.session == name).order_by(j.number, j.place)
+    by_number: dict[int, list[Judgement]] = {}
+    for row in connection.execute(judged):
+        by_number.setdefault(row.number, []).append(judgement_of(row))
+    return tuple(
+        Entry(
+            Message(row[0], row[1], row[2], row[3], Answer(row[4], row[5]), row[6]),
+            row[7],
+            tuple(by_number.get(row[1], ())),
+        )
+        for row in connection.execute(_ENTRIES, {"session": name})
+    )

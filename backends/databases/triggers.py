@@ -1,0 +1,120 @@
+"""What the database itself forbids, whoever writes to it: nothing stored is changed or removed.
+
+The rules stand once, and are written in the words of each database. They keep honest programs
+from mistakes; who owns the database can drop them, which `verify` reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+APPEND_ONLY = ("blackboard_version", "texts", "tags", "runs", "sessions", "entries", "judgements")
+"""Tables whose rows are never removed."""
+
+_CLOSING = {"ending", "cause", "length", "seal"}
+_COUNTING = {"opened", "head"}
+MAY_CHANGE: dict[str, set[str]] = {
+    "blackboard_version": {"version_num"},
+    "sessions": _CLOSING,
+    "runs": _COUNTING,
+}
+"""The columns of a table that may change; a session's only once."""
+
+KEYS = {
+    "texts": ("digest",),
+    "tags": ("tag",),
+    "runs": ("run",),
+    "sessions": ("session",),
+    "judgements": ("session", "number", "place"),
+}
+"""What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
+
+ORDER = (
+    (
+        "(SELECT ending FROM sessions WHERE session = NEW.session) IS NOT NULL",
+        "the session has ended already",
+    ),
+    (
+        "NEW.number <> "
+        "(SELECT COALESCE(MAX(number), 0) + 1 FROM entries WHERE session = NEW.session)",
+        "the messages of a session are numbered without a gap",
+    ),
+    (
+        "NOT EXISTS (SELECT 1 FROM sessions WHERE session = NEW.session AND "
+        "((initiator = NEW.sender AND responder = NEW.receiver) OR "
+        "(initiator = NEW.receiver AND responder = NEW.sender)))",
+        "sender and receiver are not the two agents of the session",
+    ),
+)
+"""What must not be true of a new entry, and what is said then."""
+
+
+def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
+    """Every trigger as (its name, its table, the statement that makes it).
+
+    `columns` are those of each table; `dialect` is `sqlite` or `postgresql`.
+    """
+    sqlite = dialect == "sqlite"
+    for table in APPEND_ONLY:
+        kept = [name for name in columns[table] if name not in MAY_CHANGE.get(table, set())]
+        changed = _changed(table, kept, dialect)
+        said = f"{table}: what is stored is never changed"
+        gone = f"{table}: what is stored is never removed"
+        if sqlite:
+            yield _sqlite(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
+            yield _sqlite(f"{table}_kept", table, "DELETE", [("1", gone)])
+            if table in KEYS:
+                yield _sqlite(f"{table}_once", table, "INSERT", [(_given(table, columns), gone)])
+        else:
+            yield from _postgresql(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
+            yield from _postgresql(f"{table}_kept", table, "DELETE", [("TRUE", gone)])
+            yield from _postgresql(f"{table}_whole", table, "TRUNCATE", [("TRUE", gone)])
+    if sqlite:
+        yield _sqlite("entries_in_order", "entries", "INSERT", list(ORDER))
+    else:
+        yield from _postgresql("entries_in_order", "entries", "INSERT", list(ORDER))
+
+
+def _changed(table: str, kept: list[str], dialect: str) -> str:
+    other = "IS NOT" if dialect == "sqlite" else "IS DISTINCT FROM"
+    if table not in MAY_CHANGE:
+        return "1" if dialect == "sqlite" else "TRUE"
+    parts = [f"NEW.{name} {other} OLD.{name}" for name in kept]
+    if table == "sessions":
+        parts.append("OLD.ending IS NOT NULL")
+    return " OR ".join(parts) or "1 = 0"
+
+
+def _given(table: str, columns: dict[str, list[str]]) -> str:
+    """Whether a new row's key is taken; of texts, by another text (the same one is no matter)."""
+    same = " AND ".join(f"{name} = NEW.{name}" for name in KEYS[table])
+    differs = " AND text <> NEW.text" if table == "texts" else ""
+    return f"EXISTS (SELECT 1 FROM {table} WHERE {same}{differs})"  # noqa: S608 - our own names
+
+
+def _sqlite(
+    name: str, table: str, event: str, rules: list[tuple[str, str]]
+) -> tuple[str, str, str]:
+    body = " ".join(f"SELECT RAISE(ABORT, '{said}') WHERE {wrong};" for wrong, said in rules)
+    return name, table, f"CREATE TRIGGER {name} BEFORE {event} ON {table} BEGIN {body} END"
+
+
+def _postgresql(
+    name: str, table: str, event: str, rules: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, str]]:
+    checks = " ".join(
+        f"IF {wrong} THEN RAISE EXCEPTION '{said}' USING ERRCODE = 'check_violation'; END IF;"
+        for wrong, said in rules
+    )
+    if name == "entries_in_order":
+        checks = f"PERFORM 1 FROM sessions WHERE session = NEW.session FOR UPDATE; {checks}"
+    answer = {"DELETE": "OLD", "TRUNCATE": "NULL"}.get(event, "NEW")
+    each = "STATEMENT" if event == "TRUNCATE" else "ROW"
+    yield (
+        name,
+        table,
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN {checks} RETURN {answer}; END $$; "
+        f"CREATE TRIGGER {name} BEFORE {event} ON {table} "
+        f"FOR EACH {each} EXECUTE FUNCTION {name}()",
+    )

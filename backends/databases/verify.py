@@ -1,0 +1,249 @@
+"""Whether anything in a blackboard was changed after the fact, and where.
+
+Every text is compared with its digest, every session's entries with their chain, every run with its
+sessions, and every conversation with the automaton that it is said to follow. Who owns a database
+can rewrite all of it, chain and all: against that, keep a run's `mark` elsewhere and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, Engine, inspect, select, text
+
+from backends.databases import chain, schema
+from backends.databases.engine import open_engine
+from backends.databases.faults import explained
+from backends.databases.triggers import triggers
+from backends.databases.views import VIEWS
+from pxp_fsm.errors import Refused
+from pxp_fsm.messages import Answer, Message
+from pxp_fsm.tables import BUILTIN, builtin
+from pxp_fsm.tracing import trace
+
+_STREAMED = {"yield_per": 500}
+_SHOWN = 20
+"""How many uses of a changed text are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it was stored: where (a session, a message) and what."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A number that stands for all that a run holds now (SHA-256, hex)."""
+
+    run: str
+    sessions: int
+    messages: int
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `verify` found: nothing wrong if there are no problems."""
+
+    marks: tuple[Mark, ...]
+    problems: tuple[Problem, ...]
+
+
+def verify(database: str) -> Report:
+    """Verify the database of that name or URL; raises `BlackboardError` where it cannot be read."""
+    engine = open_engine(database, create=False)
+    try:
+        return verify_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def verify_engine(engine: Engine) -> Report:
+    """Verify all that is in an open database, as it was at one instant."""
+    shown = engine.url.render_as_string(hide_password=True)
+    if engine.dialect.name == "postgresql":
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
+    with explained(shown), engine.connect() as connection, _any_bytes(connection):
+        problems = [*_schema(connection), *_texts(connection), *_strays(connection)]
+        marks = []
+        runs = connection.execute(select(schema.runs).order_by(schema.runs.c.ordinal))
+        for run in runs.mappings().all():
+            mark, found = verify_run(connection, run)
+            marks.append(mark)
+            problems += found
+    return Report(tuple(marks), tuple(problems))
+
+
+@contextmanager
+def _any_bytes(connection: Connection) -> Iterator[None]:
+    """Let SQLite give out what was made no UTF-8, so that it is found and not just refused."""
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    try:
+        yield
+    finally:
+        driver.text_factory = str
+
+
+def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Problem]]:
+    """A run's mark, and what is wrong with it."""
+    where = f"run {run['run']}"
+    problems: list[Problem] = []
+    opening = chain.of_run(run)
+    if opening != run["opening"]:
+        problems.append(Problem(where, "its record was changed"))
+    s = schema.sessions.c
+    query = select(schema.sessions).where(s.run == run["run"]).order_by(s.ordinal)
+    head = mark = run["opening"]
+    number = messages = 0
+    with connection.execute(query, execution_options=_STREAMED) as sessions:
+        for batch in sessions.mappings().partitions():
+            names = [session["session"] for session in batch]
+            stored = _grouped(connection, schema.entries, names)
+            judged = _grouped(connection, schema.judgements, names)
+            for session in batch:
+                name = session["session"]
+                number += 1
+                if session["ordinal"] != number:
+                    problems.append(Problem(f"session {name}", "sessions before it are missing"))
+                    number = session["ordinal"]
+                entries = stored.get(name, [])
+                problems += _session(run["opening"], session, entries, judged.get(name, []))
+                head = chain.joined(head, session["opening"])
+                latest = entries[-1]["chain"] if entries else session["opening"]
+                mark = chain.joined(mark, session["seal"] or latest)
+                messages += len(entries)
+    if number != run["opened"] or head != run["head"]:
+        problems.append(
+            Problem(where, f"it opened {run['opened']} sessions, and not those that are there")
+        )
+    return Mark(run["run"], number, messages, mark), problems
+
+
+def _session(
+    run_opening: str, session: chain.Row, entries: list[chain.Row], judged: list[chain.Row]
+) -> Iterator[Problem]:
+    """What is wrong with a session; after the first changed entry the chain is followed anew."""
+    name = session["session"]
+    where = f"session {name}"
+    if chain.of_session(run_opening, session) != session["opening"]:
+        yield Problem(where, "what it is about, or under which conditions, was changed")
+    by_number = {number: list(rows) for number, rows in groupby(judged, lambda j: j["number"])}
+    link, expected = session["opening"], 1
+    for entry in entries:
+        number = entry["number"]
+        if number != expected:
+            yield Problem(f"{where}, message {expected}", f"it is missing: {number} comes next")
+        elif chain.of_entry(link, entry, by_number.pop(number, [])) != entry["chain"]:
+            yield Problem(
+                f"{where}, message {number}",
+                "it, its judgements or its place in the chain was changed",
+            )
+        link, expected = entry["chain"], number + 1
+    closing = by_number.pop(expected, []) if session["ending"] is not None else []
+    if by_number:
+        yield Problem(where, f"it has judgements of messages that it has not: {sorted(by_number)}")
+    if session["ending"] is not None:
+        if session["length"] != expected - 1:
+            yield Problem(
+                where, f"it ended after {session['length']} messages and has {expected - 1}"
+            )
+        elif chain.of_closing(link, session, closing) != session["seal"]:
+            yield Problem(where, "its ending, or what led to it, was changed")
+    yield from _legal(session, entries)
+
+
+def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
+    """Whether the automaton allows the conversation, where the table is one of the package's."""
+    if session["automaton"] not in BUILTIN:
+        return
+    automaton = builtin(session["automaton"])
+    if automaton.fingerprint != session["fingerprint"]:
+        return
+    empty = Answer("", "")
+    messages = [
+        Message(e["session"], e["number"], e["sender"], e["tag"], empty, e["receiver"])
+        for e in entries
+    ]
+    for agent in (session["initiator"], session["responder"]):
+        try:
+            trace(automaton, messages, agent, over=False)
+        except Refused as error:
+            yield Problem(f"session {session['session']}", str(error))
+            return
+
+
+def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, list[chain.Row]]:
+    keys = list(table.primary_key.columns)
+    query = select(table).where(table.c.session.in_(names)).order_by(*keys)
+    rows = connection.execute(query).mappings().all()
+    grouped: dict[str, list[chain.Row]] = {}
+    for row in rows:
+        grouped.setdefault(row["session"], []).append(row)
+    return grouped
+
+
+def _texts(connection: Connection) -> Iterator[Problem]:
+    query = select(schema.texts)
+    for digest, said in connection.execute(query, execution_options=_STREAMED):
+        if chain.text_digest(said) != digest:
+            used = connection.scalars(_USES, {"digest": digest}).fetchmany(_SHOWN)
+            for where in used or (f"text {digest}",):
+                yield Problem(where, f"its text {digest[:12]} was changed")
+
+
+_USES = text(
+    """
+    SELECT 'session ' || session || ', message ' || number FROM entries
+    WHERE prediction_digest = :digest OR explanation_digest = :digest
+    UNION ALL SELECT 'session ' || session || ', its instance' FROM sessions
+    WHERE x_digest = :digest
+    """
+)
+_STRAYS = {
+    "sessions of no run": "SELECT session FROM sessions WHERE run NOT IN (SELECT run FROM runs)",
+    "messages of no session": "SELECT DISTINCT session FROM entries"
+    " WHERE session NOT IN (SELECT session FROM sessions)",
+    "judgements of no session": "SELECT DISTINCT session FROM judgements"
+    " WHERE session NOT IN (SELECT session FROM sessions)",
+    "messages whose text is missing": "SELECT DISTINCT session FROM entries"
+    " WHERE prediction_digest NOT IN (SELECT digest FROM texts)"
+    " OR explanation_digest NOT IN (SELECT digest FROM texts)",
+    "an instance that is missing": "SELECT session FROM sessions"
+    " WHERE x_digest NOT IN (SELECT digest FROM texts)",
+}
+
+
+def _strays(connection: Connection) -> Iterator[Problem]:
+    for what, query in _STRAYS.items():
+        for name in connection.scalars(text(query)):
+            yield Problem(f"session {name}", f"there are {what}")
+
+
+def _schema(connection: Connection) -> Iterator[Problem]:
+    """Views or triggers that were dropped: what guards against change is gone."""
+    sqlite = connection.dialect.name == "sqlite"
+    active = (
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        if sqlite
+        else "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled = 'O'"
+        " AND tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = "
+        "current_schema()::regnamespace)"
+    )
+    there = set(connection.scalars(text(active)))
+    columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
+    for name, table, _statement in triggers(connection.dialect.name, columns):
+        if name not in there:
+            yield Problem(f"table {table}", f"the trigger {name}, which guards it, is gone")
+    for name in sorted(set(VIEWS) - set(inspect(connection).get_view_names())):
+        yield Problem(f"view {name}", "it is gone")

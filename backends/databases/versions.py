@@ -1,0 +1,109 @@
+"""The schema's version: checked at opening, made in an empty database, brought up to date."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, inspect, select, text
+
+from backends.databases import schema
+from backends.databases.triggers import triggers
+from backends.databases.views import VIEWS
+from pxp_fsm.errors import BlackboardError
+from pxp_fsm.messages import Tag
+
+
+def check_or_make(engine: Engine, shown: str, *, create: bool) -> None:
+    """See that the database has the schema of this program; an empty one gets it if `create`."""
+    with engine.connect() as connection:
+        names = set(inspect(connection).get_table_names())
+        found = version_of(connection, names)
+    if found == schema.SCHEMA_VERSION:
+        return
+    if found is not None:
+        older = found.isdigit() and int(found) < int(schema.SCHEMA_VERSION)
+        remedy = (
+            "`pxp upgrade` brings it up to date"
+            if older
+            else "use the program that wrote it, or another database"
+        )
+        raise BlackboardError(
+            f"{shown} has schema version {found}, this program reads "
+            f"{schema.SCHEMA_VERSION}; {remedy}"
+        )
+    if names:
+        raise BlackboardError(f"{shown} holds other tables already; give a database of its own")
+    if not create:
+        raise BlackboardError(f"{shown} is empty: it has no runs; `pxp run` makes them")
+    with engine.execution_options(writes=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(7079792)"))
+        if version_of(connection, set(inspect(connection).get_table_names())) is None:
+            _make(connection)
+
+
+def version_of(connection: Connection, names: set[str]) -> str | None:
+    """The schema version of a database with the tables `names`, or None if it is none of ours."""
+    found: str | None = None
+    if schema.version.name in names:
+        found = connection.scalar(select(schema.version.c.version_num))
+    elif {"about", "runs", "sessions"} <= names:  # version 1 kept it elsewhere
+        about = text("SELECT value FROM about WHERE key = 'schema_version'")
+        found = connection.scalar(about)
+    return found
+
+
+def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
+    """Bring an older database up to date, all of it or nothing; the versions before and after."""
+    from alembic import command
+    from alembic.config import Config
+
+    with engine.execution_options(writes=True).begin() as connection:
+        names = set(inspect(connection).get_table_names())
+        found = version_of(connection, names)
+        if found is None:
+            raise BlackboardError(f"{shown} is not a blackboard; nothing was changed")
+        if not found.isdigit() or int(found) > int(schema.SCHEMA_VERSION):
+            raise BlackboardError(f"{shown} has schema version {found}, which this program is not")
+        if found == schema.SCHEMA_VERSION:
+            return found, found
+        if schema.version.name not in names:
+            schema.version.create(connection)
+            connection.execute(schema.version.insert(), {"version_num": found})
+        _unfurnish(connection)
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "backends.databases:migrations")
+        command.upgrade(config, schema.SCHEMA_VERSION)
+        furnish(connection)
+    return found, schema.SCHEMA_VERSION
+
+
+def _make(connection: Connection) -> None:
+    schema.metadata.create_all(connection)
+    furnish(connection)
+    connection.execute(schema.tags.insert(), [{"tag": str(tag)} for tag in Tag])
+    connection.execute(schema.version.insert(), {"version_num": schema.SCHEMA_VERSION})
+
+
+def _unfurnish(connection: Connection) -> None:
+    """Take away every view and trigger of an older version: only tables and rows are migrated."""
+    if connection.dialect.name == "sqlite":
+        kinds = text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+        for kind, name in connection.execute(kinds).all():
+            connection.exec_driver_sql(f'DROP {kind} "{name}"')
+        return
+    for name in inspect(connection).get_view_names():
+        connection.exec_driver_sql(f'DROP VIEW IF EXISTS "{name}" CASCADE')
+    functions = text(
+        "SELECT proname FROM pg_proc WHERE prorettype = 'trigger'::regtype "
+        "AND pronamespace = current_schema()::regnamespace"
+    )
+    for name in connection.scalars(functions).all():
+        connection.exec_driver_sql(f'DROP FUNCTION "{name}" CASCADE')
+
+
+def furnish(connection: Connection) -> None:
+    """Make the views and triggers."""
+    for name, query in VIEWS.items():
+        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
+    columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
+    for _name, _table, statement in triggers(connection.dialect.name, columns):
+        connection.exec_driver_sql(statement)

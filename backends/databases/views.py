@@ -1,0 +1,86 @@
+"""The views that a researcher reads: Δ = {D, M, C}, intelligibility, and Table 1 of the papers.
+
+Plain SQL that SQLite and PostgreSQL read alike. In each pair the name comes first.
+"""
+
+from __future__ import annotations
+
+VIEWS = {
+    # M: the messages, with their texts.
+    "messages": """
+    SELECT entries.session, entries.number, entries.sender, entries.tag,
+           predictions.text AS prediction, explanations.text AS explanation,
+           entries.receiver, entries.created, entries.chain
+    FROM entries
+    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
+    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+    """,
+    # C: what each message added to the context.
+    "contexts": "SELECT session, number, addition FROM entries",
+    # D: what each session is about.
+    "data": """
+    SELECT sessions.session, sessions.instance, texts.text AS x
+    FROM sessions JOIN texts ON texts.digest = sessions.x_digest
+    """,
+    "agents": """
+    SELECT session, initiator AS name, 'initiator' AS role, initiator_description AS description
+    FROM sessions
+    UNION ALL
+    SELECT session, responder, 'responder', responder_description FROM sessions
+    """,
+    # The tags that each agent sent; INIT and TERM are left out.
+    "sent": """
+    SELECT agents.session, agents.name AS agent,
+           SUM(CASE WHEN entries.tag = 'RATIFY' THEN 1 ELSE 0 END) AS ratify,
+           SUM(CASE WHEN entries.tag = 'REFUTE' THEN 1 ELSE 0 END) AS refute,
+           SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) AS revise,
+           SUM(CASE WHEN entries.tag = 'REJECT' THEN 1 ELSE 0 END) AS reject
+    FROM agents
+    LEFT JOIN entries ON entries.session = agents.session AND entries.sender = agents.name
+    GROUP BY agents.session, agents.name
+    """,
+    # Definitions 1 and 2, and the variant of section 4.2, for each agent of each session.
+    "intelligibility": """
+    SELECT session, agent,
+           CASE WHEN ratify + revise > 0 AND reject = 0 THEN 1 ELSE 0 END AS one_way,
+           CASE WHEN ratify + revise > 0 THEN 1 ELSE 0 END AS one_way_any,
+           CASE WHEN ratify + revise > 0 AND refute + reject = 0 THEN 1 ELSE 0 END AS strong,
+           CASE WHEN revise > 0 AND refute + reject = 0 THEN 1 ELSE 0 END AS ultra_strong
+    FROM sent
+    """,
+    "two_way_intelligibility": """
+    SELECT session, MIN(one_way) AS two_way FROM intelligibility GROUP BY session
+    """,
+    # Each definition by itself: the (session, agent) pairs that are in the class.
+    "one_way": "SELECT session, agent FROM intelligibility WHERE one_way = 1",
+    "one_way_any": "SELECT session, agent FROM intelligibility WHERE one_way_any = 1",
+    "strong": "SELECT session, agent FROM intelligibility WHERE strong = 1",
+    "ultra_strong": "SELECT session, agent FROM intelligibility WHERE ultra_strong = 1",
+    "two_way": "SELECT session FROM two_way_intelligibility WHERE two_way = 1",
+    # Remark 6 of arXiv 2301.01819: of a system over all of its sessions, here those of a run.
+    "system_intelligibility": """
+    SELECT sessions.run, intelligibility.agent,
+           MIN(intelligibility.one_way) AS strong,
+           CASE WHEN MIN(intelligibility.one_way) = 1 AND SUM(sent.revise) > 0
+                THEN 1 ELSE 0 END AS ultra_strong
+    FROM sessions
+    JOIN intelligibility ON intelligibility.session = sessions.session
+    JOIN sent ON sent.session = sessions.session AND sent.agent = intelligibility.agent
+    GROUP BY sessions.run, intelligibility.agent
+    """,
+    # Table 1: sessions that the protocol itself ended, counted by repetition.
+    "table1": """
+    SELECT sessions.run, sessions.repetition, COUNT(*) AS total,
+           SUM(human.one_way) AS one_way_human, SUM(machine.one_way) AS one_way_machine,
+           SUM(CASE WHEN human.one_way + machine.one_way = 2 THEN 1 ELSE 0 END) AS two_way,
+           SUM(human.strong) AS strong_human, SUM(machine.strong) AS strong_machine,
+           SUM(human.ultra_strong) AS ultra_strong_human,
+           SUM(machine.ultra_strong) AS ultra_strong_machine
+    FROM sessions
+    JOIN intelligibility AS human ON human.session = sessions.session AND human.agent = 'h'
+    JOIN intelligibility AS machine ON machine.session = sessions.session AND machine.agent = 'm'
+    WHERE sessions.ending IN ('ratified', 'rejected', 'bound', 'term')
+    GROUP BY sessions.run, sessions.repetition
+    """,
+}
+"""The text of each view, in an order in which they can be made."""

@@ -1,0 +1,73 @@
+"""`pxp verify` and `pxp upgrade`: whether a database is as it was stored; to today's schema."""
+
+from __future__ import annotations
+
+import click
+
+from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
+
+CHANGED = 1
+"""Exit code where something was changed after the fact."""
+
+
+@click.command()
+@click.argument("database", default=DEFAULT_DATABASE)
+@click.option(
+    "--mark",
+    "expected",
+    metavar="RUN=MARK",
+    multiple=True,
+    help="What an earlier `pxp verify` printed for RUN, to be compared.",
+)
+def verify(database: str, expected: tuple[str, ...]) -> None:
+    """Say whether anything in DATABASE (a file or a URL) was changed after the fact, and where.
+
+    Prints a mark for each run. Keep it where the database's owner cannot write: everything in a
+    database can be rewritten by who owns it, but not to the same mark.
+    """
+    from backends.databases.verify import Problem, verify
+    from pxp_fsm.workbench.cli.showing import printable
+
+    wanted = dict(_pair(text) for text in expected)
+    report = verify(database)
+    problems = list(report.problems)
+    marks = {mark.run: mark.mark for mark in report.marks}
+    for run, wants in wanted.items():
+        if marks.get(run) != wants:
+            problems.append(Problem(f"run {run}", "it has not the mark that was expected"))
+    for mark in report.marks:
+        counted = f"{mark.sessions} sessions, {mark.messages} messages"
+        click.echo(f"{printable(mark.run)}: {counted}, mark {mark.mark}")
+    for problem in problems:
+        click.echo(f"Changed: {printable(problem.where)}: {printable(problem.what)}")
+    if problems:
+        raise click.exceptions.Exit(CHANGED)
+    click.echo("Nothing was changed.")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    run, sign, mark = text.rpartition("=")
+    if not sign or not run:
+        raise click.UsageError(f"--mark is RUN=MARK, as pxp verify prints them; it was {text!r}")
+    return run, mark.strip().lower()
+
+
+@click.command()
+@click.argument("database", default=DEFAULT_DATABASE)
+def upgrade(database: str) -> None:
+    """Bring DATABASE (a file or a URL), written by an older version, up to date.
+
+    All of it or nothing. Make a copy first: there is no way back.
+    """
+    from backends.databases.engine import explained, open_engine
+    from backends.databases.versions import upgrade
+
+    engine = open_engine(database, create=False, current=False)
+    shown = engine.url.render_as_string(hide_password=True)
+    try:
+        with explained(shown):
+            before, after = upgrade(engine, shown)
+    finally:
+        engine.dispose()
+    done = "is up to date" if before == after else f"upgraded from version {before}"
+    click.echo(f"{shown}: schema version {after}, {done}")

@@ -1,0 +1,40 @@
+"""The databases that the blackboard's tests run on: an SQLite file, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import fresh_schema, started
+
+from backends.databases import SqlBlackboard
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A PostgreSQL server of this process's own."""
+    server = started(tmp_path_factory.mktemp("pg") / "data")
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def database(dialect: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database."""
+    if dialect == "sqlite":
+        return f"sqlite:///{tmp_path}/blackboard.sqlite"
+    return fresh_schema(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture
+def empty(database: str) -> Iterator[SqlBlackboard]:
+    """A blackboard without runs."""
+    with SqlBlackboard(database, patience=0) as board:
+        yield board

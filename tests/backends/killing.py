@@ -1,0 +1,89 @@
+"""Kills a run of scripted sessions at random instants, and says what is left of it.
+
+    python killing.py URL KILLS SEED SESSIONS
+
+Each attempt is a forked process that opens the database, resumes the run, and is killed (SIGKILL)
+at a random instant; when a run gets to its end, the next one begins. Prints JSON: how many were
+killed, how many runs came to their end, and what differs from an undisturbed run. What is killed
+stands between two processes that must not share connections: hence a program of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from itertools import count
+
+from scripted import open_run, task, transcript
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
+from pxp_fsm.workbench.runs import Plan
+
+
+def attempt(url: str, name: str, sessions: int) -> None:
+    """Carry the run as far as it gets."""
+    with SqlBlackboard(url) as board:
+        open_run(board, task(), PLAN, sessions, name).execute()
+
+
+PLAN = Plan("scripted", n=10, k=3, seed=3)
+
+
+def killed(url: str, name: str, sessions: int, after: float) -> bool:
+    """Whether an attempt was killed `after` seconds; False if it had ended by then."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            attempt(url, name, sessions)
+            code = 0
+        finally:
+            os._exit(code)
+    time.sleep(after)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    if os.WEXITSTATUS(status):
+        raise RuntimeError("an attempt failed by itself")
+    return False
+
+
+def main() -> None:
+    url, kills, seed, sessions = sys.argv[1], *map(int, sys.argv[2:5])
+    chosen = random.Random(seed)
+    with SqlBlackboard(":memory:") as board:
+        open_run(board, task(), PLAN, sessions).execute()
+        expected = transcript(board)
+    started = time.perf_counter()
+    with SqlBlackboard(url) as board:
+        open_run(board, task(), PLAN, sessions, "whole").execute()
+    whole = time.perf_counter() - started
+    done, differing, runs = 0, [], 0
+    for number in count(1):
+        name = f"s-{number}"
+        while killed(url, name, sessions, chosen.uniform(0, 1.2 * whole)):
+            done += 1
+            if done >= kills:
+                break
+        attempt(url, name, sessions)
+        runs += 1
+        with SqlBlackboard(url) as board:
+            found = transcript(board, name)
+        if json.dumps(found, default=str).replace(f'"{name}/', '"s-1/').replace(
+            f"session='{name}/", "session='s-1/"
+        ) != json.dumps(expected, default=str):
+            differing.append(name)
+        if done >= kills:
+            break
+    problems = [f"{problem.where}: {problem.what}" for problem in verify(url).problems]
+    print(json.dumps({"killed": done, "runs": runs, "differ": differing, "problems": problems}))
+
+
+if __name__ == "__main__":
+    main()

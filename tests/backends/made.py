@@ -1,0 +1,43 @@
+"""Runs, sessions and messages for the blackboard's tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backends.databases import RunRecord, SessionRecord
+from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.tables import builtin
+
+RUN = RunRecord("drug-1", "drug", "{}", 7, "0", "f" * 64)
+NAME = "drug-1/1/1"
+
+
+def record(name: str = NAME, position: int = 1, **changes: Any) -> SessionRecord:
+    values: dict[str, Any] = {
+        "session": name,
+        "run": "drug-1",
+        "repetition": 1,
+        "position": position,
+        "instance": Instance("paracetamol", "CC(=O)Nc1ccc(O)cc1"),
+        "protocol": "interact",
+        "n": 10,
+        "k": 3,
+        "automaton": "interact",
+        "fingerprint": builtin("interact").fingerprint,
+        "memo": True,
+        "assumptions": ("deterministic", "reflexive"),
+        "agents": (("m", "machine"), ("h", "database")),
+    }
+    return SessionRecord(**{**values, **changes})
+
+
+def message(
+    number: int,
+    tag: str = "",
+    prediction: str = "y",
+    explanation: str = "e",
+    session: str = NAME,
+) -> Message:
+    sender, receiver = ("m", "h") if number % 2 else ("h", "m")
+    tag = tag or ("INIT" if number == 1 else "REFUTE")
+    return Message(session, number, sender, tag, Answer(prediction, explanation), receiver)

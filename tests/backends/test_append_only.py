@@ -1,0 +1,98 @@
+"""Nothing stored is changed or removed, whoever writes to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from made import NAME, RUN, message, record
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify_engine
+from pxp_fsm.relations import Judgement, Outcome
+
+TABLES = ("texts", "tags", "runs", "sessions", "entries", "judgements", "blackboard_version")
+CHANGES = [
+    "UPDATE texts SET text = 'another'",
+    "UPDATE tags SET tag = 'SHOUT' WHERE tag = 'TERM'",
+    "UPDATE runs SET task = 'another'",
+    "UPDATE sessions SET instance = 'another'",
+    "UPDATE sessions SET ending = 'term', cause = '', length = 1, seal = '' WHERE position = 1",
+    "UPDATE sessions SET ending = NULL, cause = NULL, length = NULL, seal = NULL",
+    "UPDATE entries SET tag = 'RATIFY'",
+    "UPDATE entries SET chain = ''",
+    "UPDATE judgements SET outcome = 'no'",
+]
+ENTRY = (
+    "INSERT INTO entries SELECT session, {number}, {sender}, tag, prediction_digest, "
+    "explanation_digest, {receiver}, addition, created, chain FROM entries "
+    "WHERE session = 'drug-1/1/{session}' AND number = 1"
+)
+
+
+@pytest.fixture
+def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
+    """One session that is over, one that is not."""
+    judged = Judgement("MATCH", "l", "r", Outcome.YES, True, 0.5)
+    empty.start_run(RUN)
+    for position in (1, 2):
+        name = f"drug-1/1/{position}"
+        empty.start_session(record(name, position))
+        empty.append(message(1, session=name), "{}", [judged])
+    empty.close(NAME, "bound", "", [])
+    yield empty
+    assert verify_engine(empty.engine).problems == ()
+
+
+@pytest.mark.parametrize("statement", [*CHANGES, *(f"DELETE FROM {name}" for name in TABLES)])
+def test_what_is_stored_stays(board: SqlBlackboard, statement: str) -> None:
+    with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:
+        connection.execute(text(statement))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_row_is_replaced_and_no_table_emptied(
+    board: SqlBlackboard, table: str, dialect: str
+) -> None:
+    statement = (
+        f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}"
+        if dialect == "sqlite"
+        else f"TRUNCATE {table} CASCADE"
+    )
+    if dialect == "sqlite":
+        if table in ("texts", "blackboard_version"):  # replacing a text by itself changes nothing
+            return
+        board.engine.dispose()
+    with pytest.raises(IntegrityError), board.engine.begin() as connection:
+        if dialect == "sqlite":
+            connection.execute(text("PRAGMA recursive_triggers = OFF"))
+        connection.execute(text(statement))
+
+
+def test_a_text_is_not_replaced_by_another(board: SqlBlackboard, dialect: str) -> None:
+    if dialect == "postgresql":
+        pytest.skip("INSERT OR REPLACE is SQLite's")
+    with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:
+        connection.execute(
+            text("INSERT OR REPLACE INTO texts SELECT digest, 'another' FROM texts LIMIT 1")
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "sender", "receiver", "session", "says"),
+    [
+        (3, "'m'", "'h'", 2, "without a gap"),
+        (1, "'m'", "'h'", 2, "without a gap"),
+        (2, "'x'", "'h'", 2, "two agents"),
+        (2, "'h'", "'h'", 2, "two agents"),
+        (2, "'h'", "'m'", 1, "ended already"),
+    ],
+)
+def test_an_entry_is_the_next_one_between_the_two_agents_of_an_open_session(
+    board: SqlBlackboard, number: int, sender: str, receiver: str, session: int, says: str
+) -> None:
+    statement = ENTRY.format(number=number, sender=sender, receiver=receiver, session=session)
+    with pytest.raises(IntegrityError, match=says), board.engine.begin() as connection:
+        connection.execute(text(statement))

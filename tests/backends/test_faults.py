@@ -1,0 +1,316 @@
+"""Cut, restarted, full, confused about the time, worked on twice: the run is as if nothing was."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made import RUN, message, record
+from scripted import open_run, task, transcript
+from servers import restart, started
+from sqlalchemy import create_engine, event, text
+
+from backends.databases import SqlBlackboard, rows
+from backends.databases.verify import verify_engine
+from pxp_fsm.errors import BlackboardError
+from pxp_fsm.messages import Answer, Question
+from pxp_fsm.workbench.runs import Plan, Step
+
+PLAN = Plan("scripted", n=10, k=3, seed=3)
+SESSIONS = 6
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[Any]:
+    with SqlBlackboard(":memory:") as board:
+        open_run(board, task(), PLAN, SESSIONS).execute()
+        return transcript(board)
+
+
+@pytest.fixture
+def board(database: str) -> Iterator[SqlBlackboard]:
+    with SqlBlackboard(database, patience=60) as opened:
+        yield opened
+        assert verify_engine(opened.engine).problems == ()
+
+
+def cut_all(uri: str) -> None:
+    """Terminate every other connection to the server's database."""
+    engine = create_engine(uri.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+        )
+    engine.dispose()
+
+
+def test_a_connection_that_is_cut_between_messages_is_made_again(
+    postgresql: Any, board: SqlBlackboard, dialect: str, undisturbed: list[Any]
+) -> None:
+    if dialect == "sqlite":
+        pytest.skip("SQLite has no connection that could be cut")
+
+    def on_step(step: Step) -> None:
+        if step.message is not None and step.message.number % 2:
+            cut_all(postgresql.get_uri())
+
+    open_run(board, task(), PLAN, SESSIONS).execute(on_step)
+    assert transcript(board) == undisturbed
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_commit_whose_answer_was_lost_is_not_done_twice(
+    board: SqlBlackboard, undisturbed: list[Any]
+) -> None:
+    """The connection breaks right after each third commit was done, before it is known."""
+    commits = 0
+
+    def break_after(connection: Any) -> None:
+        nonlocal commits
+        commits += 1
+        if commits % 3 == 0 and connection.get_execution_options().get("writes"):
+            driver = connection.connection.driver_connection
+            driver.commit()
+            driver.close()
+
+    event.listen(board.engine, "commit", break_after)
+    open_run(board, task(), PLAN, SESSIONS).execute()
+    event.remove(board.engine, "commit", break_after)
+    assert transcript(board) == undisturbed
+
+
+@pytest.mark.deep
+def test_a_server_that_is_restarted_under_load_is_waited_for(
+    tmp_path: Path, undisturbed: list[Any]
+) -> None:
+    server, stop, restarts, number = started(tmp_path / "data"), threading.Event(), 0, 0
+
+    def restart_again() -> None:
+        nonlocal restarts
+        while not stop.wait(0.3):
+            restart(server, ("fast", "immediate")[restarts % 2])
+            restarts += 1
+
+    with SqlBlackboard(server.get_uri(), patience=120) as board:
+        restarter = threading.Thread(target=restart_again)
+        restarter.start()
+        try:
+            while restarts < 10:
+                number += 1
+                open_run(board, task(), PLAN, SESSIONS, f"s-{number}").execute()
+        finally:
+            stop.set()
+            restarter.join()
+        for run in range(1, number + 1):
+            told = str(transcript(board, f"s-{run}")).replace(f"s-{run}/", "s-1/")
+            assert told == str(undisturbed)
+        assert verify_engine(board.engine).problems == ()
+    server.cleanup()
+
+
+def test_a_clock_that_jumps_changes_no_order(
+    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([f"{year}-01-01T00:00:00.000+00:00" for year in (2031, 1970, 2026, 1999)] * 1000)
+    monkeypatch.setattr(rows, "now", lambda: next(times))
+    for number in (1, 2, 3):
+        open_run(board, task(), PLAN, SESSIONS, f"s-{number}").execute()
+    assert transcript(board) == undisturbed
+    assert [run.run for run in board.runs()] == ["s-1", "s-2", "s-3"]
+    assert [entry.message.number for entry in board.entries("s-1/1/1")][:2] == [1, 2]
+
+
+def test_the_second_process_on_a_run_is_told_and_changes_nothing(
+    database: str, board: SqlBlackboard, undisturbed: list[Any]
+) -> None:
+    """Wherever the first one is: before its first message, in the middle, before its end."""
+    refused = 0
+
+    def on_step(_step: Step) -> None:
+        nonlocal refused
+        with SqlBlackboard(database) as second:
+            with pytest.raises(BlackboardError, match="another process is working on run s-1"):
+                open_run(second, task(), PLAN, SESSIONS).execute()
+            refused += 1
+
+    open_run(board, task(), PLAN, SESSIONS).execute(on_step)
+    assert refused > SESSIONS
+    assert transcript(board) == undisturbed
+    with SqlBlackboard(database) as second:
+        open_run(second, task(), PLAN, SESSIONS).execute()
+
+
+def test_two_who_write_the_same_message_without_a_claim_write_it_once(
+    database: str, board: SqlBlackboard
+) -> None:
+    board.start_run(RUN)
+    board.start_session(record())
+    with SqlBlackboard(database) as second:
+        for number in range(1, 6):
+            first, other = (board, second) if number % 2 else (second, board)
+            first.append(message(number, prediction="first"), "{}", [])
+            with pytest.raises(BlackboardError, match="is a second process working on the same"):
+                other.append(message(number, prediction="second"), "{}", [])
+    stored = [entry.message.answer.prediction for entry in board.entries(message(1).session)]
+    assert stored == ["first"] * 5
+
+
+WRITER = """
+import sys
+from made import message, record, RUN
+from backends.databases import SqlBlackboard
+from pxp_fsm.errors import BlackboardError
+board, written = SqlBlackboard(sys.argv[1]), 0
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(1, 101):
+    try:
+        board.append(message(number, prediction=sys.argv[2]), "{}", [])
+        written += 1
+    except BlackboardError as error:
+        assert "second process" in str(error), error
+board.dispose()
+print(written)
+"""
+
+
+def test_three_processes_that_write_at_once_write_each_message_exactly_once(
+    database: str, board: SqlBlackboard
+) -> None:
+    board.start_run(RUN)
+    board.start_session(record())
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, database, str(name)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parent,
+        )
+        for name in range(3)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    written = [int(writer.communicate("\n")[0]) for writer in writers]
+    entries = board.entries(message(1).session)
+    assert [entry.message.number for entry in entries] == list(range(1, len(entries) + 1))
+    assert sum(written) == len(entries) >= 1
+
+
+def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
+    dialect: str, undisturbed: list[Any], tmp_path: Path
+) -> None:
+    """SQLite may have so many pages; a file of PostgreSQL's may get so large."""
+    server = None
+    if dialect == "postgresql":
+        server = started(tmp_path / "data", largest_file=17 * 2**20)
+    long = "".join(chr(33 + (i * i + i // 7) % 5000) for i in range(4_000_000))
+    with SqlBlackboard(server.get_uri() if server else str(tmp_path / "b"), patience=5) as board:
+        with pytest.raises(KeyboardInterrupt):
+            open_run(board, task(), PLAN, SESSIONS).execute(interrupted_at(7))
+        board.start_run(RUN)
+        board.start_session(record())
+        before = transcript(board)
+        board.engine.dispose()
+        limit = "PRAGMA max_page_count = 2000"
+        little = (board.engine, "connect", lambda connection, _record: connection.execute(limit))
+        if server is None:
+            event.listen(*little)
+        with pytest.raises(BlackboardError, match="what was stored before is kept: make room"):
+            for number in range(1, 30):
+                board.append(message(number, prediction=f"{number}{long}"), "{}", [])
+        board.engine.dispose()
+        if server is None:
+            event.remove(*little)
+        else:
+            restart(server)
+        assert transcript(board) == before
+        open_run(board, task(), PLAN, SESSIONS).execute()
+        assert transcript(board) == undisturbed
+        assert verify_engine(board.engine).problems == ()
+    if server is not None:
+        server.cleanup()
+
+
+def interrupted_at(number: int) -> Callable[[Step], None]:
+    seen = itertools.count(1)
+
+    def stop(_step: Step) -> None:
+        if next(seen) == number:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+class Silent:
+    """A person who answers about some instances and is silent about one, for ever."""
+
+    name = "person"
+
+    async def answer(self, question: Question) -> Answer:
+        if question.instance.key == "i2":
+            await asyncio.Event().wait()
+        return Answer("a", "because")
+
+
+def test_a_person_who_never_answers_holds_up_no_other_session(board: SqlBlackboard) -> None:
+    ended: list[str] = []
+    alone = asyncio.Event()
+
+    class Waiting(Silent):
+        async def answer(self, question: Question) -> Answer:
+            if question.instance.key == "i2":
+                await alone.wait()
+                raise TimeoutError("nobody answered")
+            return Answer("a", "because")
+
+    def on_step(step: Step) -> None:
+        if step.ending is not None:
+            ended.append(step.instance)
+            if len(ended) == SESSIONS - 1:
+                alone.set()
+
+    made = task(learns=False, at_once=2, human=Waiting)
+    open_run(board, made, PLAN, SESSIONS).execute(on_step)
+    assert ended[-1] == "i2"
+    endings = {record.instance.key: record.ending for record in board.sessions("s-1")}
+    assert endings.pop("i2") == "late"
+    assert set(endings.values()) <= {"ratified", "rejected", "bound"}
+
+
+def test_a_timeout_ends_the_session_that_never_answers(board: SqlBlackboard) -> None:
+    plan = Plan("scripted", n=10, k=3, seed=3, timeout=0.05)
+    open_run(board, task(learns=False, at_once=3, human=Silent), plan, SESSIONS).execute()
+    found = {record.instance.key: record for record in board.sessions("s-1")}
+    late = found.pop("i2")
+    assert (late.ending, late.cause) == ("late", "person: no answer within 0.05 s")
+    assert {record.ending for record in found.values()} <= {"ratified", "rejected", "bound"}
+
+
+def test_sessions_that_go_on_together_say_what_they_say_one_by_one(board: SqlBlackboard) -> None:
+    open_run(board, task(learns=False), PLAN, SESSIONS).execute()
+    open_run(board, task(learns=False, at_once=4), PLAN, SESSIONS, "s-2").execute()
+    together = str(transcript(board, "s-2")).replace("s-2/", "s-1/")
+    assert together == str(transcript(board, "s-1"))
+
+
+def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboard) -> None:
+    def fail(step: Step) -> None:
+        if step.message is not None and step.message.number == 2:
+            raise BlackboardError("it broke")
+
+    with pytest.raises(BlackboardError, match="it broke"):
+        open_run(board, task(learns=False, at_once=3), PLAN, SESSIONS).execute(fail)
+    open_run(board, task(learns=False, at_once=3), PLAN, SESSIONS).execute()
+    assert {record.ending for record in board.sessions("s-1")} <= {"ratified", "rejected", "bound"}

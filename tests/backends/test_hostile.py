@@ -1,0 +1,153 @@
+"""Whatever is sent is refused with its reason, or stored exactly; the state is always legal.
+
+The messages are numbers (`hostile.py`); those that once found a fault, and one of each kind of
+refusal, are kept in `corpus/`. Hypothesis draws the numbers of the quick test, and the deep one
+goes through a million.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import hostile
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made import RUN, record
+from sqlalchemy import event
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify_engine
+from pxp_fsm.channel import Channel
+from pxp_fsm.errors import BlackboardError, Refused
+from pxp_fsm.machine import Machine
+from pxp_fsm.messages import Message
+from pxp_fsm.tables import builtin
+
+CORPUS = Path(__file__).parent / "corpus" / "hostile.json"
+LONGEST = 200
+
+
+class Target:
+    """A channel between two machines over a blackboard, and what it must have stored."""
+
+    def __init__(self, board: SqlBlackboard, *, checked: bool = True) -> None:
+        self.board = board
+        self.checked = checked
+        self.reasons: Counter[str] = Counter()
+        self.stored = 0
+        board.start_run(RUN)
+        self.position = 0
+        self.renew()
+
+    def renew(self) -> None:
+        """The next session; the one before it must hold exactly what was accepted."""
+        if self.position:
+            self.check()
+        self.position += 1
+        self.name = f"drug-1/1/{self.position}"
+        self.accepted: list[Message] = []
+        self.board.start_session(
+            record(
+                self.name, self.position, automaton="pxp", fingerprint=builtin("pxp").fingerprint
+            )
+        )
+        self.machines = {name: Machine(builtin("pxp")) for name in ("m", "h")}
+        self.channel = Channel(self.name, self.machines)
+
+    def send(self, number: int) -> str:
+        """Send one hostile message; the reason why it was refused, or nothing."""
+        turn = "m" if len(self.accepted) % 2 == 0 else "h"
+        machine = self.machines[turn]
+        tags = [row.label for row in machine.enabled() if row.kind.value == "+"]
+        if not tags or len(self.accepted) >= LONGEST:
+            self.renew()
+            return self.send(number)
+        sent = hostile.message(number, len(self.accepted) + 1, turn, tags)
+        if sent.session == hostile.SESSION:
+            sent = Message(
+                self.name, sent.number, sent.sender, sent.tag, sent.answer, sent.receiver
+            )
+        before = {name: machine.state for name, machine in self.machines.items()}
+        try:
+            if self.checked:
+                self.channel.carry(sent, store=lambda m: self.board.append(m, "{}", []))
+            else:
+                self.board.append(sent, "{}", [])
+        except (Refused, BlackboardError) as error:
+            assert {name: machine.state for name, machine in self.machines.items()} == before
+            assert len(str(error)) < 1000
+            reason = str(error).rpartition("refused")[2]
+            self.reasons[" ".join(reason.split()[:3])] += 1
+            return str(error)
+        self.accepted.append(sent)
+        self.stored += 1
+        return ""
+
+    def check(self) -> None:
+        """What is stored is what was accepted, and nothing else."""
+        found = [entry.message for entry in self.board.entries(self.name)]
+        assert found == self.accepted
+
+
+@pytest.fixture
+def target(empty: SqlBlackboard) -> Target:
+    return Target(empty)
+
+
+@pytest.mark.parametrize("kept", json.loads(CORPUS.read_text("utf-8")))
+def test_the_corpus_is_refused_for_its_reason_or_stored_exactly(kept: dict[str, object]) -> None:
+    with SqlBlackboard(":memory:") as board:
+        target = Target(board)
+        for number in kept["after"]:  # type: ignore[attr-defined]
+            assert target.send(number) == ""
+        said = target.send(int(str(kept["number"])))
+        assert str(kept["says"]) in said
+        assert bool(kept["says"]) == bool(said)
+        target.check()
+        assert verify_engine(board.engine).problems == ()
+
+
+@given(numbers=st.lists(st.integers(0, 2**64), max_size=60))
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_hostile_messages_are_refused_or_stored_exactly(target: Target, numbers: list[int]) -> None:
+    for number in numbers:
+        target.send(number)
+    target.check()
+    assert verify_engine(target.board.engine).problems == ()
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["channel", "blackboard"])
+@pytest.mark.parametrize(
+    ("dialect", "number"),
+    [
+        ("sqlite", 2_000),
+        ("postgresql", 1_000),
+        pytest.param("sqlite", 440_000, marks=pytest.mark.deep),
+        pytest.param("postgresql", 60_000, marks=pytest.mark.deep),
+    ],
+)
+def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bool) -> None:
+    """A million in all: at the channel, and at the blackboard alone; nothing waits for the disk."""
+    sqlite = empty.engine.dialect.name == "sqlite"
+    hurry = "PRAGMA synchronous = OFF" if sqlite else "SET synchronous_commit = off"
+    empty.engine.dispose()
+    event.listen(
+        empty.engine, "connect", lambda driver, _: (driver.execute(hurry), driver.commit())
+    )
+    target = Target(empty, checked=checked)
+    for chosen in range(number):
+        target.send(chosen)
+    target.check()
+    problems = verify_engine(empty.engine).problems
+    assert not problems or not checked
+    assert all("does not" in problem.what for problem in problems)
+    assert sum(target.reasons.values()) + target.stored == number
+    assert target.stored > number // 50
+    assert len(target.reasons) >= 8

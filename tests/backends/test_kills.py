@@ -1,0 +1,27 @@
+"""A run that is killed at any instant and resumed is as if it had not been killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("killing.py")
+
+
+@pytest.mark.parametrize(
+    ("kills", "sessions"),
+    [pytest.param(8, 3, id="8"), pytest.param(500, 4, id="500", marks=pytest.mark.deep)],
+)
+def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
+    database: str, kills: int, sessions: int
+) -> None:
+    command = [sys.executable, PROGRAM, database, str(kills), "1", str(sessions)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["killed"], found["differ"], found["problems"]) == (kills, [], [])
+    assert found["runs"] >= 1
