@@ -4,7 +4,7 @@ The chemistry relations load RDKit when they are first used, not when this packa
 """
 
 from guards.chemistry import InvalidSmiles, Reactants
-from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script, allowed_guards
+from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script
 from guards.derived import Derived
 from guards.direct import Direct
 from guards.reactions import SameReaction
@@ -27,5 +27,4 @@ __all__ = [
     "SameReaction",
     "Script",
     "ScriptedRelation",
-    "allowed_guards",
 ]

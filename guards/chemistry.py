@@ -5,6 +5,7 @@ RDKit (rdkit.org) is loaded at the first question, not with this module.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from pxp_fsm.errors import DataError
@@ -31,6 +32,7 @@ class InvalidSmiles(DataError):
         super().__init__(f"{which}{_shown(text)} is no valid SMILES: {reason}")
 
 
+@dataclass(frozen=True)
 class Reactants:
     """Two texts are the same if their molecules, joined with ".", are the same set.
 

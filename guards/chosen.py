@@ -17,35 +17,40 @@ class Script:
     name = "script"
 
     def __init__(self, guards: Iterable[str]) -> None:
-        self._guards = iter(tuple(guards))
+        self._guards = tuple(guards)
 
     async def decide(self, situation: Situation) -> Valuation:
-        guard = next(self._guards, None)
+        place = situation.number // 2 - 1
+        guard = self._guards[place] if place < len(self._guards) else None
         if guard is None:
             raise GuardError(f"the script has no guard left for message {situation.number}")
         return picked(guard, situation)
 
 
 class Chance:
-    """Picks one of the allowed guards at random by a seed; without a weight its weight is 1."""
+    """Picks one of the allowed guards at random; without a weight its weight is 1.
+
+    The draw depends on seed, session and message number alone, so a resumed session goes on alike.
+    """
 
     name = "chance"
 
     def __init__(self, seed: int, weights: dict[str, float] | None = None) -> None:
-        self._random = random.Random(seed)
+        self._seed = seed
         self._weights = dict(weights or {})
 
     async def decide(self, situation: Situation) -> Valuation:
-        allowed = allowed_guards(situation)
+        allowed = situation.allowed
         weights = [self._weights.get(guard, 1.0) for guard in allowed]
-        return picked(self._random.choices(allowed, weights)[0], situation)
+        drawn = random.Random(f"{self._seed}/{situation.received.session}/{situation.number}")
+        return picked(drawn.choices(allowed, weights)[0], situation)
 
 
 class FreeChoice:
     """Asks `choose` which of the guards that the protocol allows here is to be true.
 
     Any outcome of MATCH, AGREE and revision counts as possible (the spec's *noisy*), so this is
-    every behaviour that a checker explores; `allowed_guards` lists the options.
+    every behaviour that a checker explores.
     """
 
     name = "free choice"
@@ -54,7 +59,7 @@ class FreeChoice:
         self._choose = choose
 
     async def decide(self, situation: Situation) -> Valuation:
-        return picked(self._choose(allowed_guards(situation)), situation)
+        return picked(self._choose(situation.allowed), situation)
 
 
 class Person(Protocol):
@@ -73,7 +78,7 @@ class AskPerson:
         self._person = person
 
     async def decide(self, situation: Situation) -> Valuation:
-        allowed = allowed_guards(situation)
+        allowed = situation.allowed
         guard = await self._person.choose(situation, allowed)
         if guard not in allowed:
             raise GuardError(
@@ -81,11 +86,6 @@ class AskPerson:
                 f"allowed: {', '.join(allowed)}"
             )
         return picked(guard, situation)
-
-
-def allowed_guards(situation: Situation) -> tuple[str, ...]:
-    """The guards that some outcome of MATCH, AGREE and revision makes true in this situation."""
-    return situation.allowed
 
 
 def picked(guard: str, situation: Situation) -> Valuation:

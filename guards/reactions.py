@@ -72,6 +72,7 @@ def _order(found: Found) -> tuple[int, int, int, int]:
     return -found.pattern.weight, found.sentence, found.first, found.last
 
 
+@dataclass(frozen=True)
 class SameReaction:
     """Two explanations agree if their best readings share a class, or one's lies within another's.
 

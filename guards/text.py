@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 
 from pxp_fsm.relations import EQUIVALENCE, Assumption, Outcome
 
 
+@dataclass(frozen=True)
 class Exact:
     """Two texts are the same if every character is."""
 
@@ -17,6 +19,7 @@ class Exact:
         return Outcome.YES if left == right else Outcome.NO
 
 
+@dataclass(frozen=True)
 class NormalisedText:
     """Two texts are the same up to case, white space, final full stops, Unicode form (NFKC)."""
 

@@ -7,17 +7,24 @@ and a memory of what it judged.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.decisions import Guard
-from pxp_fsm.errors import GuardError, NoAnswer, PXPError
+from pxp_fsm.errors import GuardError, NoAnswer, PXPError, UsageError
 from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import Answer, Instance, Message, Question, Tag, answer_problem
-from pxp_fsm.relations import OracleFailed, Outcome, Relations
+from pxp_fsm.relations import (
+    OracleFailed,
+    Outcome,
+    Relations,
+    overdue,
+    stopped_from_outside,
+)
 from pxp_fsm.rules import Rules
 from pxp_fsm.situation import Situation
 
@@ -40,6 +47,14 @@ class Agent:
     memo: bool = True
     timeout: float | None = None
 
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise UsageError(
+                f"an agent's name is printable text, at least one character: {self.name!r}"
+            )
+        if self.timeout is not None and not self.timeout > 0:
+            raise UsageError(f"a timeout is a number of seconds above 0, or None: {self.timeout!r}")
+
     def describe(self) -> str:
         """What the agent is made of, as a session records it."""
         return (
@@ -50,16 +65,12 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What an agent does when it is its turn: the event, what its guards said, tag and answer.
-
-    `learned` tells whether it learned from the received message on the way (PXP).
-    """
+    """What an agent does when it is its turn: the event, what its guards said, tag and answer."""
 
     event: Event
     valuation: Valuation | None
     tag: str
     answer: Answer
-    learned: bool = False
 
 
 class Participant:
@@ -114,21 +125,20 @@ class Participant:
             fresh = history[-2].answer
         if number == 1:
             return Move(sending(Tag.INIT), None, Tag.INIT, fresh)
-        if self._rules.says_term(history):
+        if self._says_term(history):
             return Move(sending(Tag.TERM), None, Tag.TERM, fresh)
         own = history[-2].answer if number > 2 else fresh
         return await self._answer(question, own, fresh)
 
     async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Move:
         received = question.history[-1]
-        learned = False
 
         async def reconsider() -> Answer:
-            nonlocal learned
             if self._rules.asks_each_time:
                 return fresh
             self.learn(received)
-            learned = True
+            said = received.answer
+            self.relations.note_learning(said.prediction, said.explanation)
             return await self._ask(question)
 
         situation = Situation(
@@ -151,9 +161,16 @@ class Participant:
             )
         may_change = self._rules.asks_each_time or row.guard in (Guard.REF, Guard.REV)
         answer = await situation.revised() if may_change else own
-        if self._rules.says_term(question.history, row.label):
-            return Move(sending(Tag.TERM), None, Tag.TERM, answer, learned)
-        return Move(DECIDE, valuation, row.label, answer, learned)
+        if self._says_term(question.history, row.label):
+            return Move(sending(Tag.TERM), None, Tag.TERM, answer)
+        return Move(DECIDE, valuation, row.label, answer)
+
+    def _says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
+        try:
+            return self._rules.says_term(history, answer)
+        except Exception as error:
+            cause = f"the policy for TERM: {type(error).__name__}: {error}"
+            raise OracleFailed(Outcome.BROKEN, cause) from error
 
     async def _decide(self, situation: Situation) -> Valuation:
         try:
@@ -186,7 +203,7 @@ class Participant:
 
     async def _ask(self, question: Question) -> Answer:
         """ASK_AGENT; whatever goes wrong in a respondent is `NoAnswer` or late, with its cause."""
-        respondent = self.agent.respondent
+        respondent, started = self.agent.respondent, time.perf_counter()
         try:
             with self._clock_stopped():
                 async with asyncio.timeout(self.agent.timeout):
@@ -194,10 +211,17 @@ class Participant:
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
+        except asyncio.CancelledError as error:
+            if stopped_from_outside():
+                raise
+            raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
         except PXPError as error:
             raise NoAnswer(f"{respondent.name}: {error}") from error
         except Exception as error:
             raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}") from error
+        if overdue(started, self.agent.timeout):
+            cause = f"{respondent.name}: it took longer than {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, cause)
         problem = answer_problem(answer)
         if problem is not None:
             raise NoAnswer(f"{respondent.name}: {problem}")

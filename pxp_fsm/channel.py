@@ -1,7 +1,9 @@
 """The channel between two machines: it carries a message, or refuses it and nothing has changed.
 
 Synchronous by default: sending and receiving are one step, as in the proofs. With a capacity it
-is a bounded FIFO queue each way: sending moves the sender, delivering moves the receiver.
+is a bounded FIFO queue each way: sending moves the sender, delivering moves the receiver. What the
+receiver cannot take is then known only on delivery, since it may have moved meanwhile: it is an
+unspecified reception, refused there, and the message stays at the head of the queue.
 """
 
 from __future__ import annotations
@@ -67,6 +69,10 @@ class Channel:
 
         Raises `Refused` where the receiver cannot take it (an unspecified reception).
         """
+        if name not in self._queues:
+            raise UsageError(
+                f"there is no agent {name!r} here; there are {', '.join(self._queues)}"
+            )
         queue = self._queues[name]
         if not queue:
             return None

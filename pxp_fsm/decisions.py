@@ -107,9 +107,18 @@ def concluded(received: str, own: str) -> bool:
     return received == own and received in (Tag.RATIFY, Tag.REJECT)
 
 
+MOST = 10**9
+"""The largest n and k: more than any session has messages, and exact in every database."""
+
+
 def check_bounds(n: int, k: int) -> None:
     """Raise `UsageError` unless n >= 1 and k >= 1 (arXiv 2410.20600, Procedure 1)."""
-    if n < 1:
-        raise UsageError(f"n is the largest number of messages, so at least 1; it was {n}")
-    if k < 1:
-        raise UsageError(f"k is the message after which REJECT is allowed, at least 1; it was {k}")
+    check_bound(n, "n is the largest number of messages")
+    check_bound(k, "k is the message after which REJECT is allowed")
+
+
+def check_bound(value: int, meaning: str) -> None:
+    """Raise `UsageError` unless `value` is a whole number from 1 to `MOST`."""
+    if type(value) is not int or not 1 <= value <= MOST:
+        shown = value if type(value) is not int or abs(value) <= MOST else "larger"
+        raise UsageError(f"{meaning}, at least 1 and at most {MOST}; it was {shown!r}")

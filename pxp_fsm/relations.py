@@ -42,6 +42,8 @@ class Assumption(StrEnum):
 NOISY: frozenset[Assumption] = frozenset()
 TOLERANCE = frozenset(set(Assumption) - {Assumption.TRANSITIVE})
 EQUIVALENCE = frozenset(Assumption)
+LEARN = "LEARN"
+"""The name under which LEARN is logged, beside the judgements of MATCH and AGREE."""
 MEMO_GIVES = frozenset({Assumption.DETERMINISTIC, Assumption.REFLEXIVE})
 """What memoising makes true of any relation, within one agent and session."""
 
@@ -108,6 +110,11 @@ class Relations:
         """AGREE of the ordered pair of explanations."""
         return await self._holds("AGREE", left, right)
 
+    def note_learning(self, prediction: str, explanation: str) -> None:
+        """Log that the agent LEARNed from a received pair, so that a resumed session does too."""
+        pair = digest(prediction), digest(explanation)
+        self._log.append(Judgement(LEARN, *pair, Outcome.YES, asked=True, seconds=0.0))
+
     def take_log(self) -> tuple[Judgement, ...]:
         """What was judged since the last call, in order."""
         log, self._log = tuple(self._log), []
@@ -116,7 +123,8 @@ class Relations:
     def remember(self, judgements: Iterable[Judgement]) -> None:
         """Know again what a stored session has judged, so that resuming asks nothing twice."""
         for judgement in judgements:
-            if self.memo and judgement.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE):
+            known = judgement.outcome in (Outcome.YES, Outcome.NO, Outcome.UNSURE)
+            if self.memo and known and judgement.relation != LEARN:
                 key = (judgement.relation, judgement.left, judgement.right)
                 self._known[key] = judgement
 
@@ -128,17 +136,13 @@ class Relations:
     def shared_with(self, other: Relations) -> bool:
         """Whether MATCH and AGREE are the same function for both agents.
 
-        One object is one function only where it answers alike by itself: what memoising fixes,
-        it fixes for each agent apart.
+        Equal objects are one function only where they answer alike by themselves: what memoising
+        fixes, it fixes for each agent apart.
         """
         return all(
-            relation is other._relations[name] and Assumption.DETERMINISTIC in relation.assumptions
+            relation == other._relations[name] and Assumption.DETERMINISTIC in relation.assumptions
             for name, relation in self._relations.items()
         )
-
-    def describe(self) -> str:
-        """The two relations by name, as a session records them."""
-        return " ".join(f"{name}={relation.name}" for name, relation in self._relations.items())
 
     async def _holds(self, name: str, left: str, right: str) -> bool:
         judgement = await self._judge(name, left, right)
@@ -163,20 +167,43 @@ class Relations:
         return judgement
 
     async def _ask(self, relation: Relation, left: str, right: str) -> tuple[Outcome, str]:
+        started = time.perf_counter()
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
                     outcome = await relation.holds(left, right)
+        except asyncio.CancelledError:
+            if stopped_from_outside():
+                raise
+            return Outcome.BROKEN, "it cancelled itself"
         except TimeoutError as error:
             return Outcome.LATE, str(error) or f"no answer within {self._timeout} s"
         except PXPError as error:
             return Outcome.BROKEN, str(error)
         except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
             return Outcome.BROKEN, f"{type(error).__name__}: {error}"
-        if not isinstance(outcome, Outcome):
-            return Outcome.BROKEN, f"answered {outcome!r}, which is no Outcome"
-        said = outcome in (Outcome.LATE, Outcome.BROKEN)
-        return outcome, f"it answered {outcome.value!r} itself" if said else ""
+        if overdue(started, self._timeout):
+            return Outcome.LATE, f"it took longer than {self._timeout} s"
+        return _said(outcome)
+
+
+def _said(outcome: object) -> tuple[Outcome, str]:
+    """An oracle's answer as an outcome, with the detail that belongs to it."""
+    if not isinstance(outcome, Outcome):
+        return Outcome.BROKEN, f"answered {outcome!r}, which is no Outcome"
+    own = outcome in (Outcome.LATE, Outcome.BROKEN)
+    return outcome, f"it answered {outcome.value!r} itself" if own else ""
+
+
+def overdue(started: float, timeout: float | None) -> bool:
+    """Whether more than `timeout` seconds have passed: an oracle that blocks is late too."""
+    return timeout is not None and time.perf_counter() - started > timeout
+
+
+def stopped_from_outside() -> bool:
+    """Whether a cancellation is meant for the whole session, and not an oracle's own doing."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def session_assumptions(left: Relations, right: Relations) -> frozenset[Assumption]:

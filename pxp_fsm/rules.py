@@ -13,7 +13,6 @@ from itertools import pairwise
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import GUARDS, Category, Guard
-from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Message, Tag
 from pxp_fsm.relations import Relations
 from pxp_fsm.tables import builtin
@@ -115,8 +114,8 @@ class Pxp:
     hang_up: TermPolicy | None = None
 
     def __post_init__(self) -> None:
-        if self.k is not None and self.k < 1:
-            raise UsageError(f"PXP(k) takes each self-loop at most k >= 1 times; k was {self.k}")
+        if self.k is not None:
+            decisions.check_bound(self.k, "PXP(k) takes each self-loop at most k times")
 
     @property
     def name(self) -> str:

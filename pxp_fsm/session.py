@@ -12,7 +12,7 @@ from pxp_fsm.decisions import initiator_speaks
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
 from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.messages import Instance, Message, Tag, storable
-from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.relations import LEARN, Judgement, OracleFailed, Outcome, session_assumptions
 from pxp_fsm.rules import Ending, Rules
 
 CLOSE = "CLOSE"
@@ -28,27 +28,13 @@ class Entry:
     judgements: tuple[Judgement, ...]
 
 
-def update_context(message: Message, learned: bool) -> str:
+def update_context(message: Message) -> str:
     """UPDATE_CONTEXT: what `message` adds to C, as JSON.
 
-    The texts are in the message table and not repeated; `learned` tells whether the sender
-    learned from the message before.
+    It refers to the message; the texts are in the message table (`Question.history`) and are not
+    repeated.
     """
-    return json.dumps(
-        {"number": message.number, "sender": message.sender, "tag": message.tag, "learned": learned}
-    )
-
-
-def _learned(entry: Entry) -> bool:
-    """Whether the sender had learned, as the stored context says."""
-    try:
-        return json.loads(entry.context)["learned"] is True
-    except (ValueError, KeyError, TypeError) as error:
-        message = entry.message
-        raise Refused(
-            f"the context stored with message {message.number} of {message.session} is not one "
-            f"that a session writes: {entry.context[:80]!r}"
-        ) from error
+    return json.dumps({"number": message.number, "sender": message.sender, "tag": message.tag})
 
 
 class Session:
@@ -129,7 +115,7 @@ class Session:
             move.answer,
             listener.agent.name,
         )
-        context = update_context(message, move.learned)
+        context = update_context(message)
         judgements = speaker.relations.take_log()
 
         def store(carried: Message) -> None:
@@ -142,20 +128,27 @@ class Session:
             self._on_message(message)
         return message
 
-    def replay(self, entries: Sequence[Entry]) -> None:
+    def replay(self, entries: Sequence[Entry], closing: Sequence[Judgement] = ()) -> None:
         """Rebuild the machines, memories and what was learned from stored messages.
 
-        Raises `Refused` where a stored message is not one that the automata and the rules allow.
+        `closing` is what was judged and learned for a message that was never sent, because a fault
+        ended the session. Raises `Refused` where a stored message is not one that the automata and
+        the rules allow.
         """
         for entry in entries:
             speaker, listener = self._turn(entry.message)
             self._deliver()
             self._check_stored(entry, speaker)
-            if _learned(entry):
-                speaker.learn(self.history[-1])
+            self._learn_again(speaker, entry.judgements)
             speaker.relations.remember(entry.judgements)
             self._channel.carry(entry.message)
             self._sent(entry.message, entry.context, listener)
+        if closing and self.history:
+            self._learn_again(self._turn()[0], closing)
+
+    def _learn_again(self, agent: Participant, judgements: Sequence[Judgement]) -> None:
+        if any(judgement.relation == LEARN for judgement in judgements):
+            agent.learn(self.history[-1])
 
     def _check_stored(self, entry: Entry, speaker: Participant) -> None:
         """What a channel cannot know: j and k, who starts, that the session goes on."""
@@ -205,16 +198,17 @@ class Session:
         """Note a message that was carried; the listener hears it; the schedule may close."""
         self.history = (*self.history, message)
         self.context = (*self.context, context)
-        try:
-            listener.hear(message)
-        except NoAnswer as error:
-            self._fail(error)
-            return
         ending = self.rules.ending(self.history)
         if ending is not None:
             self._deliver()
             self._close(ending)
-        elif len(self.history) >= self._limit:
+        try:
+            listener.hear(message)
+        except NoAnswer as error:
+            if ending is None:
+                self._fail(error)
+            return
+        if ending is None and self.rules.n is None and len(self.history) >= self._limit:
             self._end(Ending.LIMIT, f"stopped after {self._limit} messages")
 
     def _close(self, ending: Ending) -> None:

@@ -53,7 +53,7 @@ def check_peers(left: Automaton, right: Automaton) -> None:
         for tag in sorted(_labels(sender, Kind.SEND) - _labels(receiver, Kind.RECEIVE))
     ]
     if lines:
-        raise TableError(tuple(lines))
+        raise TableError(tuple(dict.fromkeys(lines)))
 
 
 def _labels(automaton: Automaton, kind: Kind) -> set[str]:
@@ -82,7 +82,13 @@ def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Problem]:
     for index, name in enumerate(raw["final"]):
         if name not in names:
             yield Problem(("final", index), f"unknown state {name}; the states are {known}")
+    numbers: dict[int, int] = {}
     for index, row in enumerate(raw["rows"]):
+        if numbers.setdefault(row.get("number", -index), index) != index:
+            yield Problem(
+                ("rows", index, "number"),
+                f"number {row['number']} stands at an earlier row too; number each row once",
+            )
         sources = [row["from"]] if isinstance(row["from"], str) else row["from"]
         for key, name in [*(("from", source) for source in sources), ("to", row["to"])]:
             if name not in names:
@@ -109,6 +115,12 @@ def _guards(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Problem]:
                 ("rows", index, "guard"),
                 "a row that receives has no guard: what is received is the peer's choice; "
                 "receive without one, and decide in the state that follows",
+            )
+    used = {row.get("guard") for row in raw["rows"]}
+    for guard in automaton.guards:
+        if guard not in used:
+            yield Problem(
+                ("guards", guard), f"guard {guard} stands on no row; use it, or take it out"
             )
     for index, state in enumerate(raw["states"]):
         yield from _state_guards(automaton, state, ("states", index))
@@ -155,7 +167,7 @@ def _toml_list(names: list[str]) -> str:
 
 
 def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> Iterator[Problem]:
-    """One event under one guard leads to one row; one sent tag leads to one state."""
+    """One event under one guard takes one row; one tag is sent by one row of a state."""
     by_event: dict[object, Transition] = {}
     by_tag: dict[object, Transition] = {}
     for transition, place in zip(automaton.transitions, places, strict=True):
@@ -172,11 +184,11 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
         if transition.kind is not Kind.SEND:
             continue
         twin = by_tag.setdefault((transition.source, transition.label), transition)
-        if twin.target != transition.target:
+        if twin is not transition:
             yield Problem(
                 place,
-                f"{transition.source} sends {transition.label} to {twin.target} (row {twin.row}) "
-                f"and to {transition.target}; a session is rebuilt from its tags, so use two tags",
+                f"a second row sends {transition.label} from {transition.source} (row {twin.row} "
+                f"does already); a session is rebuilt from its tags, so use two tags",
             )
 
 

@@ -8,6 +8,7 @@ run.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -65,7 +66,7 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
     if len(data) > _MAX_BYTES:
         raise TableError((f"{path}: {len(data)} bytes; a table has at most {_MAX_BYTES}",))
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TableError((f"{path}, line {line}: not UTF-8; save the file as UTF-8",)) from error
@@ -93,7 +94,10 @@ def _read(text: str, filename: str, is_json: bool) -> dict[str, Any]:
         raw = json.loads(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
-        raise TableError((f"{filename}: this is not {kind}: {error}",)) from error
+        found = re.search(r" \(at line (\d+), column \d+\)$", str(error))
+        where = f"{filename}, line {found[1]}" if found else filename
+        said = str(error)[: found.start()] if found else str(error)
+        raise TableError((f"{where}: this is not {kind}: {said}; mend the syntax",)) from error
     except RecursionError as error:
         raise TableError((f"{filename}: nested too deeply; a table needs three levels",)) from error
     if not isinstance(raw, dict):
@@ -105,9 +109,10 @@ def _structure_problems(raw: Mapping[str, Any]) -> list[Problem]:
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema()).iter_errors(raw)
-    return [
+    problems = [
         _structure_problem(error) for error in sorted(errors, key=lambda e: list(map(str, e.path)))
     ]
+    return list(dict.fromkeys(problems))
 
 
 def _structure_problem(error: Any) -> Problem:
@@ -122,7 +127,12 @@ def _structure_problem(error: Any) -> Problem:
         text = f"unknown key {_listed(unknown)}; known here: {_listed(properties)}"
         path = (*path, unknown[0])
     elif error.validator == "oneOf" and "required" in error.validator_value[0]:
-        text = "a row has exactly one of send, receive and event"
+        row = error.instance if isinstance(error.instance, dict) else {}
+        there = [key for key in ("send", "receive", "event") if key in row]
+        text = (
+            f"a row has exactly one of send, receive and event; this one has "
+            f"{_listed(there) or 'none of them'}"
+        )
     elif error.validator == "oneOf":
         text = f"{error.instance!r} is neither a name nor a list of names"
     elif error.validator == "const":

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.relations import LEARN, Judgement, Outcome
 from pxp_fsm.session import Entry
 
 TAG = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
@@ -106,11 +106,11 @@ class Reading:
 
 
 def judged(entry: Entry) -> list[bool]:
-    return [judgement.outcome is Outcome.YES for judgement in entry.judgements]
+    return [j.outcome is Outcome.YES for j in entry.judgements if j.relation != LEARN]
 
 
 def about(judgements: Sequence[Judgement]) -> list[tuple[str, str, str]]:
-    return [(j.relation, j.left, j.right) for j in judgements]
+    return [(j.relation, j.left, j.right) for j in judgements if j.relation != LEARN]
 
 
 def comparing(left: Answer, right: Answer) -> list[tuple[str, str, str]]:
@@ -144,7 +144,5 @@ def in_order(reading: Reading, history: Sequence[Message]) -> None:
     assert reading.n is None or len(tags) <= reading.n
 
 
-def context_of(message: Message, learned: bool) -> str:
-    return json.dumps(
-        {"number": message.number, "sender": message.sender, "tag": message.tag, "learned": learned}
-    )
+def context_of(message: Message) -> str:
+    return json.dumps({"number": message.number, "sender": message.sender, "tag": message.tag})

@@ -106,7 +106,7 @@ REFUSALS = {
         "  # line 15",
         '\n  { from = "A", to = "A", send = "ASK" },',
         16,
-        "A sends ASK to B (row 1) and to A",
+        "a second row sends ASK from A (row 1 does already)",
         "use two tags",
     ),
     "tag that nobody receives": (
@@ -174,7 +174,7 @@ def test_several_faults_are_told_at_once() -> None:
     guards = TABLE.replace("complete = true", "").replace('guard = "H"', 'guard = "X"')
     guards = guards.replace("receive = [", 'guard = "G", receive = [')
     lines = {p.split(":")[0].rsplit(" ", 1)[1] for p in problems(guards.replace("true,", "true"))}
-    assert lines == {"7", "8", "14", "15"}
+    assert lines == {"7", "8", "14", "15", "19"}
     structure = TABLE.replace("format = 1", "format = 9").replace("title", "titel")
     assert len(problems(structure.replace("send", "sent"))) == 7
 
