@@ -34,6 +34,7 @@ class SqlBlackboard:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._writing = self.engine.execution_options(writes=True)
+        self._direct = sql.direct(self.engine.dialect)
         self._patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._claims: dict[str, claims.Claim] = {}
@@ -83,18 +84,22 @@ class SqlBlackboard:
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing."""
         row = rows.session_row(record)
+        tried = False
 
         def store(connection: Connection) -> None:
+            nonlocal tried
             found = connection.execute(sql.RUN_HEAD, {"named": record.run}).one_or_none()
             if found is None:
                 raise BlackboardError(
                     f"{self.shown}: session {quoted(record.session)} was refused: there is no "
                     f"run {quoted(record.run)}"
                 )
-            known = connection.execute(sql.SESSION, {"named": record.session})
-            stored = known.mappings().one_or_none()
-            if stored is not None and all(stored[name] == row[name] for name in row):
-                return
+            if tried:  # the answer to an earlier commit may have been lost, not the commit
+                known = connection.execute(sql.SESSION, {"named": record.session})
+                stored = known.mappings().one_or_none()
+                if stored is not None and all(stored[name] == row[name] for name in row):
+                    return
+            tried = True
             new = {**row, "ordinal": found.opened + 1}
             new["opening"] = chain.of_session(found.opening, new)
             connection.execute(sql.KEEP_TEXT, rows.text_rows([record.instance.x]))
@@ -121,10 +126,10 @@ class SqlBlackboard:
                     f"next one there is {number + 1}; is a second process working on the same run?"
                 )
             new = {**entry, "chain": chain.of_entry(link, entry, judged)}
-            connection.execute(sql.KEEP_TEXT, said)
-            connection.execute(sql.ADD_ENTRY, new)
+            connection.exec_driver_sql(self._direct.keep_text, said)
+            connection.exec_driver_sql(self._direct.add_entry, new)
             if judged:
-                connection.execute(sql.ADD_JUDGEMENT, judged)
+                connection.exec_driver_sql(self._direct.add_judgement, judged)
             return message.number, new["chain"]
 
         tip = self._write(store, message.session)

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, Text, bindparam, insert, select, text, update
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import BindParameter, Dialect, Text, bindparam, insert, select, text, update
 
 from backends.databases.schema import entries, judgements, runs, sessions
 
@@ -34,3 +37,21 @@ LATEST = select(_e.number, _e.chain).where(_e.session == _NAMED).order_by(_e.num
 LINK = select(_e.chain).where(_e.session == _NAMED, _e.number == bindparam("at"))
 ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """The statements of every message, as the driver takes them: half the time of the others."""
+
+    keep_text: str
+    add_entry: str
+    add_judgement: str
+
+
+def direct(dialect: Dialect) -> Direct:
+    """Those for `dialect`, with parameters by name."""
+    style = "named" if dialect.name == "sqlite" else "pyformat"
+    kind: Callable[..., Dialect] = type(dialect)
+    named = kind(paramstyle=style)
+    written = (str(made.compile(dialect=named)) for made in (KEEP_TEXT, ADD_ENTRY, ADD_JUDGEMENT))
+    return Direct(*written)

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import fresh_schema, started
+from servers import fresh_schema, running
 
 from backends.databases import SqlBlackboard
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def postgresql() -> Iterator[Any]:
     """A PostgreSQL server of this process's own."""
-    server = started(tmp_path_factory.mktemp("pg") / "data")
-    yield server
-    server.cleanup()
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

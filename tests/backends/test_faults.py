@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made import RUN, message, record
 from scripted import open_run, task, transcript
-from servers import restart, started
+from servers import restart, running
 from sqlalchemy import create_engine, event, text
 
 from backends.databases import SqlBlackboard, rows
@@ -90,10 +91,8 @@ def test_a_commit_whose_answer_was_lost_is_not_done_twice(
 
 
 @pytest.mark.deep
-def test_a_server_that_is_restarted_under_load_is_waited_for(
-    tmp_path: Path, undisturbed: list[Any]
-) -> None:
-    server, stop, restarts, number = started(tmp_path / "data"), threading.Event(), 0, 0
+def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[Any]) -> None:
+    stop, restarts, number = threading.Event(), 0, 0
 
     def restart_again() -> None:
         nonlocal restarts
@@ -101,7 +100,7 @@ def test_a_server_that_is_restarted_under_load_is_waited_for(
             restart(server, ("fast", "immediate")[restarts % 2])
             restarts += 1
 
-    with SqlBlackboard(server.get_uri(), patience=120) as board:
+    with running() as server, SqlBlackboard(server.get_uri(), patience=120) as board:
         restarter = threading.Thread(target=restart_again)
         restarter.start()
         try:
@@ -115,7 +114,6 @@ def test_a_server_that_is_restarted_under_load_is_waited_for(
             told = str(transcript(board, f"s-{run}")).replace(f"s-{run}/", "s-1/")
             assert told == str(undisturbed)
         assert verify_engine(board.engine).problems == ()
-    server.cleanup()
 
 
 def test_a_clock_that_jumps_changes_no_order(
@@ -212,11 +210,12 @@ def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
     dialect: str, undisturbed: list[Any], tmp_path: Path
 ) -> None:
     """SQLite may have so many pages; a file of PostgreSQL's may get so large."""
-    server = None
-    if dialect == "postgresql":
-        server = started(tmp_path / "data", largest_file=17 * 2**20)
+    little = running(largest_file=17 * 2**20) if dialect == "postgresql" else nullcontext()
     long = "".join(chr(33 + (i * i + i // 7) % 5000) for i in range(4_000_000))
-    with SqlBlackboard(server.get_uri() if server else str(tmp_path / "b"), patience=5) as board:
+    with (
+        little as server,
+        SqlBlackboard(server.get_uri() if server else str(tmp_path / "b"), patience=5) as board,
+    ):
         with pytest.raises(KeyboardInterrupt):
             open_run(board, task(), PLAN, SESSIONS).execute(interrupted_at(7))
         board.start_run(RUN)
@@ -224,23 +223,21 @@ def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
         before = transcript(board)
         board.engine.dispose()
         limit = "PRAGMA max_page_count = 2000"
-        little = (board.engine, "connect", lambda connection, _record: connection.execute(limit))
+        pages = (board.engine, "connect", lambda connection, _record: connection.execute(limit))
         if server is None:
-            event.listen(*little)
+            event.listen(*pages)
         with pytest.raises(BlackboardError, match="what was stored before is kept: make room"):
             for number in range(1, 30):
                 board.append(message(number, prediction=f"{number}{long}"), "{}", [])
         board.engine.dispose()
         if server is None:
-            event.remove(*little)
+            event.remove(*pages)
         else:
             restart(server)
         assert transcript(board) == before
         open_run(board, task(), PLAN, SESSIONS).execute()
         assert transcript(board) == undisturbed
         assert verify_engine(board.engine).problems == ()
-    if server is not None:
-        server.cleanup()
 
 
 def interrupted_at(number: int) -> Callable[[Step], None]:

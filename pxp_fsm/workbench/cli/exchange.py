@@ -54,7 +54,7 @@ def import_(path: Path, database: str) -> None:
     """Take in the run that `pxp export` wrote to PATH, verified; all of it or nothing."""
     from backends.databases import SqlBlackboard, jsonl, parquet
     from backends.databases.exchange import incoming
-    from pxp_fsm.workbench.cli.showing import printable
+    from pxp_fsm.workbench.cli.printing import printable
 
     found = (parquet.read if path.is_dir() else jsonl.read)(path)
     with SqlBlackboard(database) as board:

@@ -10,6 +10,7 @@ from pxp_fsm import __version__
 from pxp_fsm.errors import BlackboardError, PXPError
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
+from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.cli.run import run
 from pxp_fsm.workbench.cli.sessions import sessions
 from pxp_fsm.workbench.cli.verify import upgrade, verify
@@ -25,7 +26,8 @@ class _Group(click.Group):
         except BrokenPipeError:
             raise
         except (PXPError, OSError) as error:
-            click.echo(f"Error: {error}", err=True)
+            lines = f"Error: {error}".split("\n")
+            click.echo("\n".join(map(printable, lines)), err=True)
             fault = isinstance(error, (BlackboardError, OSError))
             raise click.exceptions.Exit(FAULT if fault else BAD_INPUT) from error
         except KeyboardInterrupt:

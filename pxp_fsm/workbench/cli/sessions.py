@@ -16,7 +16,15 @@ DEFAULT_DATABASE = "runs/blackboard.sqlite"
     metavar="URL",
     help="A file or a database URL.",
 )
-def sessions(name: str | None, database: str) -> None:
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="List at most N sessions.",
+)
+def sessions(name: str | None, database: str, limit: int) -> None:
     """List all sessions, those of run NAME, or show session NAME message by message."""
     from backends.databases import SqlBlackboard
     from pxp_fsm.workbench.cli import showing
@@ -25,4 +33,4 @@ def sessions(name: str | None, database: str) -> None:
         if name is not None and "/" in name:
             showing.show(board.session(name))
         else:
-            showing.list_all(board, name)
+            showing.list_all(board, name, limit)

@@ -17,12 +17,13 @@ from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Message
 from pxp_fsm.relations import Judgement, Outcome
 from pxp_fsm.session import Entry
+from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.statistics import FAULTS
 
 
-def list_all(board: SqlBlackboard, run: str | None) -> None:
-    """A line for each session of `run`, or of every run."""
-    records = board.sessions(run)
+def list_all(board: SqlBlackboard, run: str | None, limit: int) -> None:
+    """A line for each session of `run`, or of every run; `limit` of them at most."""
+    records = board.sessions(run, limit=limit)
     if not records:
         what = f"no run {run!r} with sessions" if run else "no sessions"
         known = ", ".join(record.run for record in board.runs()) or "none"
@@ -33,6 +34,13 @@ def list_all(board: SqlBlackboard, run: str | None) -> None:
     for record in records:
         table.add_row(*map(_plain, _line(record)))
     Console().print(table)
+    runs = [found for found in board.summaries() if run in (None, found.run)]
+    left = sum(found.sessions for found in runs) - len(records)
+    if left:
+        click.echo(f"… and {left:,} more; --limit N lists more of them, and there are the runs")
+        for found in runs:
+            counted = f"{found.sessions:,} sessions, {found.over:,} over"
+            click.echo(f"  {printable(found.run)}: {counted}")
 
 
 def _line(record: SessionRecord) -> tuple[str, ...]:
@@ -121,11 +129,3 @@ def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str
 
 def _plain(value: str) -> Text:
     return Text(printable(value))
-
-
-def printable(text: str) -> str:
-    """`text` with every character that could steer a terminal shown by its code point."""
-    return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}"
-        for character in text.replace("\n", " ")
-    )

@@ -26,7 +26,7 @@ def verify(database: str, expected: tuple[str, ...]) -> None:
     database can be rewritten by who owns it, but not to the same mark.
     """
     from backends.databases.verify import Problem, verify
-    from pxp_fsm.workbench.cli.showing import printable
+    from pxp_fsm.workbench.cli.printing import printable
 
     wanted = dict(_pair(text) for text in expected)
     report = verify(database)

@@ -1,0 +1,116 @@
+"""`pxp verify`, `upgrade`, `export`, `import` and long lists, as a person uses them."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from pxp_fsm.messages import Answer, Instance, Message
+
+DATABASE = "b.sqlite"
+
+
+def pxp(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pxp_fsm.workbench", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A database of two runs; the texts of the first are hostile to terminals and to file names."""
+    with SqlBlackboard(str(tmp_path / DATABASE)) as board:
+        for run in ("a-1", "../\x1b[2J"):
+            board.start_run(RunRecord(run, "a", "{}", 0, "0", "f"))
+            for position in (1, 2, 3):
+                name, about = f"{run}/1/{position}", Instance("\x1b]0;x\x07", "x")
+                agents = (("m", "machine"), ("h", "human"))
+                place = (name, run, 1, position, about, "interact", 10, 3, "interact", "f")
+                board.start_session(SessionRecord(*place, True, (), agents))
+                answer = Answer("\x1b[31m", "'; DROP TABLE entries; --")
+                board.append(Message(name, 1, "m", "INIT", answer, "h"), "{}", [])
+    return tmp_path
+
+
+def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:
+    done = pxp(folder, "verify", DATABASE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a-1: 3 sessions, 3 messages, mark " in done.stdout
+    assert done.stdout.endswith("Nothing was changed.\n")
+    assert "\x1b" not in done.stdout
+    mark = done.stdout.split("mark ")[1].split()[0]
+    assert pxp(folder, "verify", DATABASE, "--mark", f"a-1={mark}").returncode == 0
+    other = pxp(folder, "verify", DATABASE, "--mark", f"a-1={'0' * 64}")
+    assert (other.returncode, "not the mark that was expected" in other.stdout) == (1, True)
+    assert pxp(folder, "verify", DATABASE, "--mark", "nonsense").returncode == 2
+    connection = sqlite3.connect(folder / DATABASE)
+    connection.execute("DROP TRIGGER entries_unchanged")
+    connection.execute("UPDATE entries SET tag = 'TERM' WHERE session = 'a-1/1/2'")
+    connection.commit()
+    connection.close()
+    done = pxp(folder, "verify", DATABASE)
+    assert done.returncode == 1
+    assert "Changed: session a-1/1/2, message 1: it, its judgements or its place" in done.stdout
+    assert "Changed: table entries: the trigger entries_unchanged" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_run_goes_out_and_comes_in(folder: Path, form: str) -> None:
+    done = pxp(folder, "export", "a-1", "--database", DATABASE, "--format", form)
+    assert (done.returncode, done.stdout) == (0, f"Exported: a-1.{form}\n")
+    again = pxp(folder, "export", "a-1", "--database", DATABASE, "--format", form)
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    done = pxp(folder, "import", f"a-1.{form}", "--database", "new.sqlite")
+    assert "Imported into sqlite:///new.sqlite: a-1, 3 sessions, 3 messages, mark" in done.stdout
+    assert pxp(folder, "verify", "new.sqlite").returncode == 0
+    twice = pxp(folder, "import", f"a-1.{form}", "--database", "new.sqlite")
+    assert (twice.returncode, "has a run 'a-1' already" in twice.stderr) == (3, True)
+
+
+def test_a_run_is_no_path(folder: Path) -> None:
+    done = pxp(folder, "export", "../\x1b[2J", "--database", DATABASE)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in folder.glob("*.jsonl")] == ["2J.jsonl"]
+    assert not list(folder.parent.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("verify", "none.sqlite"), 3, "there is no database"),
+        (("upgrade", "none.sqlite"), 3, "there is no database"),
+        (("export", "b-1", "--database", DATABASE), 3, "no run 'b-1'; there are: a-1"),
+        (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),
+        (("import", "none.jsonl"), 2, "does not exist"),
+        (("import", DATABASE, "--database", "new.sqlite"), 2, "line 1: this is no JSON"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    folder: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    done = pxp(folder, *arguments)
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
+    done = pxp(folder, "upgrade", DATABASE)
+    assert "schema version 2, is up to date" in done.stdout
+
+
+def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
+    done = pxp(folder, "sessions", "--database", DATABASE, "--limit", "2")
+    assert "… and 4 more" in done.stdout
+    assert "a-1: 3 sessions, 0 over" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "more" not in pxp(folder, "sessions", "--database", DATABASE).stdout
