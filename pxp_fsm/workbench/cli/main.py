@@ -8,6 +8,7 @@ import click
 
 from pxp_fsm import __version__
 from pxp_fsm.errors import BlackboardError, PXPError
+from pxp_fsm.workbench.cli.check import check
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
 from pxp_fsm.workbench.cli.printing import printable
@@ -44,6 +45,7 @@ def main() -> None:
     """
 
 
+main.add_command(check)
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(draw)

@@ -1,0 +1,80 @@
+"""Exhaustive exploration, breadth first, so that every trace it gives is a shortest one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from proofs.model import Model, Step
+
+S = TypeVar("S", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Trace(Generic[S]):
+    """A path of a model: its first state, then step by step."""
+
+    start: S
+    steps: tuple[Step[S], ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What happens, in order."""
+        return tuple(step.label for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Space(Generic[S]):
+    """The reachable part of a model: every state with its steps, in breadth-first order.
+
+    Distinct steps to one state are kept; `transitions` counts them.
+    """
+
+    steps: dict[S, tuple[Step[S], ...]]
+    parents: dict[S, tuple[S, Step[S]] | None]
+
+    @property
+    def states(self) -> int:
+        return len(self.steps)
+
+    @property
+    def transitions(self) -> int:
+        return sum(map(len, self.steps.values()))
+
+    def trace_to(self, state: S) -> Trace[S]:
+        """A shortest trace from an initial state to `state`."""
+        path: list[Step[S]] = []
+        parent = self.parents[state]
+        while parent is not None:
+            state, step = parent
+            path.append(step)
+            parent = self.parents[state]
+        return Trace(state, tuple(reversed(path)))
+
+    def find(self, holds: Callable[[S], bool]) -> Trace[S] | None:
+        """A shortest trace to a state in which `holds`; None if there is none."""
+        found = next(filter(holds, self.steps), None)
+        return None if found is None else self.trace_to(found)
+
+
+class TooLarge(Exception):
+    """Exploration stopped at its bound on states; nothing is known of the rest."""
+
+
+def explore(model: Model[S], limit: int = 5_000_000) -> Space[S]:
+    """Every reachable state of `model`. Raises `TooLarge` past `limit` states."""
+    parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
+    steps: dict[S, tuple[Step[S], ...]] = {}
+    left = deque(parents)
+    while left:
+        state = left.popleft()
+        steps[state] = tuple(model.successors(state))
+        for step in steps[state]:
+            if step.target not in parents:
+                if len(parents) >= limit:
+                    raise TooLarge(f"{model.name}: more than {limit} states")
+                parents[step.target] = (state, step)
+                left.append(step.target)
+    return Space(steps, parents)

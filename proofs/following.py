@@ -1,0 +1,43 @@
+"""A model that also notes how far a run has followed a given word of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from proofs.model import Model, Step
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Place(NamedTuple, Generic[S]):
+    """A state of the model, and how many labels of the word have been followed to it."""
+
+    state: S
+    followed: int
+
+
+@dataclass(frozen=True)
+class Following(Generic[S]):
+    """`model`, restricted to runs that begin with `word`; `complete` runs end with it too."""
+
+    model: Model[S]
+    word: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name} along {' '.join(self.word)}"
+
+    def initial(self) -> Iterable[Place[S]]:
+        return (Place(state, 0) for state in self.model.initial())
+
+    def successors(self, place: Place[S]) -> Iterator[Step[Place[S]]]:
+        if place.followed == len(self.word):
+            return
+        for step in self.model.successors(place.state):
+            if step.label == self.word[place.followed]:
+                yield Step(step.label, Place(step.target, place.followed + 1), step.facts)
+
+    def propositions(self, place: Place[S]) -> frozenset[str]:
+        return self.model.propositions(place.state)

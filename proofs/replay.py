@@ -1,0 +1,121 @@
+"""Replaying a trace through the real machines: nothing is shown that they do not do.
+
+A trace says what MATCH and AGREE answered; two running agents are given oracles that answer just
+that, in the order in which agents with derived guards ask, and a real session must send the same
+tags and bring the machines to the same states.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from proofs.explore import Trace
+from proofs.model import Step
+from proofs.sessions import AGENTS, SessionModel, State
+from pxp_fsm.agent import Agent
+from pxp_fsm.automaton import Valuation, one_hot
+from pxp_fsm.decisions import GUARDS, category
+from pxp_fsm.errors import PXPError
+from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.relations import NOISY, Assumption, Outcome
+from pxp_fsm.rules import Pxp, Rules
+from pxp_fsm.session import Session
+
+if TYPE_CHECKING:
+    from pxp_fsm.situation import Situation
+
+
+class NotReplayed(PXPError):
+    """The real machines do not do what a trace says: the model or the machines are wrong."""
+
+
+class _Scripted:
+    """A relation that gives the answers of a trace, in order."""
+
+    name = "trace"
+    assumptions: frozenset[Assumption] = NOISY
+
+    def __init__(self, answers: Iterable[bool]) -> None:
+        self._answers = iter(tuple(answers))
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if next(self._answers) else Outcome.NO
+
+
+class _Numbered:
+    """A respondent whose every answer is new."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._number = 0
+
+    async def answer(self, question: Question) -> Answer:
+        self._number += 1
+        return Answer(f"y{self._number} of {self.name}", f"e{self._number} of {self.name}")
+
+
+class _Derived:
+    """Guards by the decision functions, asking as far as the guard depends on the answers."""
+
+    name = "derived"
+
+    async def decide(self, situation: Situation) -> Valuation:
+        rules, relations = situation.rules, situation.relations
+        received, own = situation.received.answer, situation.own
+        match = await relations.match(received.prediction, own.prediction)
+        agree = await relations.agree(received.explanation, own.explanation)
+        found = category(match, agree)
+        revises = False
+        if rules.depends_on_revision(found, situation.number):
+            revises = await rules.revises(relations, await situation.revised(), own, received)
+        return one_hot(rules.guard(found, revises, situation.number), tuple(GUARDS))
+
+
+def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
+    """The messages of a real session that takes `trace`.
+
+    Raises `NotReplayed` where the machines do something else.
+    """
+    first, second = (
+        Agent(
+            name,
+            _Numbered(name),
+            _Derived(),
+            _Scripted(_answers(trace, name, 0)),
+            _Scripted(_answers(trace, name, 1)),
+            memo=False,
+        )
+        for name in AGENTS
+    )
+    session = Session("trace", Instance("x", "x"), first, second, _rules(model.rules, trace))
+    for step in trace.steps:
+        sent = asyncio.run(session.step())
+        got = f"{sent.sender} {sent.tag}" if sent else f"nothing ({session.cause})"
+        states = tuple(session.states.values())
+        if got != step.label or states != step.target.at:
+            raise NotReplayed(
+                f"after {len(session.history)} messages the model says {step.label} and states "
+                f"{step.target.at}, the machines {got} and {states}"
+            )
+    return session.history
+
+
+def _answers(trace: Trace[State], agent: str, relation: int) -> Iterable[bool]:
+    """What MATCH (0) or AGREE (1) of `agent` answered: facts alternate between the two."""
+    for step in trace.steps:
+        if step.label.startswith(f"{agent} "):
+            yield from step.facts[relation::2]
+
+
+def _rules(rules: Rules, trace: Trace[State]) -> Rules:
+    """The model leaves PXP's TERM open; the trace says when an agent chose it."""
+    if not isinstance(rules, Pxp):
+        return rules
+    chosen = iter([_chooses_term(step) for step in trace.steps[1:]])
+    return Pxp(rules.k, term=lambda _received, _own: next(chosen, False))
+
+
+def _chooses_term(step: Step[State]) -> bool:
+    return step.label.endswith(f" {Tag.TERM}") and not step.facts
