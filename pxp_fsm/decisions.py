@@ -113,12 +113,12 @@ MOST = 10**9
 
 def check_bounds(n: int, k: int) -> None:
     """Raise `UsageError` unless n >= 1 and k >= 1 (arXiv 2410.20600, Procedure 1)."""
-    check_bound(n, "n is the largest number of messages")
-    check_bound(k, "k is the message after which REJECT is allowed")
+    check_bound(n, "n is the largest number of messages, so")
+    check_bound(k, "k is the message after which REJECT is allowed,")
 
 
 def check_bound(value: int, meaning: str) -> None:
     """Raise `UsageError` unless `value` is a whole number from 1 to `MOST`."""
     if type(value) is not int or not 1 <= value <= MOST:
         shown = value if type(value) is not int or abs(value) <= MOST else "larger"
-        raise UsageError(f"{meaning}, at least 1 and at most {MOST}; it was {shown!r}")
+        raise UsageError(f"{meaning} at least 1 and at most {MOST}; it was {shown!r}")

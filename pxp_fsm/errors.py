@@ -45,6 +45,10 @@ class BlackboardError(PXPError):
     """The database cannot be opened, read or written; nothing half-written is left in it."""
 
 
+class NotThere(BlackboardError):
+    """A database, run or session of that name does not exist."""
+
+
 class UsageError(PXPError):
     """A parameter outside its range, or an option that does not go with another."""
 

@@ -115,7 +115,7 @@ class Pxp:
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            decisions.check_bound(self.k, "PXP(k) takes each self-loop at most k times")
+            decisions.check_bound(self.k, "PXP(k) takes each self-loop at most k times, and k is")
 
     @property
     def name(self) -> str:

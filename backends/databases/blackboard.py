@@ -13,7 +13,7 @@ from backends.databases import statements as sql
 from backends.databases.engine import open_engine
 from backends.databases.faults import explained, patiently
 from backends.databases.records import RunRecord, RunSummary, SessionRecord, StoredSession
-from pxp_fsm.errors import BlackboardError
+from pxp_fsm.errors import BlackboardError, NotThere
 from pxp_fsm.messages import Message, quoted
 from pxp_fsm.relations import Judgement
 from pxp_fsm.session import Entry
@@ -179,11 +179,15 @@ class SqlBlackboard:
         """A session's messages, each with its context and judgements, in order."""
         return self._read(lambda connection: reading.entries(connection, session))
 
+    def closing(self, session: str) -> tuple[Judgement, ...]:
+        """What was judged and learned for a message that a fault kept from being sent."""
+        return self._read(lambda connection: reading.closing(connection, session))
+
     def session(self, name: str) -> StoredSession:
         """One session whole; `BlackboardError` where there is none of that name."""
         found = self._read(lambda connection: reading.session(connection, name))
         if found is None:
-            raise BlackboardError(
+            raise NotThere(
                 f"{self.shown} has no session {quoted(name)}; `pxp sessions` lists what there is"
             )
         return StoredSession(found, self.entries(name))

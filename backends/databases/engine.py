@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -11,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from backends.databases import versions
 from backends.databases.faults import explained
-from pxp_fsm.errors import BlackboardError
+from pxp_fsm.errors import BlackboardError, NotThere
 
 __all__ = ["database_url", "explained", "open_engine"]
 
@@ -25,7 +27,7 @@ def database_url(name: str) -> URL:
         return URL.create("sqlite", database=name)
     try:
         url = make_url(name)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise BlackboardError(f"this database URL cannot be read; {_EXAMPLES}") from error
     return url.set(drivername="postgresql+psycopg") if url.drivername in _POSTGRESQL else url
 
@@ -42,17 +44,19 @@ def open_engine(name: str, *, create: bool, current: bool = True) -> Engine:
     path = Path(url.database) if sqlite and url.database else None
     if path is not None and str(path) != ":memory:":
         if not create and not path.is_file():
-            raise BlackboardError(f"there is no database {path}; `pxp run` makes one")
+            raise NotThere(f"there is no database {path}; `pxp run` makes one")
         if not path.parent.is_dir():
             raise BlackboardError(f"there is no folder {path.parent} to put the database in")
     with explained(shown):
-        engine = _engine(url, shown)
+        engine = _engine(_readable(url, path) if not create else url, shown)
         if sqlite:
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
         if current:
             try:
                 versions.check_or_make(engine, shown, create=create)
+                if sqlite and create:
+                    _keep_a_log(engine)
             except BaseException:
                 engine.dispose()
                 raise
@@ -80,11 +84,30 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "busy_timeout=30000",
         "foreign_keys=ON",
         "recursive_triggers=ON",
-        "journal_mode=WAL",
         "synchronous=FULL",
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _keep_a_log(engine: Engine) -> None:
+    """Write-ahead logging, which stays on: readers and a writer do not wait for each other.
+
+    Only for a database that has been found to be ours, and is to be written.
+    """
+    connection = engine.raw_connection()
+    try:
+        connection.cursor().execute("PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
+
+
+def _readable(url: URL, path: Path | None) -> URL:
+    """For reading a file where nothing may be written: no log, no lock, no change."""
+    if path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return url
+    query = {"mode": "ro", "immutable": "1", "uri": "true"}
+    return url.set(database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -109,6 +109,14 @@ _ENTRIES = text(
 )
 
 
+def closing(connection: Connection, name: str) -> tuple[Judgement, ...]:
+    """The judgements of a session that belong to no stored message, in order."""
+    j = schema.judgements.c
+    last = max((entry.message.number for entry in entries(connection, name)), default=0)
+    left = select(schema.judgements).where(j.session == name, j.number > last).order_by(j.place)
+    return tuple(map(judgement_of, connection.execute(left)))
+
+
 def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
     """A session's messages, each with its context and judgements, in order."""
     j = schema.judgements.c

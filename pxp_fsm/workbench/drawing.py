@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from backends.databases import SqlBlackboard, StoredSession
-from pxp_fsm.automaton import Automaton
 from pxp_fsm.diagrams import sequence_chart, state_diagram, write
 from pxp_fsm.diagrams.model import SequenceChart, StateDiagram
 from pxp_fsm.errors import UsageError
@@ -27,16 +26,9 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
     else:
         if agent is not None:
             raise UsageError(f"--agent goes with a session; {what} is a table")
-        diagram = _marked(load_automaton(what), state)
+        diagram = state_diagram(load_automaton(what), marked=state)
     write(diagram, path)
     return path
-
-
-def _marked(automaton: Automaton, state: str | None) -> StateDiagram:
-    names = [item.name for item in automaton.states]
-    if state is not None and state not in names:
-        raise UsageError(f"{automaton.name} has no state {state!r}; it has {', '.join(names)}")
-    return state_diagram(automaton, marked=state)
 
 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
@@ -44,6 +36,11 @@ def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram 
     record = stored.record
     messages = [entry.message for entry in stored.entries]
     automaton = builtin(record.automaton)
+    if record.fingerprint != automaton.fingerprint:
+        raise UsageError(
+            f"{record.session} ran on another {automaton.name} table (fingerprint "
+            f"{record.fingerprint[:12]}, here {automaton.fingerprint[:12]}); draw it with that one"
+        )
     over = record.ending is not None and record.ending not in FAULTS
     paths = {name: trace(automaton, messages, name, over=over) for name, _ in record.agents}
     states = {name: path[-1].target if path else automaton.initial for name, path in paths.items()}

@@ -6,14 +6,15 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.diagrams import state_diagram, write
-from pxp_fsm.workbench.drawing import of_session
+from pxp_fsm.workbench.drawing import file_name, of_session
 from pxp_fsm.workbench.runs import Run
-from pxp_fsm.workbench.statistics import FAULTS, ROWS, Statistics, published
+from pxp_fsm.workbench.statistics import FAULTS, ROWS, Published, Statistics, published
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -35,11 +36,15 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
 
 
-def table1(statistics: Statistics, task: str) -> Sheet:
-    """Table 1 of the papers for a run: medians, ranges, and the published columns beside them."""
+def compared(run: Run) -> Sequence[Published]:
+    """The published columns to set beside a run: they are of INTERACT, and of its task."""
+    return published(run.plan.task) if run.plan.protocol == "interact" else ()
+
+
+def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
+    """Table 1 of the papers for a run: medians, ranges, and published `columns` beside them."""
     repetitions = statistics.repetitions
     size = max((repetition.total for repetition in repetitions), default=0)
-    columns = published(task)
     own = "this run" if len(repetitions) == 1 else f"median of {len(repetitions)}"
     headings = ("sessions that are", own, "min to max", *(column.title for column in columns))
     totals = [str(PUBLISHED_SESSIONS)] * len(columns)
@@ -55,7 +60,11 @@ def table1(statistics: Statistics, task: str) -> Sheet:
 
 
 def _share(count: float, total: int) -> str:
-    return f"{count:g} ({count / total:.2f})" if total else f"{count:g}"
+    """A count with its proportion, rounded half up as people do."""
+    if not total:
+        return f"{count:g}"
+    share = (Decimal(str(count)) / total).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return f"{count:g} ({share})"
 
 
 def as_rich(sheet: Sheet) -> Table:
@@ -101,17 +110,12 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
     )
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}"]
-    if published(run.plan.task):
+    if compared(run):
         lines.insert(0, SOURCES)
     if failed:
         lines.append(f"{failed} sessions were ended by a fault and are in no count of the table.")
     lines += run.task.notes
-    lines.append(
-        "Repetitions differ by the order of instances (drawn from the seed), and so by what the "
-        "machine had learned before each; nothing else is random."
-    )
-    lines.append("The untaught machine names the right reactants:")
-    lines += (f"  {line}" for line in run.task.accuracy(run.data))
+    lines += run.task.accuracy(run.data)
     return lines
 
 
@@ -120,21 +124,30 @@ def leave(
 ) -> Sequence[tuple[str, Path]]:
     """Write table and drawings into `folder`; what each is, and where.
 
-    The session drawn is the longest of the run, the first of them if there are several.
+    The session drawn is the longest that was ratified, or else the longest. `board` may be in
+    another folder: then its name is in the files' names, for runs of two databases may be alike.
     """
-    sheet = table1(statistics, run.plan.task)
-    left = [("table", folder / f"{run.name}-table.md"), ("table", folder / f"{run.name}-table.csv")]
+    sheet = table1(statistics, compared(run))
+    stem = _stem(run, board, folder)
+    left = [("table", folder / f"{stem}-table.md"), ("table", folder / f"{stem}-table.csv")]
     left[0][1].write_text(as_markdown(sheet), "utf-8")
     left[1][1].write_text(as_csv(sheet), "utf-8")
     records = board.sessions(run.name)
-    longest = max(records, key=lambda record: record.messages)
+    longest = max(records, key=lambda one: (one.ending == "ratified", one.messages))
     drawings = {
         "automaton": state_diagram(run.plan.rules().automaton),
         "session": of_session(board.session(longest.session)),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):
-            path = folder / f"{run.name}-{what}.{suffix}"
+            path = folder / f"{stem}-{what}.{suffix}"
             write(diagram, path)
             left.append((f"drawing of the {what}", path))
     return left
+
+
+def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:
+    name = board.engine.url.database or ""
+    if Path(name).parent.resolve() == folder.resolve():
+        return run.name
+    return f"{file_name(Path(name).stem)}-{run.name}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,21 +17,25 @@ from pathlib import Path
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
+from pxp_fsm.decisions import check_bound
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.messages import Message
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.session import Session
 from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
 
-DEFAULT_INSTANCES = "20"
+DEFAULT_INSTANCES = ""
+DEFAULT_NUMBER = 20
+"""How many instances a run has where it is not said, if there are so many (the papers' number)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that a run depends on, as it is stored with the run.
 
-    `instances` is a number (the first so many rows), `all`, or keys joined by commas; `data` is the
-    folder of the authors' data, or None for the bundled set. For PXP `n` is None and `k` bounds the
+    `instances` is a number (the first so many rows), `all`, or keys joined by commas; left out, 20
+    or as many as there are. `data` is the folder of the authors' data, or None for the bundled
+    set. For PXP `n` is None and `k` bounds the
     self-loops. `timeout`, in seconds, bounds each question to an agent or its relations; a session
     whose question stays without an answer ends as late.
     """
@@ -148,7 +153,12 @@ class Run:
             record = self._record(session, repetition, position, row, agents)
             self._blackboard.start_session(record)
         else:
-            session.replay(self._blackboard.entries(name))
+            if stored.fingerprint != self._rules.automaton.fingerprint:
+                raise UsageError(
+                    f"{name} ran on another {stored.automaton} table (fingerprint "
+                    f"{stored.fingerprint[:12]}); start a new run"
+                )
+            session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
             if stored.ending is not None:
                 return
         while session.ending is None:
@@ -232,7 +242,10 @@ def resume(name: str, blackboard: SqlBlackboard) -> Run:
             f"run {name} was begun by version {record.version}, this is {__version__}; "
             f"resume it with that version, or start a new run"
         )
-    plan = Plan(**json.loads(record.plan))
+    try:
+        plan = Plan(**json.loads(record.plan))
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"the plan of run {name} cannot be read: {error}") from error
     task = find_task(plan.task)
     data = choose(plan, task.load(Path(plan.data) if plan.data else None))
     if data.fingerprint != record.data_fingerprint:
@@ -242,15 +255,19 @@ def resume(name: str, blackboard: SqlBlackboard) -> Run:
 
 def choose(plan: Plan, data: DataSet) -> DataSet:
     """`data` with the session rows that the plan asks for, or `UsageError`."""
-    return replace(data, sessions=tuple(_chosen(plan.instances, data.sessions)))
+    chosen = tuple(_chosen(plan.instances, data.sessions))
+    return replace(data, sessions=chosen, whole=data.sessions)
 
 
 def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
     if instances == "all":
         yield from rows
         return
-    if instances.strip().lstrip("-").isdigit():
-        number = int(instances)
+    if instances == DEFAULT_INSTANCES:
+        yield from rows[:DEFAULT_NUMBER]
+        return
+    if re.fullmatch(r"-?[0-9]+", instances.strip()):
+        number = int(instances) if len(instances) < 12 else 0
         if not 1 <= number <= len(rows):
             raise UsageError(f"there are {len(rows)} instances; give 1 to {len(rows)}, or all")
         yield from rows[:number]
@@ -268,7 +285,8 @@ def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
 def check(plan: Plan) -> None:
     """Raise `UsageError` where a number of the plan is out of its range."""
     plan.rules()
-    if plan.repetitions < 1:
-        raise UsageError(f"repetitions are at least 1; there were {plan.repetitions}")
+    check_bound(plan.repetitions, "repetitions are")
+    if abs(plan.seed) >= 2**63:
+        raise UsageError("a seed is a whole number of at most 18 digits")
     if plan.timeout is not None and not plan.timeout > 0:
         raise UsageError(f"a timeout is more than 0 seconds; it was {plan.timeout}")

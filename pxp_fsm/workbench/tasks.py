@@ -30,7 +30,7 @@ class DataSet:
     """The rows of a task: those that sessions are about, and those held back.
 
     `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
-    them too.
+    them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
     """
 
     origin: str
@@ -38,6 +38,7 @@ class DataSet:
     validation: tuple[Row, ...] = ()
     test: tuple[Row, ...] = ()
     in_sample: bool = False
+    whole: tuple[Row, ...] = ()
 
     @property
     def fingerprint(self) -> str:

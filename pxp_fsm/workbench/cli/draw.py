@@ -49,5 +49,7 @@ def draw(
         raise click.UsageError(
             f"{output.name} does not end in {FORMATS[form]}; give one of the two"
         )
-    path = output or Path(drawing.file_name(what) + FORMATS[form or "svg"])
+    path = output or Path(
+        drawing.file_name(f"{what}-{agent}" if agent else what) + FORMATS[form or "svg"]
+    )
     click.echo(f"Drawn: {drawing.draw(what, path, state, agent, database)}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from typing import Any
 
 import click
 
 from pxp_fsm import __version__
-from pxp_fsm.errors import BlackboardError, PXPError
+from pxp_fsm.errors import BlackboardError, NotThere, PXPError
 from pxp_fsm.workbench.cli.check import check
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
@@ -22,14 +25,19 @@ BAD_INPUT, FAULT, INTERRUPTED = 2, 3, 130
 
 class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(0) from None
         except (PXPError, OSError) as error:
             lines = f"Error: {error}".split("\n")
             click.echo("\n".join(map(printable, lines)), err=True)
-            fault = isinstance(error, (BlackboardError, OSError))
+            absent = isinstance(error, NotThere)
+            fault = isinstance(error, (BlackboardError, OSError)) and not absent
             raise click.exceptions.Exit(FAULT if fault else BAD_INPUT) from error
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None

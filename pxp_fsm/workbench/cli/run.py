@@ -24,10 +24,9 @@ _PLAN_OPTIONS = (
 @click.argument("task")
 @click.option(
     "--instances",
-    default="20",
-    show_default=True,
+    default="",
     metavar="N|all|KEY,KEY",
-    help="How many instances a repetition has, or which.",
+    help="How many instances a repetition has, or which.  [default: 20, or all if there are fewer]",
 )
 @click.option(
     "--data",
@@ -107,7 +106,8 @@ def run(
         if plan["protocol"] == "pxp" and plan["n"] is not None:
             raise click.UsageError("--n is INTERACT's bound; PXP is bounded by --k")
         folder = plan.pop("data")
-        chosen = runs.Plan(task=task, data=str(folder) if folder else None, **plan)  # type: ignore[arg-type]  # click has checked the types
+        plan["data"] = str(Path(str(folder)).resolve()) if folder else None
+        chosen = runs.Plan(task=task, **plan)  # type: ignore[arg-type]  # click has checked types
     running.execute(task, chosen, resume, database, output)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import click
 from rich.console import Console
@@ -23,7 +25,8 @@ def execute(
 ) -> None:
     """Run a new plan, or resume a run, then print and leave what came of it."""
     data = _checked(task, plan)
-    output.mkdir(parents=True, exist_ok=True)
+    if plan is not None or database is not None:
+        _prepare(output)
     with SqlBlackboard(
         database or str(output / "blackboard.sqlite"), create=plan is not None
     ) as board:
@@ -53,6 +56,22 @@ def _checked(task: str, plan: runs.Plan | None) -> DataSet | None:
     return data
 
 
+def _prepare(output: Path) -> None:
+    """Make the output folder, and see that it can be written before anything is run."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"{output}: cannot be written ({error.strerror}); give another folder with --output"
+        ) from error
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _announce(run: runs.Run) -> None:
     plan, rules = run.plan, run.plan.rules()
     bounds = ", ".join(
@@ -60,8 +79,8 @@ def _announce(run: runs.Run) -> None:
     )
     click.echo(
         f"Run {run.name}: {run.task.about}, {run.data.origin}\n"
-        f"{rules.automaton.title} with {bounds}; {len(run.data.sessions)} instances, "
-        f"{plan.repetitions} repetitions, seed {plan.seed}"
+        f"{rules.automaton.title} with {bounds}; {_counted(len(run.data.sessions), 'instance')}, "
+        f"{_counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
     )
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {run.total} sessions are over already")
@@ -95,7 +114,9 @@ def _with_progress(run: runs.Run) -> None:
 
 
 def _stopped(run: runs.Run, database: str | None, output: Path) -> str:
-    where = f" --database {database}" if database else f" --output {output}"
+    where = f" --output {shlex.quote(str(output))}"
+    if database:
+        where += f" --database {shlex.quote(database)}"
     return (
         f"\nStopped. Everything sent so far is stored; carry on with\n"
         f"  {program()} run {run.plan.task} --resume {run.name}{where}"
@@ -104,7 +125,7 @@ def _stopped(run: runs.Run, database: str | None, output: Path) -> str:
 
 def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> None:
     statistics = statistics_of(board, run.name)
-    table = report.table1(statistics, run.plan.task)
+    table = report.table1(statistics, report.compared(run))
     Console().print(report.as_rich(table))
     for line in report.remarks(run, statistics):
         click.echo(line)
@@ -112,7 +133,7 @@ def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: P
     click.echo("\nLeft behind:")
     for what, where in [(f"database, run {run.name}", board.shown), *left]:
         click.echo(f"  {what}: {where}")
-    option = f"--database {database or output / 'blackboard.sqlite'}"
+    option = f"--database {shlex.quote(database or str(output / 'blackboard.sqlite'))}"
     click.echo(f"\nLook at a session: {program()} sessions {run.name}/1/1 {option}")
 
 

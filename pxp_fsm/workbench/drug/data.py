@@ -92,9 +92,10 @@ def _records(
         header = next(reader, [])
         missing = [column for column in columns if column not in header]
         if missing:
-            raise DataError.at(
-                path, 1, f"column {', '.join(missing)} is missing; there are {', '.join(header)}"
-            )
+            there = f"there are {', '.join(header)}" if header else "the file is empty"
+            raise DataError.at(path, 1, f"column {', '.join(missing)} is missing; {there}")
+        if len(set(header)) != len(header):
+            raise DataError.at(path, 1, f"a column is named twice: {', '.join(header)}")
         while True:
             line = reader.line_num + 1
             fields = next(reader, None)

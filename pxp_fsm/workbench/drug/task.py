@@ -36,14 +36,14 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
 
 def accuracy(data: DataSet) -> Sequence[str]:
     """How often the untaught machine names the very reactants of a row, as lines to print."""
-    kind = (
-        "in-sample: the same hands wrote machine and set" if data.in_sample else "not seen before"
-    )
-    sets = {"sessions": data.sessions, "validation": data.validation, "test": data.test}
+    told = "The untaught machine names the right reactants:"
+    if not data.in_sample:
+        return [told, f"  {data.origin}: {_percentages(data.whole or data.sessions)}"]
+    sets = {"sessions": data.whole or data.sessions, "validation": data.validation}
+    sets["test"] = data.test
     return [
-        f"{name if data.in_sample else data.origin}: {_percentages(rows)} ({kind})"
-        for name, rows in sets.items()
-        if rows
+        f"{told[:-1]} (in-sample: the same hands wrote machine and sets):",
+        *(f"  {name}: {_percentages(rows)}" for name, rows in sets.items()),
     ]
 
 
@@ -77,5 +77,7 @@ DRUG = Task(
     notes=(
         "AGREE is an approximation: it reads the class of reaction out of the explanations.",
         "The human is a database (an oracle agent: it never REVISEs).",
+        "Repetitions differ by the order of instances (drawn from the seed), and so by what the "
+        "machine had learned before each; nothing else is random.",
     ),
 )
