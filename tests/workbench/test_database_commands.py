@@ -86,8 +86,8 @@ def test_a_run_is_no_path(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("verify", "none.sqlite"), 3, "there is no database"),
-        (("upgrade", "none.sqlite"), 3, "there is no database"),
+        (("verify", "none.sqlite"), 2, "there is no database"),
+        (("upgrade", "none.sqlite"), 2, "there is no database"),
         (("export", "b-1", "--database", DATABASE), 3, "no run 'b-1'; there are: a-1"),
         (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),
         (("import", "none.jsonl"), 2, "does not exist"),
