@@ -187,6 +187,7 @@ def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
     )
     database = tmp_path / "runs" / "blackboard.sqlite"
     while process.poll() is None and len(messages(database)) < 20:
