@@ -114,13 +114,15 @@ class SessionModel:
 
     `tables` are the initiator's and the responder's; by default both are the rules' own. PXP's
     TERM policy is left open: an agent that must answer may always hang up, and need not. Where
-    nothing is asked of intelligibility, `observes=False` leaves `State.history` out.
+    nothing is asked of intelligibility, `observes=False` leaves `State.history` out. With
+    `counting`, PXP's messages are counted without end.
     """
 
     rules: Rules
     theory: Theory
     tables: tuple[Automaton, Automaton] | None = None
     observes: bool = True
+    counting: bool = False
 
     @cached_property
     def both(self) -> tuple[Automaton, Automaton]:
@@ -306,7 +308,9 @@ class SessionModel:
 
     def _count(self, sent: int) -> int:
         """PXP has no bound: after three messages only whose turn it is counts."""
-        return sent if self.rules.n is not None or sent < 4 else sent - 2
+        if self.counting or self.rules.n is not None or sent < 4:
+            return sent
+        return sent - 2
 
     def _looped(self, state: State, received: str, tag: str) -> tuple[tuple[str, int], ...]:
         """How often each self-loop has been taken, where PXP(k) counts it."""

@@ -107,10 +107,6 @@ def concluded(received: str, own: str) -> bool:
     return received == own and received in (Tag.RATIFY, Tag.REJECT)
 
 
-MOST = 10**9
-"""The largest n and k: more than any session has messages, and exact in every database."""
-
-
 def check_bounds(n: int, k: int) -> None:
     """Raise `UsageError` unless n >= 1 and k >= 1 (arXiv 2410.20600, Procedure 1)."""
     check_bound(n, "n is the largest number of messages, so")
@@ -118,7 +114,8 @@ def check_bounds(n: int, k: int) -> None:
 
 
 def check_bound(value: int, meaning: str) -> None:
-    """Raise `UsageError` unless `value` is a whole number from 1 to `MOST`."""
-    if type(value) is not int or not 1 <= value <= MOST:
-        shown = value if type(value) is not int or abs(value) <= MOST else "larger"
-        raise UsageError(f"{meaning} at least 1 and at most {MOST}; it was {shown!r}")
+    """Raise `UsageError` unless `value` is a whole number of at least 1."""
+    if isinstance(value, bool | float | str):
+        raise UsageError(f"{meaning} at least 1, a whole number; it was {value!r}")
+    if value < 1:
+        raise UsageError(f"{meaning} at least 1; it was {value}")

@@ -26,6 +26,7 @@ from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
 
 DEFAULT_INSTANCES = ""
 DEFAULT_NUMBER = 20
+MOST = 10**9
 """How many instances a run has where it is not said, if there are so many (the papers' number)."""
 
 
@@ -286,6 +287,9 @@ def check(plan: Plan) -> None:
     """Raise `UsageError` where a number of the plan is out of its range."""
     plan.rules()
     check_bound(plan.repetitions, "repetitions are")
+    for name, value in (("n", plan.n), ("k", plan.k), ("repetitions", plan.repetitions)):
+        if value is not None and value > MOST:
+            raise UsageError(f"{name} is at most {MOST}; give a smaller one")
     if abs(plan.seed) >= 2**63:
         raise UsageError("a seed is a whole number of at most 18 digits")
     if plan.timeout is not None and not plan.timeout > 0:

@@ -150,10 +150,10 @@ def test_a_policy_that_raises_ends_the_session() -> None:
     assert "policy for TERM" in over.cause
 
 
-@pytest.mark.parametrize("bound", [2.5, True, "3", 10**23, 0])
+@pytest.mark.parametrize("bound", [2.5, True, "3", 0, -1])
 def test_bounds_are_whole_numbers_in_range(bound: Any) -> None:
     for make in (lambda: Interact(bound, 3), lambda: Interact(3, bound), lambda: Pxp(bound)):
-        with pytest.raises(UsageError, match="at least 1 and at most"):
+        with pytest.raises(UsageError, match="at least 1"):
             make()
 
 

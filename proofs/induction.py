@@ -1,0 +1,312 @@
+"""Inductive invariants for all n and k: what can be true of a session, whatever its bounds are.
+
+The sessions are those of `proofs.sessions`, with symbols in place of the numbers: messages sent,
+n, k, self-loops taken. Everything else in a state is finite and kept as it is. The numbers of a
+state are described by a *region*, one alternative out of each of a few `Feature`s (such as "sent <
+n"). A step runs the model's own code on the symbols (`proofs.numbers` splits where a comparison
+can go both ways) and leads to every region that Z3 cannot exclude.
+
+Why that is sound: the alternatives of each feature cover all numbers (checked by Z3), the cases of
+a step cover its region, and a region is left out only where Z3 proves that no numbers get there.
+So the nodes found cover the first state and are closed under every step, for every n and k and
+every MATCH and AGREE that the theory allows: they are an inductive invariant. The converse fails:
+a node may stand for no session at all, so a claim that fails on one is not proved, not refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple, cast
+
+from proofs.numbers import Given, Numbers, Whole
+from proofs.regions import Feature, Region, check_coverage, loops, others, room, turn
+from proofs.relational import EMPTY, Structure, Theory
+from proofs.sessions import AGENTS, Sent, SessionModel, State
+from pxp_fsm.automaton import Automaton, Kind
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import Tag
+from pxp_fsm.rules import Interact, Pxp, Rules
+
+Values = tuple[tuple[str, Whole | int], ...]
+"""The numbers that a step changes, in terms of those before it."""
+
+
+class Node(NamedTuple):
+    """The states that agree in all but numbers, and whose numbers lie in one region.
+
+    `said` is the session so far while it begins one of the watched sequences, else None;
+    `replied` is the set of tags that intelligibility counts of the responder, None if not kept.
+    """
+
+    state: State
+    said: tuple[str, ...] | None
+    replied: frozenset[str] | None
+    region: Region
+
+
+class Move(NamedTuple):
+    """A step from `source` to `target` where the numbers satisfy `case`; `values` are the new."""
+
+    source: Node
+    case: Given
+    label: str
+    values: Values
+    target: Node
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What of a session's past is kept, because claims ask for it; less makes fewer nodes.
+
+    `said` are sequences of labels to watch for; `replied` is whether to keep the set of tags that
+    the responder has sent; `data` whether to keep how the last values are related at the end.
+    """
+
+    said: tuple[tuple[str, ...], ...] = ()
+    replied: bool = False
+    data: bool = False
+
+
+NOTHING = Keep()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A protocol with symbols as bounds: INTERACT, PXP without bound, or PXP(k)."""
+
+    name: str
+    automaton: Callable[[], Automaton]
+    rules: Callable[[Numbers], Rules]
+    counts_loops: bool = False
+    bounded: bool = False
+
+
+def _symbol(numbers: Numbers, name: str) -> int:
+    return cast(int, numbers.named(name))
+
+
+INTERACT = Subject(
+    "interact",
+    lambda: Interact().automaton,
+    lambda numbers: Interact(_symbol(numbers, "n"), _symbol(numbers, "k")),
+    bounded=True,
+)
+PXP = Subject("pxp", lambda: Pxp().automaton, lambda _numbers: Pxp())
+PXP_K = Subject(
+    "pxp(k)",
+    lambda: Pxp().automaton,
+    lambda numbers: Pxp(_symbol(numbers, "k")),
+    counts_loops=True,
+)
+
+
+UNKEPT = (Sent(), Sent())
+"""For what each agent has sent: the model only adds to it, so nothing depends on it."""
+
+
+class _Forgotten(str):
+    """A tag that the model does not look at; comparing it shows that it does."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise _Remembered
+
+    def __ne__(self, other: object) -> bool:
+        raise _Remembered
+
+
+class _Remembered(Exception):
+    """A tag that had been forgotten was looked at."""
+
+
+_FORGOTTEN = _Forgotten("-")
+
+
+class Invariant:
+    """The nodes that a session can be in, with the moves between them, for all numbers.
+
+    Build it with `invariant_of`. `nodes` maps each to its moves, breadth first.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        theory: Theory,
+        keep: Keep,
+        tables: tuple[Automaton, Automaton],
+        numbers: Numbers,
+        forgets: bool,
+    ) -> None:
+        self.subject, self.theory, self.keep = subject, theory, keep
+        self.tables, self.numbers = tables, numbers
+        self._forgets = forgets
+        self._cases: dict[Given, tuple[Given, ...]] = {}
+        self._models: dict[Given, SessionModel] = {}
+        self._regions: dict[tuple[Given, Values], tuple[Region, ...]] = {}
+        self.nodes: dict[Node, tuple[Move, ...]] = {}
+        self.first = tuple(self._first())
+        left = dict.fromkeys(self.first)
+        while left:
+            node = next(iter(left))
+            del left[node]
+            self.nodes[node] = tuple(dict.fromkeys(self._moves(node)))
+            left.update((m.target, None) for m in self.nodes[node] if m.target not in self.nodes)
+
+    @property
+    def moves(self) -> Iterator[Move]:
+        """Every move."""
+        return (move for moves in self.nodes.values() for move in moves)
+
+    def given(self, region: Region) -> Given:
+        """What is known of the numbers in a region."""
+        chosen = zip(self.features, region, strict=True)
+        return tuple(dict.fromkeys(a for f, name in chosen for a in f.alternatives[name]))
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """The distinctions; the first is the bounds that the protocol accepts."""
+        rules = self.subject.rules
+        found = [turn(self.numbers)]
+        if self.subject.bounded:
+            found.append(room(self.numbers))
+        if self.subject.counts_loops:
+            found += [others(self.numbers, self.loops), *loops(self.numbers, self.loops)]
+        for feature in found:
+            check_coverage(self.numbers, feature)
+        accepted = {}
+        for case, fine in self.numbers.cases((), lambda: _accepted(rules, self.numbers), {}):
+            if fine:
+                accepted[" and ".join(map(str, case)) or "any"] = case
+        return (Feature("bounds", accepted), *found)
+
+    @cached_property
+    def loops(self) -> tuple[str, ...]:
+        """The tags whose self-loops are counted: all that a table sends but INIT and TERM."""
+        rows = (row for table in self.tables for row in table.transitions)
+        sent = {row.label for row in rows if row.kind is Kind.SEND} - {Tag.INIT, Tag.TERM}
+        return tuple(sorted(map(str, sent))) if self.subject.counts_loops else ()
+
+    def _first(self) -> Iterator[Node]:
+        zeros: Values = (("sent", 0), *((tag, 0) for tag in self.loops))
+        for bounds in self.features[0].alternatives.values():
+            (state,) = self._model(bounds).initial()
+            for region in self._reached(bounds, zeros):
+                yield Node(self._general(state), (), self._counted(None, ""), region)
+
+    def _moves(self, node: Node) -> Iterator[Move]:
+        if node.state.over:
+            return
+        cases = self.numbers.cases(
+            self.given(node.region),
+            lambda: tuple(self._model(self.numbers.given).successors(node.state)),
+            self._cases,
+        )
+        for case, steps in cases:
+            for step in steps:
+                taken = dict(step.target.loops)
+                changed = {"sent": step.target.sent} | {tag: taken[tag] for tag in self.loops}
+                values = tuple(cast("dict[str, Whole | int]", changed).items())
+                said = None if node.said is None else self._watched((*node.said, step.label))
+                state = self._general(step.target, step.label)
+                replied = self._counted(node.replied, step.label)
+                for region in self._reached(case, values):
+                    yield Move(node, case, step.label, values, Node(state, said, replied, region))
+            if not steps:
+                stuck = node._replace(state=node.state._replace(over="stuck"))
+                yield Move(node, case, "nothing is possible", (), stuck)
+
+    def _watched(self, said: tuple[str, ...]) -> tuple[str, ...] | None:
+        return said if any(known[: len(said)] == said for known in self.keep.said) else None
+
+    def _counted(self, replied: frozenset[str] | None, label: str) -> frozenset[str] | None:
+        """The responder's tags so far, after `label`, where they are kept."""
+        if not self.keep.replied:
+            return None
+        before = replied or frozenset()
+        speaker, _, tag = label.partition(" ")
+        counts = speaker == AGENTS[1] and tag not in (Tag.INIT, Tag.TERM)
+        return before | {tag} if counts else before
+
+    def _model(self, case: Given) -> SessionModel:
+        """The model for one case, whose answers it may remember."""
+        if case not in self._models:
+            self.numbers.given = case
+            rules = self.subject.rules(self.numbers)
+            self._models[case] = SessionModel(rules, self.theory, self.tables, counting=True)
+        return self._models[case]
+
+    def _general(self, state: State, label: str = "") -> State:
+        """The state after `label`, with symbols as numbers, without what nobody asks for."""
+        named = self.numbers.named
+        tags = state.tags
+        if self._forgets and label:
+            tags = (tags[0], _FORGOTTEN) if label.startswith(AGENTS[0]) else (_FORGOTTEN, tags[1])
+        if self._forgets and state.over:
+            tags = (_FORGOTTEN, _FORGOTTEN)
+        y, e = map(self._related, (state.predictions, state.explanations))
+        if state.over and not self.keep.data:
+            y = e = EMPTY
+        taken = tuple((tag, cast(int, named(tag))) for tag in self.loops)
+        return State(cast(int, named("sent")), state.at, tags, y, e, UNKEPT, taken, state.over)
+
+    def _related(self, structure: Structure) -> Structure:
+        """Where answers are free but for a value and itself, which values are equal is forgotten:
+        more answers are possible then, never fewer."""
+        return structure if self.theory.deterministic else Structure(structure.points)
+
+    def _reached(self, case: Given, values: Values) -> tuple[Region, ...]:
+        """Every region that numbers with `case` can be in once they have the new `values`."""
+        key = (case, values)
+        if key not in self._regions:
+            example, new = self.numbers.example(case), dict(values)
+            ways = (self._ways(feature, case, new, example) for feature in self.features)
+            self._regions[key] = tuple(product(*ways))
+        return self._regions[key]
+
+    def _ways(
+        self,
+        feature: Feature,
+        case: Given,
+        new: Mapping[str, Whole | int],
+        example: Mapping[str, int],
+    ) -> tuple[str, ...]:
+        """The alternatives that Z3 cannot exclude; one alone, if everything in `case` is in it."""
+        after = {n: [a.after(new) for a in atoms] for n, atoms in feature.alternatives.items()}
+        for name, atoms in after.items():
+            if all(atom.holds(example) for atom in atoms):
+                if all(self.numbers.follows(case, atom) for atom in atoms):
+                    return (name,)
+                break
+        return tuple(n for n, atoms in after.items() if self.numbers.possible((*case, *atoms)))
+
+
+def _accepted(rules: Callable[[Numbers], Rules], numbers: Numbers) -> bool:
+    try:
+        rules(numbers)
+    except UsageError:
+        return False
+    return True
+
+
+def invariant_of(
+    subject: Subject,
+    theory: Theory,
+    keep: Keep = NOTHING,
+    tables: tuple[Automaton, Automaton] | None = None,
+    numbers: Numbers | None = None,
+) -> Invariant:
+    """The invariant of `subject` between agents with `tables` (its own, unless others are given).
+
+    Share `numbers` between calls: what Z3 has answered is remembered there.
+    """
+    both = tables or (subject.automaton(), subject.automaton())
+    numbers = numbers or Numbers()
+    try:
+        return Invariant(subject, theory, keep, both, numbers, forgets=True)
+    except _Remembered:
+        return Invariant(subject, theory, keep, both, numbers, forgets=False)

@@ -1,0 +1,323 @@
+"""Whole numbers that stand for every number: comparisons of them are decided by Z3, or split.
+
+Ordinary Python code computes with `Whole`s as with ints (sums, differences, remainders) and
+compares them. A comparison that follows from what is given, or whose contrary does, has that
+answer. One that does not stops the code, and `Numbers.cases` runs it again twice, with the
+comparison given and with its contrary given. The cases together are all that was given at first,
+so what the code does in some of them it does for all numbers, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from pxp_fsm.errors import PXPError
+
+T = TypeVar("T")
+Terms = tuple[tuple[str, int], ...]
+
+
+class Atom(NamedTuple):
+    """A comparison of a linear expression with 0: at most, equal, different.
+
+    With a `modulus` it is the expression's remainder that is compared.
+    """
+
+    terms: Terms
+    constant: int
+    relation: Literal["<=", "==", "!="]
+    modulus: int = 0
+
+    def __str__(self) -> str:
+        if self.terms and self.terms[0][1] < 0 and not self.modulus:
+            flipped = self._replace(terms=_scaled(self.terms, -1), constant=-self.constant)
+            return flipped._text(self.relation.replace("<", ">"))
+        return self._text(self.relation)
+
+    def _text(self, relation: str) -> str:
+        parts = (
+            f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else abs(c)}{x}" for x, c in self.terms
+        )
+        text = " ".join(parts).removeprefix("+ ")
+        if self.modulus:
+            return f"({text} {self.constant:+d}) mod {self.modulus} {relation} 0"
+        return f"{text} {relation} {-self.constant}"
+
+    def holds(self, numbers: Mapping[str, int]) -> bool:
+        """Whether the comparison is true of `numbers`."""
+        value = self.constant
+        for name, factor in self.terms:
+            value += factor * numbers[name]
+        if self.modulus:
+            value %= self.modulus
+        return value <= 0 if self.relation == "<=" else (value == 0) is (self.relation == "==")
+
+    def contrary(self) -> Atom:
+        """What holds exactly where this does not."""
+        if self.relation == "<=":
+            return Atom(_scaled(self.terms, -1), 1 - self.constant, "<=")
+        return self._replace(relation="!=" if self.relation == "==" else "==")
+
+    def after(self, values: Mapping[str, Whole | int]) -> Atom:
+        """The same comparison with the names' `values` put for them."""
+        terms: Terms = ()
+        constant = self.constant
+        for name, factor in self.terms:
+            value = values.get(name)
+            if value is None:
+                terms = _sum(terms, ((name, factor),))
+            elif isinstance(value, int):
+                constant += factor * value
+            else:
+                terms = _sum(terms, _scaled(value.terms, factor))
+                constant += factor * value.constant
+        return self._replace(terms=terms, constant=constant)
+
+
+Given = tuple[Atom, ...]
+"""What is given, all of it together."""
+
+
+class Undecided(BaseException):
+    """A comparison follows neither way from what is given; no code but `cases` may catch it."""
+
+    def __init__(self, atom: Atom) -> None:
+        self.atom = atom
+
+
+class Unknown(PXPError):
+    """Z3 could not say whether some numbers exist, so nothing is proved."""
+
+
+class Numbers:
+    """What is known of the numbers just now (`given`), and what follows from it."""
+
+    def __init__(self) -> None:
+        import z3
+
+        self._z3: Final[Any] = z3
+        self._solver: Final[Any] = z3.SimpleSolver()
+        self._possible: dict[frozenset[Atom], bool] = {}
+        self._witnesses: deque[dict[str, int]] = deque(maxlen=40)
+        self._decided: dict[tuple[Given, Atom], bool] = {}
+        self._translated: dict[Atom, Any] = {}
+        self._named: dict[str, Whole] = {}
+        self.given: Given = ()
+
+    def named(self, name: str) -> Whole:
+        """The number of that name."""
+        if name not in self._named:
+            self._named[name] = Whole(self, ((name, 1),), 0)
+        return self._named[name]
+
+    def cases(
+        self, given: Given, run: Callable[[], T], known: dict[Given, tuple[Given, ...]]
+    ) -> Iterator[tuple[Given, T]]:
+        """Run a pure function under `given`, in as many cases as it needs; they cover `given`.
+
+        `known` remembers into which cases earlier runs have split.
+        """
+        left = list(known.get(given, (given,)))
+        done = []
+        while left:
+            self.given = case = left.pop()
+            try:
+                result = run()
+            except Undecided as undecided:
+                left += [(*case, undecided.atom), (*case, undecided.atom.contrary())]
+            else:
+                done.append(case)
+                yield case, result
+        known[given] = tuple(reversed(done))
+
+    def decide(self, atom: Atom) -> bool:
+        """Whether `atom` holds under what is given; raises `Undecided` where it may or may not."""
+        if not atom.terms:
+            return atom.holds({})
+        key = (self.given, atom)
+        if key not in self._decided:
+            if self.follows(self.given, atom):
+                self._decided[key] = True
+            elif self.follows(self.given, atom.contrary()):
+                self._decided[key] = False
+            else:
+                raise Undecided(atom)
+        return self._decided[key]
+
+    def follows(self, given: Given, atom: Atom) -> bool:
+        """Whether `atom` holds wherever all of `given` does."""
+        if atom in given or not atom.terms:
+            return bool(atom.terms) or atom.holds({})
+        contrary = atom.contrary()
+        names = {name for name, _ in atom.terms}
+        near = (*(a for a in given if names.issuperset(name for name, _ in a.terms)), contrary)
+        return not self.possible(near) or not self.possible((*given, contrary))
+
+    def possible(self, atoms: Given) -> bool:
+        """Whether some whole numbers satisfy all of `atoms`. Raises `Unknown` if Z3 gives up."""
+        key = frozenset(atoms)
+        if key not in self._possible:
+            self._possible[key] = self._witness(atoms) is not None or self._check(
+                [self._formula(atom) for atom in key]
+            )
+        return self._possible[key]
+
+    def example(self, atoms: Given) -> Mapping[str, int]:
+        """Some numbers that satisfy `atoms`, which must be possible."""
+        found = self._witness(atoms)
+        if found is None:
+            self._check([self._formula(atom) for atom in atoms])
+            found = self._witnesses[0]
+        return found
+
+    def covers(self, alternatives: Iterable[Given]) -> bool:
+        """Whether all numbers there are satisfy all of some alternative."""
+        z3 = self._z3
+        return not self._check([z3.Not(z3.And(*map(self._formula, a))) for a in alternatives])
+
+    def _witness(self, atoms: Given) -> dict[str, int] | None:
+        """A known example of `atoms`: cheaper than asking Z3 for another."""
+        for witness in self._witnesses:
+            if all(atom.holds(witness) for atom in atoms):
+                return witness
+        return None
+
+    def _check(self, formulas: list[Any]) -> bool:
+        self._solver.push()
+        self._solver.add(*formulas)
+        answer = self._solver.check()
+        if answer == self._z3.sat:
+            model = self._solver.model()
+            known = {str(name): model[name].as_long() for name in model.decls()}
+            self._witnesses.appendleft(defaultdict(int, known))
+        self._solver.pop()
+        if answer == self._z3.unknown:
+            raise Unknown(f"Z3 gave up on {formulas}")
+        return bool(answer == self._z3.sat)
+
+    def _formula(self, atom: Atom) -> Any:
+        if atom not in self._translated:
+            z3 = self._z3
+            left: Any = atom.constant
+            for name, factor in atom.terms:
+                left = left + factor * z3.Int(name)
+            left = left % atom.modulus if atom.modulus else left
+            self._translated[atom] = {"<=": left <= 0, "==": left == 0, "!=": left != 0}[
+                atom.relation
+            ]
+        return self._translated[atom]
+
+
+class Whole:
+    """A linear expression over named whole numbers; to the code that computes with it, an int."""
+
+    __slots__ = ("constant", "numbers", "terms")
+
+    def __init__(self, numbers: Numbers, terms: Terms, constant: int) -> None:
+        self.numbers = numbers
+        self.terms = terms
+        self.constant = constant
+
+    def __hash__(self) -> int:
+        return hash((self.terms, self.constant))
+
+    def __repr__(self) -> str:
+        return f"{self.terms}+{self.constant}"
+
+    def __add__(self, other: Whole | int) -> Whole:
+        if isinstance(other, Whole):
+            terms = _sum(self.terms, other.terms)
+            return Whole(self.numbers, terms, self.constant + other.constant)
+        return Whole(self.numbers, self.terms, self.constant + other)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Whole:
+        return Whole(self.numbers, _scaled(self.terms, factor), self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Whole:
+        return self * -1
+
+    def __sub__(self, other: Whole | int) -> Whole:
+        return self + -other
+
+    def __rsub__(self, other: int) -> Whole:
+        return -self + other
+
+    def __mod__(self, modulus: int) -> Remainder:
+        return Remainder(self, modulus)
+
+    def at_most(self, other: Whole | int) -> Atom:
+        """The comparison self <= other, undecided as yet."""
+        difference = self - other
+        return Atom(difference.terms, difference.constant, "<=")
+
+    def equals(self, other: Whole | int) -> Atom:
+        """The comparison self == other, undecided as yet."""
+        difference = self - other
+        return Atom(difference.terms, difference.constant, "==")
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Whole):
+            if self.terms == other.terms:
+                return self.constant == other.constant
+        elif not isinstance(other, int):
+            return NotImplemented
+        return self.numbers.decide(self.equals(other))
+
+    def __le__(self, other: Whole | int) -> bool:
+        return self.numbers.decide(self.at_most(other))
+
+    def __lt__(self, other: Whole | int) -> bool:
+        return self.numbers.decide((self + 1).at_most(other))
+
+    def __ge__(self, other: Whole | int) -> bool:
+        return not self < other
+
+    def __gt__(self, other: Whole | int) -> bool:
+        return not self <= other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+
+class Remainder:
+    """What is left of a `Whole` when divided; it can be compared with an int."""
+
+    __slots__ = ("modulus", "whole")
+
+    def __init__(self, whole: Whole, modulus: int) -> None:
+        self.whole = whole
+        self.modulus = modulus
+
+    def __hash__(self) -> int:
+        return hash((self.whole, self.modulus))
+
+    def equals(self, other: int) -> Atom:
+        """The comparison self == other, undecided as yet."""
+        less = self.whole - other
+        return Atom(less.terms, less.constant, "==", self.modulus)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int):
+            return NotImplemented
+        within = 0 <= other < self.modulus
+        return within and self.whole.numbers.decide(self.equals(other))
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+
+def _sum(one: Terms, two: Terms) -> Terms:
+    factors = dict(one)
+    for name, factor in two:
+        factors[name] = factors.get(name, 0) + factor
+    return tuple(sorted((name, factor) for name, factor in factors.items() if factor))
+
+
+def _scaled(terms: Terms, factor: int) -> Terms:
+    return tuple((name, c * factor) for name, c in terms) if factor else ()

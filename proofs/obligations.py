@@ -1,0 +1,218 @@
+"""What must be so of an inductive invariant for a claim to be proved, and where it is not.
+
+Each check takes an invariant and gives None, or the `Obstacle` at which the induction fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proofs.induction import Invariant, Move, Node
+from proofs.numbers import Whole
+from proofs.sessions import AGENTS
+from pxp_fsm.automaton import Kind
+from pxp_fsm.intelligibility import STRONG, ULTRA_STRONG
+from pxp_fsm.messages import Tag
+
+Ranking = tuple[tuple[str, int], ...]
+"""A linear ranking function: names with factors; the name "" is the constant."""
+
+RATIFIED = ("m INIT", "h RATIFY", "m RATIFY")
+"""The session that is ratified at once."""
+
+REPLIES: dict[str, frozenset[str]] = {
+    "INIT": frozenset({"RATIFY", "REFUTE", "REVISE", "REJECT"}),
+    "RATIFY": frozenset({"RATIFY"}),
+    "REFUTE": frozenset({"REFUTE", "REVISE", "REJECT"}),
+    "REVISE": frozenset({"RATIFY"}),
+    "REJECT": frozenset({"REJECT"}),
+}
+"""PXP's replies under equivalence, TERM aside (arXiv 2301.01819, Prop. 5; REFUTE's are ours)."""
+
+Check = Callable[[Invariant], "Obstacle | None"]
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Where an induction fails: from `source`, by `step`, to `target`; one node alone if no step.
+
+    The node may stand for no session at all: this is no counterexample.
+    """
+
+    source: str
+    step: str = ""
+    target: str = ""
+
+    def __str__(self) -> str:
+        if not self.step:
+            return f"not inductive: nothing excludes {self.source}"
+        return f"not inductive: from {self.source}, by {self.step}, to {self.target}"
+
+
+def described(node: Node) -> str:
+    """A node in words."""
+    state = node.state
+    parts = [f"({', '.join(state.at)})", f"sent {', '.join(node.region[1:])}"]
+    parts += [f"{a} said {t}" for a, t in zip(AGENTS, state.tags, strict=True) if str(t) not in "-"]
+    if node.said:
+        parts.append(f"session {', '.join(node.said)}")
+    return " ".join(parts) + (f", over: {state.over}" if state.over else "")
+
+
+def no_node(bad: Callable[[Invariant, Node], bool]) -> Check:
+    """No node is `bad`."""
+
+    def check(invariant: Invariant) -> Obstacle | None:
+        found = next((node for node in invariant.nodes if bad(invariant, node)), None)
+        if found is None:
+            return None
+        into = next((m for m in invariant.moves if m.target in {found}), None)
+        return _at(into) if into else Obstacle(described(found))
+
+    return check
+
+
+def no_move(bad: Callable[[Invariant, Move], bool]) -> Check:
+    """No move is `bad`."""
+
+    def check(invariant: Invariant) -> Obstacle | None:
+        return next((_at(move) for move in invariant.moves if bad(invariant, move)), None)
+
+    return check
+
+
+def _at(move: Move) -> Obstacle:
+    where = " and ".join(map(str, move.case))
+    step = f"{move.label} (where {where})" if where else move.label
+    return Obstacle(described(move.source), step, described(move.target))
+
+
+def ranked(ranking: Ranking) -> Check:
+    """Each message makes the ranking smaller by at least 1, and it is never less than 0 after."""
+
+    def bad(invariant: Invariant, move: Move) -> bool:
+        numbers, values = invariant.numbers, dict(move.values)
+        rank = Whole(numbers, (), 0)
+        for name, factor in ranking:
+            rank = rank + (factor * numbers.named(name) if name else factor)
+        down = (-rank).at_most(0).after(values), (rank - 1).at_most(0)
+        after = Whole(numbers, down[0].terms, down[0].constant)
+        return not (
+            numbers.follows(move.case, down[0])
+            and numbers.follows(move.case, (-after + 1).at_most(rank))
+        )
+
+    return no_move(bad)
+
+
+def _tag(move: Move) -> str:
+    return move.label.partition(" ")[2]
+
+
+def rejects_early(invariant: Invariant, move: Move) -> bool:
+    """REJECT is sent at some j <= k."""
+    number = dict(move.values).get("sent", 0)
+    k = invariant.numbers.named("k")
+    return _tag(move) == Tag.REJECT and not invariant.numbers.follows(
+        move.case, (k + 1).at_most(number)
+    )
+
+
+def revises_second(invariant: Invariant, move: Move) -> bool:
+    """REVISE is message 2."""
+    second = invariant.numbers.named("sent").equals(1)
+    return _tag(move) == Tag.REVISE and invariant.numbers.possible((*move.case, second))
+
+
+def speaks_after(invariant: Invariant, node: Node) -> bool:
+    """The session is over, yet a table is not at its end, or sends something there."""
+    return (
+        bool(node.state.over)
+        and node.state.over != "stuck"
+        and not all(
+            at in table.final and not any(row.kind is Kind.SEND for row in table.leaving(at))
+            for table, at in zip(invariant.tables, node.state.at, strict=True)
+        )
+    )
+
+
+def _room_for_three(invariant: Invariant, node: Node) -> bool:
+    n = invariant.numbers.named("n")
+    return invariant.numbers.possible((*invariant.given(node.region), (3 - n).at_most(0)))
+
+
+def unanswered(invariant: Invariant) -> Obstacle | None:
+    """After INIT, RATIFY the session goes on (n >= 3), and RATIFY ends it."""
+    answered = no_move(
+        lambda _, m: (
+            m.source.said == RATIFIED[:2]
+            and (m.label != RATIFIED[2] or m.target.state.over != "ratified")
+        )
+    )
+    ended = no_node(
+        lambda i, n: n.said == RATIFIED[:2] and bool(n.state.over) and _room_for_three(i, n)
+    )
+    return answered(invariant) or ended(invariant)
+
+
+def strong_otherwise(invariant: Invariant, node: Node) -> bool:
+    """The responder is Strong at the end of another session than the one ratified at once."""
+    strong = bool(node.state.over) and STRONG.holds(node.replied or frozenset())
+    return strong and node.said != RATIFIED and _room_for_three(invariant, node)
+
+
+def ultra_strong(_: Invariant, node: Node) -> bool:
+    """The responder is Ultra-Strong at the end."""
+    return bool(node.state.over) and ULTRA_STRONG.holds(node.replied or frozenset())
+
+
+def stuck(_: Invariant, node: Node) -> bool:
+    """The rules demand what the tables do not allow, or nothing is possible."""
+    return node.state.over == "stuck"
+
+
+def said(sequence: tuple[str, ...]) -> Check:
+    """The session so far is `sequence`; it must be watched for."""
+    return no_node(lambda _, node: node.said == sequence)
+
+
+def disagree(_: Invariant, node: Node) -> bool:
+    """After two RATIFYs the last answers do not match, or do not agree."""
+    data = (node.state.predictions, node.state.explanations)
+    return node.state.over == "ratified" and not all((0, 1) in d.left for d in data)
+
+
+def replies_beyond(tag: str) -> Check:
+    """Every answer to `tag` is one of `REPLIES`, or TERM."""
+    return no_move(
+        lambda _, m: (
+            m.source.state.tags[_speaker(m) ^ 1] == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM}
+        )
+    )
+
+
+def _speaker(move: Move) -> int:
+    return AGENTS.index(move.label.partition(" ")[0])
+
+
+def replies(invariant: Invariant) -> dict[str, frozenset[str]]:
+    """For each tag, the answers to it that the invariant does not exclude, TERM aside."""
+    found: dict[str, set[str]] = {}
+    for move in invariant.moves:
+        received = str(move.source.state.tags[_speaker(move) ^ 1])
+        if received and _tag(move) != Tag.TERM:
+            found.setdefault(received, set()).add(_tag(move))
+    return {tag: frozenset(answers) for tag, answers in found.items()}
+
+
+def endless(invariant: Invariant) -> Obstacle | None:
+    """A step of the finite part that can be taken again and again, if there is one."""
+    import networkx as nx
+
+    graph = nx.DiGraph((m.source, m.target) for m in invariant.moves)
+    for part in nx.strongly_connected_components(graph):
+        for move in invariant.moves:
+            if move.source in part and move.target in part:
+                return _at(move)
+    return None

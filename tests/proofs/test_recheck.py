@@ -1,0 +1,179 @@
+"""The certificate is checked again by code that shares nothing with the prover."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs import recheck
+from proofs.certificate import PROTOCOLS, certify
+from proofs.numbers import Numbers
+from proofs.theorems import CLAIMS
+
+NUMBERS = Numbers()
+CERTIFICATES = {protocol: certify(protocol, numbers=NUMBERS) for protocol in PROTOCOLS}
+DOCUMENTS = {protocol: one.document() for protocol, one in CERTIFICATES.items()}
+TABLES = {
+    protocol: resources.files("pxp_fsm.automata").joinpath(f"{protocol}.toml").read_text("utf-8")
+    for protocol in PROTOCOLS
+}
+WORDS = {"INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "WAIT", "DECIDE", "END", "odd", "even"}
+
+
+def accepts(document: Any, table: str) -> bool:
+    """Whether the checker accepts; a document that it cannot read at all is not accepted."""
+    try:
+        return recheck.main(document, table)
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError):
+        return False
+
+
+def tampered(protocol: str) -> Any:
+    return copy.deepcopy(DOCUMENTS[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_real_certificate_is_accepted(protocol: str, tmp_path: Path) -> None:
+    path = CERTIFICATES[protocol].write(tmp_path)
+    table = tmp_path / "table.toml"
+    table.write_text(TABLES[protocol], "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "proofs.recheck", path, table],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) == sum(name.startswith(protocol) for name in CLAIMS)
+    assert all(line.startswith("ok ") for line in lines)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_certificate_is_written_the_same_every_time(protocol: str) -> None:
+    again = certify(protocol)
+    assert again.text() == CERTIFICATES[protocol].text()
+    assert json.loads(again.text()) == DOCUMENTS[protocol]
+    assert again.filename == f"{protocol}-{again.automaton.fingerprint[:12]}.json"
+
+
+def test_the_checker_imports_nothing_of_ours() -> None:
+    tree = ast.parse(Path(recheck.__file__).read_text("utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or ".")
+    assert {name.split(".")[0] for name in found} <= set(sys.stdlib_module_names)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_a_certificate_without_one_of_its_states_is_rejected(data: st.DataObject) -> None:
+    protocol = data.draw(st.sampled_from(sorted(PROTOCOLS)))
+    document = tampered(protocol)
+    states = data.draw(st.sampled_from(document["parts"]))["states"]
+    states.pop(data.draw(st.integers(0, len(states) - 1)))
+    assert not accepts(document, TABLES[protocol])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_a_certificate_with_another_word_in_a_state_is_rejected(data: st.DataObject) -> None:
+    protocol = data.draw(st.sampled_from(sorted(PROTOCOLS)))
+    document = tampered(protocol)
+    part = data.draw(st.sampled_from(document["parts"]))
+    index = data.draw(st.integers(0, len(part["states"]) - 1))
+    state = part["states"][index]
+    field = data.draw(st.sampled_from(sorted(state)))
+    new = {
+        "at": st.lists(st.sampled_from(sorted(WORDS)), min_size=2, max_size=2),
+        "numbers": st.dictionaries(st.sampled_from(["sent", "room", "others"]), st.text("<=n12")),
+        "said": st.none() | st.lists(st.sampled_from(["m INIT", "h RATIFY"])),
+    }.get(field, st.none() | st.sampled_from(["", "INIT", "RATIFY", "bound", "stuck"]))
+    value = data.draw(new.filter(lambda other: other != state[field]))
+    state[field] = value
+    assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_certificate_with_any_verdict_changed_is_rejected(protocol: str) -> None:
+    other = {"proved": "not inductive", "not inductive": "proved"}
+    for p, part in enumerate(DOCUMENTS[protocol]["parts"]):
+        document = tampered(protocol)
+        document["parts"] = [document["parts"][p]]
+        for c, claim in enumerate(part["claims"]):
+            for verdict in (other[claim["verdict"]], "", "holds"):
+                document["parts"][0]["claims"] = [{**part["claims"][c], "verdict": verdict}]
+                assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "ranking", [{}, None, {"n": 1}, {"n": 1, "sent": 0}, {"": 6, "k": 2, "sent": -1}, {"sent": -1}]
+)
+def test_a_certificate_with_another_ranking_is_rejected(protocol: str, ranking: Any) -> None:
+    document = tampered(protocol)
+    claims = [c for part in document["parts"] for c in part["claims"] if "ranking" in c]
+    assert len(claims) == 1
+    claims[0]["ranking"] = ranking
+    assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("field", "value"), [("fingerprint", "0" * 64), ("format", 2), ("format", "1")]
+)
+def test_another_fingerprint_or_format_is_rejected(protocol: str, field: str, value: Any) -> None:
+    document = tampered(protocol)
+    document[field] = value
+    assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_fewer_assumptions_and_other_bounds_and_subjects_are_rejected(protocol: str) -> None:
+    for p, part in enumerate(DOCUMENTS[protocol]["parts"]):
+        for field, value in (
+            ("bounds", [["n >= 0", "k >= 1"]]),
+            ("subject", "pxp" if part["subject"] != "pxp" else "pxp(k)"),
+            *(
+                ("assumptions", [*part["assumptions"][:i], *part["assumptions"][i + 1 :]])
+                for i in (0, 2)
+            ),
+        ):
+            document = tampered(protocol)
+            if value == part[field]:
+                continue  # there was no such assumption
+            document["parts"][p][field] = value
+            assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_same_certificate_for_another_table_is_rejected(protocol: str) -> None:
+    """Any row changed; also where the fingerprint is that of the changed table."""
+    changes = [
+        ('to = "WAIT", guard = "RAT"', 'to = "END", guard = "RAT"'),
+        ('guard = "REF", send = "REFUTE"', 'guard = "REF", send = "REVISE"'),
+        ('guard = "REV", send = "REVISE"', 'guard = "REV", send = "REJECT"'),
+        ('receive = ["RATIFY", ', "receive = ["),
+        ('initial = "IDLE"', 'initial = "WAIT"'),
+        ('final = ["END"]', 'final = ["IDLE"]'),
+    ]
+    for old, new in changes:
+        changed = TABLES[protocol].replace(old, new)
+        assert changed != TABLES[protocol]
+        assert not accepts(DOCUMENTS[protocol], changed)
+
+
+def test_the_table_s_prose_and_order_do_not_matter() -> None:
+    table = TABLES["interact"].replace('title = "INTERACT"', 'title = "Another"')
+    assert accepts(DOCUMENTS["interact"], table)
