@@ -102,7 +102,7 @@ def test_pxp_k_needs_no_more_than_three_assumptions() -> None:
     assert proved("pxp", three) == ANSWERS
 
 
-@pytest.mark.parametrize("name", ["no symmetric", pytest.param("noisy", marks=DEEP)])
+@pytest.mark.parametrize("name", ["no symmetric"])
 def test_the_bound_of_pxp_k_is_not_proved_without_symmetry(name: str) -> None:
     """REFUTE and RATIFY can alternate, so that no bound on self-loops is one on messages."""
     (proof,) = prove([CLAIMS["pxp(k).terminates"]], SETS[name], numbers=NUMBERS)
