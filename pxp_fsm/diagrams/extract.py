@@ -56,18 +56,21 @@ def state_diagram(
 
 
 def _edges(automaton: Automaton, taken: Counter[Transition]) -> tuple[Edge, ...]:
-    """One edge for each pair of states, one line in it for each written row."""
-    lines: dict[tuple[str, str], dict[tuple[int, str | None, Kind], list[Transition]]] = {}
+    """One edge for each pair of states, one line in it for each written row.
+
+    Rows that a path took have an arrow of their own, with a line and a count for each tag.
+    """
+    lines: dict[tuple[str, str, bool], dict[tuple[object, ...], list[Transition]]] = {}
     for t in automaton.transitions:
-        rows = lines.setdefault((t.source, t.target), {})
-        rows.setdefault((t.row, t.guard, t.kind), []).append(t)
+        rows = lines.setdefault((t.source, t.target, taken[t] > 0), {})
+        rows.setdefault((t.row, t.guard, t.kind, taken[t] and t.label), []).append(t)
     return tuple(
         Edge(
             source,
             target,
             tuple(Row(_line(row), sum(taken[t] for t in row)) for row in rows.values()),
         )
-        for (source, target), rows in lines.items()
+        for (source, target, _taken), rows in lines.items()
     )
 
 

@@ -198,7 +198,7 @@ def test_a_path_is_bold_and_counted() -> None:
     path = (init, refute, answer, revise, answer)
     taken = groups(render(state_diagram(pxp, path=path), "svg"), "taken")
     counted = [re.findall(r"\S+ ×\d+", " ".join(texts(edge))) for edge in taken]
-    assert sorted(counted) == [["+INIT ×1"], ["+REVISE ×2"], ["−REJECT ×2"]]
+    assert sorted(counted) == [["+INIT ×1"], ["+REVISE ×2"], ["−REFUTE ×1", "−REVISE ×1"]]
 
 
 def test_marks_and_paths_of_another_automaton_are_refused() -> None:
