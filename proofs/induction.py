@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
-from proofs.numbers import Given, Numbers, Whole
+from proofs.numbers import Given, Numbers, Unknown, Whole
 from proofs.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.relational import EMPTY, Structure, Theory
 from proofs.sessions import AGENTS, Sent, SessionModel, State
@@ -302,11 +302,15 @@ def invariant_of(
 ) -> Invariant:
     """The invariant of `subject` between agents with `tables` (its own, unless others are given).
 
-    Share `numbers` between calls: what Z3 has answered is remembered there.
+    Share `numbers` between calls: what Z3 has answered is remembered there. Raises `Unknown` where
+    there is no state at all: of nothing everything would be true.
     """
     both = tables or (subject.automaton(), subject.automaton())
     numbers = numbers or Numbers()
     try:
-        return Invariant(subject, theory, keep, both, numbers, forgets=True)
+        found = Invariant(subject, theory, keep, both, numbers, forgets=True)
     except _Remembered:
-        return Invariant(subject, theory, keep, both, numbers, forgets=False)
+        found = Invariant(subject, theory, keep, both, numbers, forgets=False)
+    if not found.nodes:
+        raise Unknown("the rules take no n and k at all, so whatever is said of them is empty")
+    return found

@@ -11,7 +11,7 @@ import pytest
 
 from proofs.explore import explore
 from proofs.induction import INTERACT, PXP, PXP_K, Keep, invariant_of
-from proofs.numbers import Numbers
+from proofs.numbers import Numbers, Unknown
 from proofs.obligations import RATIFIED, replies
 from proofs.relational import Theory
 from proofs.sessions import SessionModel, State
@@ -19,6 +19,7 @@ from proofs.theorems import CLAIMS, REFLEXIVE, REFUTED, REVISED, WATCHED, prove
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.decisions import Category, Guard
+from pxp_fsm.errors import UsageError
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp
 from pxp_fsm.tables import builtin
@@ -332,3 +333,15 @@ def test_a_fault_in_a_table_is_not_proved(table: Automaton, claim: str) -> None:
 
 def test_the_watched_sequences_are_those_of_the_specification() -> None:
     assert WATCHED == (RATIFIED, REFUTED, REVISED)
+
+
+def test_rules_that_take_no_number_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an empty model everything would be true: it is unknown instead."""
+
+    def refuse(value: object, _meaning: str) -> None:
+        if type(value) is not int:
+            raise UsageError("a symbol is no number")
+
+    monkeypatch.setattr(decisions, "check_bound", refuse)
+    with pytest.raises(Unknown, match="take no n and k"):
+        prove([CLAIMS["interact.ends-agreed"]], SETS["equivalence"])
