@@ -10,7 +10,7 @@ READY_DEV := $(VENV)/.ready-dev
 help:
 	@echo "make run        the main job: 5 repetitions of 20 DRUG sessions, offline, into runs/"
 	@echo "make test       formatting, lint, types, import contracts and tests"
-	@echo "make test-deep  what takes longer: random comparisons, interruptions, wheels"
+	@echo "make test-deep  what takes longer: hostile messages, kills, restarts, the wheel"
 	@echo "make check      formatting, lint, types and import contracts alone"
 	@echo "make bench      the benchmarks, a table each"
 	@echo "make clean      remove the virtual environment and the caches"
@@ -41,7 +41,7 @@ test: check
 	$(BIN)/pytest -n auto --dist loadfile
 
 test-deep: $(READY_DEV)
-	$(BIN)/pytest -n auto --maxschedchunk 1 -m deep
+	$(BIN)/pytest -m deep
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done

@@ -184,7 +184,7 @@ class SqlBlackboard:
         return self._read(lambda connection: reading.closing(connection, session))
 
     def session(self, name: str) -> StoredSession:
-        """One session whole; `BlackboardError` where there is none of that name."""
+        """One session whole; `NotThere` where there is none of that name."""
         found = self._read(lambda connection: reading.session(connection, name))
         if found is None:
             raise NotThere(

@@ -72,7 +72,14 @@ class _LockedFile:
     def __init__(self, database: Path, run: str, name: str) -> None:
         self._path = database.with_name(f"{database.name}-claim-{name}")
         while True:
-            self._path.touch()
+            try:
+                self._path.touch()
+            except OSError as error:
+                why = str(error.strerror).lower()
+                raise BlackboardError(
+                    f"{database}: run {run} cannot be worked on ({why}); give a database that may "
+                    f"be written"
+                ) from error
             before = self._identity()
             self._connection = sqlite3.connect(
                 self._path, timeout=0, isolation_level=None, check_same_thread=False

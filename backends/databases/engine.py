@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from backends.databases import versions
 from backends.databases.faults import explained
-from pxp_fsm.errors import BlackboardError, NotThere
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError
 
 __all__ = ["database_url", "explained", "open_engine"]
 
@@ -27,45 +30,62 @@ def database_url(name: str) -> URL:
         return URL.create("sqlite", database=name)
     try:
         url = make_url(name)
-    except (ArgumentError, ValueError) as error:
-        raise BlackboardError(f"this database URL cannot be read; {_EXAMPLES}") from error
+    except (ArgumentError, ValueError) as error:  # ValueError: a port that is no number
+        raise UsageError(f"this database URL cannot be read; {_EXAMPLES}") from error
     return url.set(drivername="postgresql+psycopg") if url.drivername in _POSTGRESQL else url
 
 
 def open_engine(name: str, *, create: bool, current: bool = True) -> Engine:
-    """An engine on a database with our schema; made there if the database is empty.
+    """An engine on a database with our schema; made there if the database is empty and `create`.
 
-    Raises `BlackboardError` where it cannot be opened, belongs to something else, or (if
-    `current`) has another version of the schema; with `create` false also where it has none.
+    A database that is refused is left as it is, to the byte; one that may not be written is opened
+    for reading. Raises `UsageError` where `name` cannot be read, `NotThere` where there is none,
+    and `BlackboardError` where it cannot be opened, belongs to something else, or (if `current`)
+    has another version of the schema.
     """
     url = database_url(name)
     shown = url.render_as_string(hide_password=True)
-    sqlite = url.get_backend_name() == "sqlite"
-    path = Path(url.database) if sqlite and url.database else None
-    if path is not None and str(path) != ":memory:":
+    path = _file(url)
+    if path is not None:
         if not create and not path.is_file():
             raise NotThere(f"there is no database {path}; `pxp run` makes one")
         if not path.parent.is_dir():
-            raise BlackboardError(f"there is no folder {path.parent} to put the database in")
+            raise NotThere(f"there is no folder {path.parent} to put the database in")
+    looked_at = path is not None and path.is_file() and (current or not _may_write(path))
     with explained(shown):
-        engine = _engine(_readable(url, path) if not create else url, shown)
-        if sqlite:
-            event.listen(engine, "connect", _prepare_sqlite)
-            event.listen(engine, "begin", _begin_sqlite)
-        if current:
-            try:
-                versions.check_or_make(engine, shown, create=create)
-                if sqlite and create:
-                    _keep_a_log(engine)
-            except BaseException:
+        engine = _engine(url, shown, path if looked_at else None)
+        try:
+            ours = not current or versions.is_ours(engine, shown, may_be_empty=create)
+            if looked_at and path is not None and _may_write(path):
                 engine.dispose()
-                raise
+                engine = _engine(url, shown)
+            if current and create and engine.dialect.name == "sqlite":
+                _keep_a_log(engine)
+            if not ours:
+                versions.make(engine)
+        except BaseException:
+            engine.dispose()
+            raise
     return engine
 
 
-def _engine(url: URL, shown: str) -> Engine:
+def _file(url: URL) -> Path | None:
+    """The file of an SQLite database; None for a server, or for one in memory."""
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    return Path(str(url.database))
+
+
+def _may_write(path: Path) -> bool:
+    """SQLite writes into the file, and makes others beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _engine(url: URL, shown: str, read: Path | None = None) -> Engine:
+    """An engine that has not looked at anything yet; one that only reads the file `read`."""
+    options = {} if read is None else {"creator": partial(_reader, read)}
     try:
-        engine = create_engine(url)
+        engine = create_engine(url, **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         remedy = (
             "; pip install 'pxp-fsm[postgresql]'" if url.drivername.startswith(_POSTGRESQL) else ""
@@ -73,7 +93,24 @@ def _engine(url: URL, shown: str) -> Engine:
         raise BlackboardError(f"{shown}: the driver is not installed ({error}){remedy}") from error
     if engine.dialect.name not in ("sqlite", "postgresql"):
         raise BlackboardError(f"{shown}: a blackboard is on SQLite or PostgreSQL; {_EXAMPLES}")
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, and makes no file beside `path` unless a log is there.
+
+    A database with a write-ahead log that nobody has open has none beside it; SQLite reads it
+    without making one only if it is told that nobody writes to it.
+    """
+    with path.open("rb") as file:
+        logged = file.read(20)[18:] == b"\x02\x02"
+    idle = logged and not path.with_name(f"{path.name}-wal").exists()
+    options = "mode=ro&immutable=1" if idle else "mode=ro"
+    uri = f"file:{quote(str(path.absolute()))}?{options}"
+    return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -93,21 +130,15 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _keep_a_log(engine: Engine) -> None:
     """Write-ahead logging, which stays on: readers and a writer do not wait for each other.
 
-    Only for a database that has been found to be ours, and is to be written.
+    Only for a database that has been found to be ours, or empty, and is to be written. Where
+    another process holds it, that one has seen to it, or the next to open it will.
     """
     connection = engine.raw_connection()
     try:
-        connection.cursor().execute("PRAGMA journal_mode=WAL")
+        with suppress(sqlite3.OperationalError):
+            connection.cursor().execute("PRAGMA journal_mode=WAL")
     finally:
         connection.close()
-
-
-def _readable(url: URL, path: Path | None) -> URL:
-    """For reading a file where nothing may be written: no log, no lock, no change."""
-    if path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        return url
-    query = {"mode": "ro", "immutable": "1", "uri": "true"}
-    return url.set(database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def _begin_sqlite(connection: Connection) -> None:

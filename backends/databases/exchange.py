@@ -17,7 +17,7 @@ from backends.databases import chain, rows, schema
 from backends.databases import statements as sql
 from backends.databases.faults import explained
 from backends.databases.verify import Mark, verify_run
-from pxp_fsm.errors import BlackboardError, DataError
+from pxp_fsm.errors import BlackboardError, DataError, NotThere
 
 FORMAT = "pxp-fsm blackboard"
 _BATCH = 500
@@ -64,7 +64,7 @@ Rows = Iterator[tuple[str, dict[str, Any]]]
 def outgoing(engine: Engine, run: str) -> Rows:
     """Every row of `run` as (table, row), sorted by key; as it was at one instant.
 
-    Raises `BlackboardError` where there is no such run.
+    Raises `NotThere` where there is no such run.
     """
     shown = engine.url.render_as_string(hide_password=True)
     if engine.dialect.name == "postgresql":
@@ -73,9 +73,7 @@ def outgoing(engine: Engine, run: str) -> Rows:
         r = schema.runs.c
         known = connection.scalars(select(r.run).order_by(r.ordinal)).all()
         if run not in known:
-            raise BlackboardError(
-                f"{shown} has no run {run!r}; there are: {', '.join(known) or 'none'}"
-            )
+            raise NotThere(f"{shown} has no run {run!r}; there are: {', '.join(known) or 'none'}")
         for name, query in _queries(run):
             columns = SHAPES[name].columns
             options = {"yield_per": _BATCH}

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pxp_fsm.messages import Instance
+from pxp_fsm.rules import Ending
 from pxp_fsm.session import Entry
+
+CONCLUDED = tuple(
+    ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)
+)
+"""The protocol's own endings: such sessions are counted in Table 1."""
+
+FAULTS = tuple(ending.value for ending in Ending if ending.value not in CONCLUDED)
+"""All other endings; such sessions are counted apart."""
 
 
 @dataclass(frozen=True, slots=True)

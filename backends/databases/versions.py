@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from sqlalchemy import Connection, Engine, inspect, select, text
 
 from backends.databases import schema
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
-from pxp_fsm.errors import BlackboardError
+from pxp_fsm.errors import BlackboardError, NotThere
 from pxp_fsm.messages import Tag
 
 
-def check_or_make(engine: Engine, shown: str, *, create: bool) -> None:
-    """See that the database has the schema of this program; an empty one gets it if `create`."""
+def is_ours(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
+    """Whether the database has the schema of this program; False where it is empty and may be.
+
+    Nothing is written. Raises `BlackboardError` where it has another version, or other tables, and
+    `NotThere` where it is empty.
+    """
     with engine.connect() as connection:
         names = set(inspect(connection).get_table_names())
         found = version_of(connection, names)
     if found == schema.SCHEMA_VERSION:
-        return
+        return True
     if found is not None:
-        older = found.isdigit() and int(found) < int(schema.SCHEMA_VERSION)
+        older = _number(found) < _number(schema.SCHEMA_VERSION)
         remedy = (
             "`pxp upgrade` brings it up to date"
             if older
@@ -31,8 +38,13 @@ def check_or_make(engine: Engine, shown: str, *, create: bool) -> None:
         )
     if names:
         raise BlackboardError(f"{shown} holds other tables already; give a database of its own")
-    if not create:
-        raise BlackboardError(f"{shown} is empty: it has no runs; `pxp run` makes them")
+    if not may_be_empty:
+        raise NotThere(f"{shown} is empty: it has no runs; `pxp run` makes them")
+    return False
+
+
+def make(engine: Engine) -> None:
+    """Give an empty database the schema, unless another process just has."""
     with engine.execution_options(writes=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(7079792)"))
@@ -48,7 +60,12 @@ def version_of(connection: Connection, names: set[str]) -> str | None:
     elif {"about", "runs", "sessions"} <= names:  # version 1 kept it elsewhere
         about = text("SELECT value FROM about WHERE key = 'schema_version'")
         found = connection.scalar(about)
-    return found
+    return None if found is None else str(found)
+
+
+def _number(version: str) -> float:
+    """The number of a version; infinite for one that none of ours has."""
+    return int(version) if re.fullmatch("[0-9]{1,9}", version) else math.inf
 
 
 def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
@@ -61,7 +78,7 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
         found = version_of(connection, names)
         if found is None:
             raise BlackboardError(f"{shown} is not a blackboard; nothing was changed")
-        if not found.isdigit() or int(found) > int(schema.SCHEMA_VERSION):
+        if _number(found) > _number(schema.SCHEMA_VERSION):
             raise BlackboardError(f"{shown} has schema version {found}, which this program is not")
         if found == schema.SCHEMA_VERSION:
             return found, found

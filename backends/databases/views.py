@@ -5,6 +5,10 @@ Plain SQL that SQLite and PostgreSQL read alike. In each pair the name comes fir
 
 from __future__ import annotations
 
+from backends.databases.records import CONCLUDED
+
+_CONCLUDED = ", ".join(f"'{ending}'" for ending in CONCLUDED)
+
 VIEWS = {
     # M: the messages, with their texts.
     "messages": """
@@ -68,8 +72,9 @@ VIEWS = {
     JOIN sent ON sent.session = sessions.session AND sent.agent = intelligibility.agent
     GROUP BY sessions.run, intelligibility.agent
     """,
-    # Table 1: sessions that the protocol itself ended, counted by repetition.
-    "table1": """
+    # Table 1: sessions that the protocol itself ended, counted by repetition. The machine is the
+    # initiator, the human the responder, whatever their names.
+    "table1": f"""
     SELECT sessions.run, sessions.repetition, COUNT(*) AS total,
            SUM(human.one_way) AS one_way_human, SUM(machine.one_way) AS one_way_machine,
            SUM(CASE WHEN human.one_way + machine.one_way = 2 THEN 1 ELSE 0 END) AS two_way,
@@ -77,10 +82,12 @@ VIEWS = {
            SUM(human.ultra_strong) AS ultra_strong_human,
            SUM(machine.ultra_strong) AS ultra_strong_machine
     FROM sessions
-    JOIN intelligibility AS human ON human.session = sessions.session AND human.agent = 'h'
-    JOIN intelligibility AS machine ON machine.session = sessions.session AND machine.agent = 'm'
-    WHERE sessions.ending IN ('ratified', 'rejected', 'bound', 'term')
+    JOIN intelligibility AS human
+      ON human.session = sessions.session AND human.agent = sessions.responder
+    JOIN intelligibility AS machine
+      ON machine.session = sessions.session AND machine.agent = sessions.initiator
+    WHERE sessions.ending IN ({_CONCLUDED})
     GROUP BY sessions.run, sessions.repetition
-    """,
+    """,  # noqa: S608 - our own words
 }
 """The text of each view, in an order in which they can be made."""

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from backends.databases import SqlBlackboard, StoredSession
-from pxp_fsm.diagrams import sequence_chart, state_diagram, write
-from pxp_fsm.diagrams.model import SequenceChart, StateDiagram
+from backends.databases import FAULTS, SqlBlackboard, StoredSession
+from pxp_fsm.diagrams import (
+    SUFFIXES,
+    Diagram,
+    SequenceChart,
+    StateDiagram,
+    sequence_chart,
+    state_diagram,
+    write,
+)
 from pxp_fsm.errors import UsageError
 from pxp_fsm.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.tracing import trace
-from pxp_fsm.workbench.statistics import FAULTS
+from pxp_fsm.workbench.recorded import check_table
 
 _SESSION = re.compile(r"[^/\s]+/\d+/\d+")
 
@@ -27,20 +34,32 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
         if agent is not None:
             raise UsageError(f"--agent goes with a session; {what} is a table")
         diagram = state_diagram(load_automaton(what), marked=state)
-    write(diagram, path)
+    leave(diagram, path)
     return path
+
+
+def leave(diagram: Diagram, path: Path) -> None:
+    """Draw `diagram` into the file `path`.
+
+    Raises `UsageError` where that is no name for a drawing or its folder is not there, and
+    `OSError` where the disk refuses it.
+    """
+    if path.suffix.lower() in SUFFIXES and not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+    try:
+        write(diagram, path)
+    except UsageError as error:
+        if isinstance(error.__cause__, OSError):
+            raise OSError(str(error)) from error
+        raise
 
 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
+    check_table(record)
     messages = [entry.message for entry in stored.entries]
     automaton = builtin(record.automaton)
-    if record.fingerprint != automaton.fingerprint:
-        raise UsageError(
-            f"{record.session} ran on another {automaton.name} table (fingerprint "
-            f"{record.fingerprint[:12]}, here {automaton.fingerprint[:12]}); draw it with that one"
-        )
     over = record.ending is not None and record.ending not in FAULTS
     paths = {name: trace(automaton, messages, name, over=over) for name, _ in record.agents}
     states = {name: path[-1].target if path else automaton.initial for name, path in paths.items()}

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backends.databases import SqlBlackboard
-from pxp_fsm.diagrams import state_diagram, write
+from sqlalchemy import text
+
+from backends.databases import FAULTS, SqlBlackboard
+from backends.databases.engine import explained
+from pxp_fsm.diagrams import state_diagram
+from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
+from pxp_fsm.workbench.drawing import leave as leave_drawing
 from pxp_fsm.workbench.runs import Run
-from pxp_fsm.workbench.statistics import FAULTS, ROWS, Published, Statistics, published
+from pxp_fsm.workbench.statistics import Published, Statistics, published
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -43,28 +49,35 @@ def compared(run: Run) -> Sequence[Published]:
 
 def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
     """Table 1 of the papers for a run: medians, ranges, and published `columns` beside them."""
-    repetitions = statistics.repetitions
-    size = max((repetition.total for repetition in repetitions), default=0)
-    own = "this run" if len(repetitions) == 1 else f"median of {len(repetitions)}"
-    headings = ("sessions that are", own, "min to max", *(column.title for column in columns))
-    totals = [str(PUBLISHED_SESSIONS)] * len(columns)
-    sizes = sorted({repetition.total for repetition in repetitions})
-    rows = [("in all", str(size), "-".join(map(str, (sizes[:1] + sizes[-1:]))) or "-", *totals)]
-    for place, (name, middle, (low, high)) in enumerate(
-        zip(ROWS, statistics.medians(), statistics.ranges(), strict=False)
-    ):
-        theirs = (str(column.counts[place]) for column in columns)
-        rows.append((name, _share(middle, size), f"{low}-{high}", *theirs))
-    title = "Intelligibility, as in the papers' Table 1"
-    return Sheet(title, headings, tuple(rows))
+    several = len(statistics.repetitions) > 1
+    own = (f"median of {len(statistics.repetitions)}", "min to max") if several else ("this run",)
+    headings = ("sessions that are", *own, *(column.title for column in columns))
+    rows = []
+    for place, row in enumerate(statistics.classes()):
+        share = f" ({rounded(row.share)})" if place else ""
+        ranges = (f"{row.least}-{row.most}",) if several else ()
+        theirs = _theirs(columns, place)
+        rows.append((row.name, f"{_decimal(row.median)}{share}", *ranges, *theirs))
+    return Sheet("Intelligibility, as in the papers' Table 1", headings, tuple(rows))
 
 
-def _share(count: float, total: int) -> str:
-    """A count with its proportion, rounded half up as people do."""
-    if not total:
-        return f"{count:g}"
-    share = (Decimal(str(count)) / total).quantize(Decimal("0.01"), ROUND_HALF_UP)
-    return f"{count:g} ({share})"
+def _theirs(columns: Sequence[Published], place: int) -> Iterator[str]:
+    """The published numbers of a row; the first is that of all sessions."""
+    return (str(column.counts[place - 1] if place else PUBLISHED_SESSIONS) for column in columns)
+
+
+def rounded(share: Fraction) -> str:
+    """A proportion with two digits, rounded half up as people do."""
+    return str(_exact(share).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def _decimal(count: Fraction) -> str:
+    """A median of counts: a whole number, or one and a half."""
+    return str(count.numerator) if count.denominator == 1 else str(_exact(count))
+
+
+def _exact(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / number.denominator
 
 
 def as_rich(sheet: Sheet) -> Table:
@@ -93,11 +106,21 @@ def as_markdown(sheet: Sheet) -> str:
     return f"# {sheet.title}\n\n" + "".join(f"| {line} |\n" for line in lines)
 
 
-def as_csv(sheet: Sheet) -> str:
-    """The sheet as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([sheet.headings, *sheet.rows])
-    return text.getvalue()
+def as_csv(statistics: Statistics, columns: Sequence[Published]) -> str:
+    """Table 1 as CSV: a row a class, nothing but a number in every other column."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    titles = (column.title for column in columns)
+    table.writerow(("class", "median", "share", "min", "max", *titles))
+    for place, row in enumerate(statistics.classes()):
+        own = (_decimal(row.median), rounded(row.share), row.least, row.most)
+        table.writerow((row.name, *own, *_theirs(columns, place)))
+    return written.getvalue()
+
+
+def counted(number: int, what: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
@@ -113,7 +136,9 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
     if compared(run):
         lines.insert(0, SOURCES)
     if failed:
-        lines.append(f"{failed} sessions were ended by a fault and are in no count of the table.")
+        were = "was" if failed == 1 else "were"
+        told = f"{counted(failed, 'session')} {were} ended by a fault"
+        lines.append(f"{told} and in no count of the table.")
     lines += run.task.notes
     lines += run.task.accuracy(run.data)
     return lines
@@ -124,30 +149,57 @@ def leave(
 ) -> Sequence[tuple[str, Path]]:
     """Write table and drawings into `folder`; what each is, and where.
 
-    The session drawn is the longest that was ratified, or else the longest. `board` may be in
-    another folder: then its name is in the files' names, for runs of two databases may be alike.
+    `board` may be elsewhere than where a run keeps it by default: then its name is in the files'
+    names, for runs of two databases may be named alike. Raises `OSError` where the disk refuses.
     """
-    sheet = table1(statistics, compared(run))
+    columns = compared(run)
     stem = _stem(run, board, folder)
-    left = [("table", folder / f"{stem}-table.md"), ("table", folder / f"{stem}-table.csv")]
-    left[0][1].write_text(as_markdown(sheet), "utf-8")
-    left[1][1].write_text(as_csv(sheet), "utf-8")
-    records = board.sessions(run.name)
-    longest = max(records, key=lambda one: (one.ending == "ratified", one.messages))
+    texts = {
+        ".md": as_markdown(table1(statistics, columns)),
+        ".csv": as_csv(statistics, columns),
+    }
+    left = []
+    for suffix, written in texts.items():
+        path = folder / f"{stem}-table{suffix}"
+        path.write_text(written, "utf-8")
+        left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.plan.rules().automaton),
-        "session": of_session(board.session(longest.session)),
+        "session": of_session(board.session(telling(board, run.name))),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):
             path = folder / f"{stem}-{what}.{suffix}"
-            write(diagram, path)
+            leave_drawing(diagram, path)
             left.append((f"drawing of the {what}", path))
     return left
 
 
+def telling(board: SqlBlackboard, run: str) -> str:
+    """The session that is drawn: the longest that was ratified after a REVISE, else the longest."""
+    with explained(board.shown), board.engine.connect() as connection:
+        found = connection.scalar(_TELLING, {"run": run})
+    return str(found)
+
+
+_TELLING = text(
+    """
+    SELECT sessions.session
+    FROM sessions
+    LEFT JOIN entries ON entries.session = sessions.session
+    WHERE sessions.run = :run
+    GROUP BY sessions.session, sessions.ordinal, sessions.ending
+    ORDER BY
+      CASE WHEN sessions.ending = 'ratified'
+            AND SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
+      COUNT(entries.number) DESC, sessions.ordinal
+    LIMIT 1
+    """
+)
+
+
 def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:
-    name = board.engine.url.database or ""
-    if Path(name).parent.resolve() == folder.resolve():
-        return run.name
-    return f"{file_name(Path(name).stem)}-{run.name}"
+    kept = Path(board.engine.url.database or "")
+    if kept.resolve() == (folder / DATABASE).resolve():
+        return file_name(run.name)
+    return file_name(f"{kept.stem}-{run.name}")

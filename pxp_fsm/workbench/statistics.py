@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from statistics import median
 
@@ -24,9 +25,6 @@ ROWS = (
     "ultra-strong, machine",
 )
 """The rows of Table 1 below the total, in its order."""
-
-FAULTS = ("no answer", "late", "broken", "limit")
-"""Endings that are not the protocol's own; such sessions are counted apart."""
 
 _COUNTS = text(
     """
@@ -58,6 +56,17 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True)
+class Class:
+    """How many sessions are in a class: median, median share of a repetition's own, and range."""
+
+    name: str
+    median: Fraction
+    share: Fraction
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """What is reported of a run.
 
@@ -68,15 +77,26 @@ class Statistics:
     endings: Counter[str | None]
     tags: Counter[tuple[str, str]]
 
-    def medians(self) -> tuple[float, ...]:
-        """The median over repetitions of each row; empty where no session has ended."""
-        columns = zip(*(repetition.counts for repetition in self.repetitions), strict=True)
-        return tuple(median(column) for column in columns)
-
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The least and the greatest count of each row over the repetitions."""
-        columns = zip(*(repetition.counts for repetition in self.repetitions), strict=True)
-        return tuple((min(column), max(column)) for column in columns)
+    def classes(self) -> tuple[Class, ...]:
+        """The row `in all`, then each of `ROWS`, over the repetitions; none where none has any."""
+        repetitions = self.repetitions
+        if not repetitions:
+            return ()
+        columns = [
+            ("in all", [repetition.total for repetition in repetitions]),
+            *zip(ROWS, zip(*(each.counts for each in repetitions), strict=True), strict=True),
+        ]
+        totals = [repetition.total for repetition in repetitions]
+        return tuple(
+            Class(
+                name,
+                median(map(Fraction, counts)),
+                median(map(Fraction, counts, totals)),
+                min(counts),
+                max(counts),
+            )
+            for name, counts in columns
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,10 @@ class Task:
     """A problem that sessions can be about.
 
     `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human) for
-    one repetition; `accuracy` says how good the untaught machine is, as lines to be printed;
-    `notes` are shown wherever results are shown. `at_once` is how many sessions of a repetition may
-    go on at a time: more than 1 only where no agent takes anything from one session to the next.
+    one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
+    printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
+    beside the order of instances. `at_once` is how many sessions of a repetition may go on at a
+    time: more than 1 only where no agent takes anything from one session to the next.
     """
 
     name: str

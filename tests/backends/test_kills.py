@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+KILLS = int(os.environ.get("PXP_KILLS", "50"))
+"""PXP_KILLS=500 in the environment for the long run."""
 PROGRAM = Path(__file__).with_name("killing.py")
 
 
 @pytest.mark.parametrize(
     ("kills", "sessions"),
-    [pytest.param(8, 3, id="8"), pytest.param(500, 4, id="500", marks=pytest.mark.deep)],
+    [pytest.param(8, 3, id="8"), pytest.param(KILLS, 4, id="many", marks=pytest.mark.deep)],
 )
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     database: str, kills: int, sessions: int

@@ -62,8 +62,10 @@ def test_a_run_leaves_table_drawings_and_database_where_it_says(ran: Path) -> No
     for path in (ran / "runs").glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")  # noqa: S314 - our own drawing
     header, *rows = (ran / "runs" / "drug-1-table.csv").read_text().splitlines()
-    assert header.startswith("sessions that are,median of 2,min to max,DRUG 2025")
-    assert len(rows) == 8
+    assert header.startswith("class,median,share,min,max,DRUG 2025")
+    cells = [row.rpartition('"')[2].strip(",").split(",")[-8:] for row in rows]
+    assert len(cells) == 8
+    assert all(float(number) >= 0 for row in cells for number in row)
 
 
 def test_sessions_are_listed_and_shown(ran: Path) -> None:
@@ -99,10 +101,18 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("run drug --protocol pxp --k 0", 2, "it was 0"),
         ("run drug --protocol pxp --n 5", 2, "--n is INTERACT's bound"),
         ("run drug --n 99999999999999999999999", 2, "n is at most 1000000000"),
-        ("run drug --seed 99999999999999999999999", 2, "at most 18 digits"),
+        (f"run drug --k {10**23}", 2, "k is at most 1000000000"),
+        (f"run drug --protocol pxp --k {10**23}", 2, "k is at most 1000000000"),
+        (f"run drug --repetitions {10**23}", 2, "repetitions is at most 1000000000"),
+        (f"run drug --seed {10**23}", 2, "a seed is a whole number between"),
+        (f"run drug --seed -{2**63}", 2, "a seed is a whole number between"),
+        (f"run drug --instances {'9' * 5000}", 2, "there are 20 instances"),
+        ("run drug --timeout inf", 2, "a timeout is more than 0"),
+        ("run drug --unbounded", 2, "--unbounded is of --protocol pxp"),
+        ("run drug --protocol pxp --unbounded --k 2", 2, "in place of --k"),
         ("run drug --instances ²", 2, "there is no instance '²'"),
         ("run drug --instances=--3", 2, "there is no instance '--3'"),
-        ("run drug --database postgresql://u:hunter2@h:notaport/d", 3, "cannot be read"),
+        ("run drug --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),
         ("run drug --protocol http", 2, "'http' is not one of"),
         ("run drug --instances 99", 2, "there are 20 instances"),
         ("run drug --repetitions 0", 2, "repetitions are at least 1"),
@@ -110,7 +120,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("run drug --data .", 2, "there is no retro.csv in it"),
         ("run drug --resume drug-1", 2, "there is no database"),
         ("run drug --resume drug-1 --k 4", 2, "goes by its own plan; leave out --k"),
-        ("run drug --database /no/such/folder/b.sqlite", 3, "there is no folder /no/such/folder"),
+        ("run drug --database /no/such/folder/b.sqlite", 2, "there is no folder /no/such/folder"),
         ("run drug --database postgres://x:hunter2@localhost:1/d", 3, "is the server running"),
         ("run drug --database oracle://x:hunter2@h/d", 3, "driver is not installed"),
         ("sessions", 2, "there is no database runs/blackboard.sqlite"),
@@ -121,6 +131,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
             "interact has no state 'LOST' to mark; it has IDLE, WAIT",
         ),
         ("draw interact -o a.gif", 2, ".svg, .png, .dot"),
+        ("draw interact -o a.svg --format dot", 2, "a.svg does not end in .dot or .gv"),
         ("draw interact --agent m", 2, "--agent goes with a session"),
         ("draw interact -o /no/such/folder/a.svg", 2, "/no/such/folder"),
         ("draw drug-1/1/1", 2, "there is no database"),

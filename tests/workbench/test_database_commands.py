@@ -88,7 +88,7 @@ def test_a_run_is_no_path(folder: Path) -> None:
     [
         (("verify", "none.sqlite"), 2, "there is no database"),
         (("upgrade", "none.sqlite"), 2, "there is no database"),
-        (("export", "b-1", "--database", DATABASE), 3, "no run 'b-1'; there are: a-1"),
+        (("export", "b-1", "--database", DATABASE), 2, "no run 'b-1'; there are: a-1"),
         (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),
         (("import", "none.jsonl"), 2, "does not exist"),
         (("import", DATABASE, "--database", "new.sqlite"), 2, "line 1: this is no JSON"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import DataError, NotThere, UsageError
 from pxp_fsm.workbench import runs
 from pxp_fsm.workbench.runs import Plan, Step
 from pxp_fsm.workbench.statistics import ROWS, published, statistics_of
@@ -95,7 +95,7 @@ def test_a_run_of_other_data_or_another_version_is_not_resumed(tmp_path: Path) -
         board.start_run(replace(board.runs()[0], run="drug-2", version="0.0.1"))
         with pytest.raises(UsageError, match=r"begun by version 0\.0\.1"):
             runs.resume("drug-2", board)
-        with pytest.raises(UsageError, match="there are: drug-1, drug-2"):
+        with pytest.raises(NotThere, match="there are: drug-1, drug-2"):
             runs.resume("drug-9", board)
 
 

@@ -18,7 +18,7 @@ FORMATS = {"svg": ".svg", "png": ".png", "dot": ".dot", "mermaid": ".mmd"}
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Its ending (.svg .png .dot .mmd) says the format.  [default: named after WHAT]",
+    help="Its ending (.svg .png .dot .gv .mmd) says the format.  [default: named after WHAT]",
 )
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Where FILE is not given.")
 @click.option("--state", metavar="STATE", help="Mark this state of the automaton.")
@@ -43,13 +43,12 @@ def draw(
     database: str,
 ) -> None:
     """Draw WHAT: a built-in automaton, the file of a table, or a session such as drug-1/1/3."""
+    from pxp_fsm.diagrams import SUFFIXES
     from pxp_fsm.workbench import drawing
 
-    if output is not None and form is not None and output.suffix != FORMATS[form]:
-        raise click.UsageError(
-            f"{output.name} does not end in {FORMATS[form]}; give one of the two"
-        )
-    path = output or Path(
-        drawing.file_name(f"{what}-{agent}" if agent else what) + FORMATS[form or "svg"]
-    )
+    if output is not None and form is not None and SUFFIXES.get(output.suffix.lower()) != form:
+        endings = " or ".join(suffix for suffix, means in SUFFIXES.items() if means == form)
+        raise click.UsageError(f"{output.name} does not end in {endings}; give one of the two")
+    name = drawing.file_name(what) + (f"-{drawing.file_name(agent)}" if agent else "")
+    path = output or Path(name + FORMATS[form or "svg"])
     click.echo(f"Drawn: {drawing.draw(what, path, state, agent, database)}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
 
 import click
 
 from pxp_fsm import __version__
-from pxp_fsm.errors import BlackboardError, NotThere, PXPError
+from pxp_fsm.errors import BlackboardError, NotThere, PXPError, TableError
 from pxp_fsm.workbench.cli.check import check
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
@@ -19,33 +21,47 @@ from pxp_fsm.workbench.cli.run import run
 from pxp_fsm.workbench.cli.sessions import sessions
 from pxp_fsm.workbench.cli.verify import upgrade, verify
 
-BAD_INPUT, FAULT, INTERRUPTED = 2, 3, 130
-"""Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C."""
+BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
+"""Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C, and a
+pipe that nobody reads any more."""
 
 
 class _Group(click.Group):
+    """Sees what is raised before click does, which has other exit codes for some of it."""
+
     def invoke(self, ctx: click.Context) -> Any:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.exceptions.Exit(0) from None
-        except (PXPError, OSError) as error:
-            lines = f"Error: {error}".split("\n")
-            click.echo("\n".join(map(printable, lines)), err=True)
-            absent = isinstance(error, NotThere)
-            fault = isinstance(error, (BlackboardError, OSError)) and not absent
+            raise click.exceptions.Exit(NO_READER) from None
+        except PXPError as error:
+            _say("Error: ", error.problems if isinstance(error, TableError) else (str(error),))
+            fault = isinstance(error, BlackboardError) and not isinstance(error, NotThere)
             raise click.exceptions.Exit(FAULT if fault else BAD_INPUT) from error
-        except KeyboardInterrupt:
+        except OSError as error:
+            _say("Error: ", (_in_words(error),))
+            raise click.exceptions.Exit(FAULT) from error
+        except KeyboardInterrupt as stopped:
+            _say("", str(stopped).split("\n") if stopped.args else ("Stopped.",))
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def _say(label: str, lines: Sequence[str]) -> None:
+    """On standard error, whoever wrote the words; a stream that is closed hears nothing."""
+    with suppress(OSError):
+        click.echo(label + "\n".join(map(printable, lines)), err=True)
+
+
+def _in_words(error: OSError) -> str:
+    if error.strerror is None:
+        return str(error)
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
+
+
+@click.group(cls=_Group, name="pxp", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pxp")
-def main() -> None:
+def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
 
     Exit codes: 0 done, 1 a stored run was changed (verify), 2 the request or its data cannot be
@@ -53,11 +69,32 @@ def main() -> None:
     """
 
 
-main.add_command(check)
-main.add_command(run)
-main.add_command(sessions)
-main.add_command(draw)
-main.add_command(verify)
-main.add_command(upgrade)
-main.add_command(export)
-main.add_command(import_)
+for _command in (check, run, sessions, draw, verify, upgrade, export, import_):
+    commands.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:
+    """Run the command and exit with its code; nothing that can go wrong is a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = _code(arguments, prog_name)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what is left cannot be written at the end either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _code(arguments: Sequence[str] | None, prog_name: str | None) -> int:
+    try:
+        code = commands.main(arguments, prog_name, standalone_mode=False)
+    except click.Abort:
+        _say("", ("Stopped.",))
+        return INTERRUPTED
+    except click.ClickException as error:
+        shown = io.StringIO()
+        error.show(shown)
+        _say("", shown.getvalue().rstrip("\n").split("\n"))
+        return error.exit_code
+    return code if isinstance(code, int) else 0

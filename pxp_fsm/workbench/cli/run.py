@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+
+from pxp_fsm.workbench import defaults
+
+if TYPE_CHECKING:
+    from pxp_fsm.workbench.plans import Plan
 
 _PLAN_OPTIONS = (
     "instances",
@@ -13,6 +19,7 @@ _PLAN_OPTIONS = (
     "protocol",
     "n",
     "k",
+    "unbounded",
     "repetitions",
     "seed",
     "memo",
@@ -24,9 +31,9 @@ _PLAN_OPTIONS = (
 @click.argument("task")
 @click.option(
     "--instances",
-    default="",
     metavar="N|all|KEY,KEY",
-    help="How many instances a repetition has, or which.  [default: 20, or all if there are fewer]",
+    help="How many instances a repetition has, or which.  "
+    f"[default: {defaults.INSTANCES}, or all if there are fewer]",
 )
 @click.option(
     "--data",
@@ -38,15 +45,22 @@ _PLAN_OPTIONS = (
     "--protocol", type=click.Choice(["interact", "pxp"]), default="interact", show_default=True
 )
 @click.option(
-    "--n", type=int, metavar="N", help="INTERACT: at most N messages a session.  [default: 10]"
+    "--n",
+    type=int,
+    metavar="N",
+    help=f"INTERACT: at most N messages a session.  [default: {defaults.N}]",
 )
 @click.option(
     "--k",
     type=int,
-    default=3,
-    show_default=True,
     metavar="K",
-    help="INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
+    help="INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.  "
+    f"[default: {defaults.K}]",
+)
+@click.option(
+    "--unbounded",
+    is_flag=True,
+    help="PXP: self-loops without a bound, in place of --k; a session stops at 1000 messages.",
 )
 @click.option(
     "--repetitions",
@@ -91,24 +105,39 @@ def run(
     output: Path,
     database: str | None,
     resume: str | None,
-    **plan: object,
+    **plan: Any,
 ) -> None:
     """Run sessions of TASK (drug) and count their intelligibility, as in the papers' Table 1."""
-    from pxp_fsm.workbench import runs
     from pxp_fsm.workbench.cli import running
 
     if resume is not None:
         _refuse_with_resume(context)
-        chosen = None
-    else:
-        if plan["protocol"] == "interact" and plan["n"] is None:
-            plan["n"] = 10
-        if plan["protocol"] == "pxp" and plan["n"] is not None:
-            raise click.UsageError("--n is INTERACT's bound; PXP is bounded by --k")
-        folder = plan.pop("data")
-        plan["data"] = str(Path(str(folder)).resolve()) if folder else None
-        chosen = runs.Plan(task=task, **plan)  # type: ignore[arg-type]  # click has checked types
+    chosen = _plan(task, **plan) if resume is None else None
     running.execute(task, chosen, resume, database, output)
+
+
+def _plan(
+    task: str,
+    *,
+    protocol: str,
+    n: int | None,
+    k: int | None,
+    unbounded: bool,
+    data: Path | None,
+    **others: Any,
+) -> Plan:
+    """The plan that the options mean."""
+    from pxp_fsm.workbench.plans import Plan
+
+    if protocol == "pxp" and n is not None:
+        raise click.UsageError("--n is INTERACT's bound; PXP is bounded by --k")
+    if unbounded and (protocol != "pxp" or k is not None):
+        raise click.UsageError("--unbounded is of --protocol pxp, in place of --k")
+    if n is None and protocol != "pxp":
+        n = defaults.N
+    if k is None and not unbounded:
+        k = defaults.K
+    return Plan(task, protocol, n, k, data=str(data) if data is not None else None, **others)
 
 
 def _refuse_with_resume(context: click.Context) -> None:

@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from backends.databases import SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import FAULTS, SessionRecord, SqlBlackboard, StoredSession
 from pxp_fsm.decisions import category
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import NotThere
 from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Message
 from pxp_fsm.relations import Judgement, Outcome
 from pxp_fsm.session import Entry
+from pxp_fsm.workbench.cli.printing import console as opened
 from pxp_fsm.workbench.cli.printing import printable
-from pxp_fsm.workbench.statistics import FAULTS
+from pxp_fsm.workbench.recorded import check_table
+from pxp_fsm.workbench.report import counted
 
 
 def list_all(board: SqlBlackboard, run: str | None, limit: int) -> None:
@@ -27,20 +29,20 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int) -> None:
     if not records:
         what = f"no run {run!r} with sessions" if run else "no sessions"
         known = ", ".join(record.run for record in board.runs()) or "none"
-        raise UsageError(f"{board.shown} has {what}; runs: {known}")
+        raise NotThere(f"{board.shown} has {what}; runs: {known}")
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("session", "instance", "protocol", "messages", "ended"):
         table.add_column(heading, no_wrap=heading == "session")
     for record in records:
         table.add_row(*map(_plain, _line(record)))
-    Console().print(table)
+    opened().print(table)
     runs = [found for found in board.summaries() if run in (None, found.run)]
     left = sum(found.sessions for found in runs) - len(records)
     if left:
         click.echo(f"… and {left:,} more; --limit N lists more of them, and there are the runs")
         for found in runs:
-            counted = f"{found.sessions:,} sessions, {found.over:,} over"
-            click.echo(f"  {printable(found.run)}: {counted}")
+            over = f"{counted(found.sessions, 'session')}, {found.over:,} over"
+            click.echo(f"  {printable(found.run)}: {over}")
 
 
 def _line(record: SessionRecord) -> tuple[str, ...]:
@@ -62,10 +64,14 @@ def _protocol(record: SessionRecord) -> str:
 
 
 def show(stored: StoredSession) -> None:
-    """One session: what it is about, every message and why its tag, and how it ended."""
-    record, console = stored.record, Console()
+    """One session: what it is about, every message and why its tag, and how it ended.
+
+    Raises `UsageError` where it followed another table than today's of that name.
+    """
+    record, console = stored.record, opened()
+    check_table(record)
     for label, value in _facts(record):
-        console.print(Text.assemble((f"{label:<12}", "bold"), printable(value)))
+        console.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
     for entry in stored.entries:
         console.print()
         _show_entry(console, entry)
@@ -74,7 +80,7 @@ def show(stored: StoredSession) -> None:
     console.print(Text.assemble((f"{'ended':<12}", "bold"), printable(ended)))
     messages = [entry.message for entry in stored.entries]
     for line in _classes(record, messages):
-        click.echo(line)
+        click.echo(printable(line))
 
 
 def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
@@ -96,7 +102,7 @@ def _show_entry(console: Console, entry: Entry) -> None:
     console.print(Text(f"     {printable(message.answer.explanation)}", style="italic"))
     why = _why(entry.judgements)
     if why:
-        console.print(Text(f"     because {why}", style="dim"))
+        console.print(Text(f"     because {printable(why)}", style="dim"))
 
 
 def _why(judgements: Sequence[Judgement]) -> str:

@@ -94,8 +94,9 @@ def _records(
         if missing:
             there = f"there are {', '.join(header)}" if header else "the file is empty"
             raise DataError.at(path, 1, f"column {', '.join(missing)} is missing; {there}")
-        if len(set(header)) != len(header):
-            raise DataError.at(path, 1, f"a column is named twice: {', '.join(header)}")
+        twice = sorted({name for name in header if header.count(name) > 1})
+        if twice:
+            raise DataError.at(path, 1, f"column {', '.join(twice)} is named more than once")
         while True:
             line = reader.line_num + 1
             fields = next(reader, None)

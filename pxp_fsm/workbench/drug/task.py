@@ -36,14 +36,14 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
 
 def accuracy(data: DataSet) -> Sequence[str]:
     """How often the untaught machine names the very reactants of a row, as lines to print."""
-    told = "The untaught machine names the right reactants:"
+    told = "The untaught machine names the right reactants"
+    everything = data.whole or data.sessions
     if not data.in_sample:
-        return [told, f"  {data.origin}: {_percentages(data.whole or data.sessions)}"]
-    sets = {"sessions": data.whole or data.sessions, "validation": data.validation}
-    sets["test"] = data.test
+        return [f"{told}:", f"  {data.origin}: {_percentages(everything)}"]
+    sets = {"sessions": everything, "validation": data.validation, "test": data.test}
     return [
-        f"{told[:-1]} (in-sample: the same hands wrote machine and sets):",
-        *(f"  {name}: {_percentages(rows)}" for name, rows in sets.items()),
+        f"{told} (in-sample: the same hands wrote machine and sets):",
+        *(f"  {name}: {_percentages(rows)}" for name, rows in sets.items() if rows),
     ]
 
 

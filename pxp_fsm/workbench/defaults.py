@@ -1,0 +1,15 @@
+"""What a run goes by where nothing else is said; light, so that the command's help can show it."""
+
+from __future__ import annotations
+
+N = 10
+"""INTERACT's bound on messages in the papers' experiments (arXiv 2410.20600, section 4)."""
+
+K = 3
+"""The message after which INTERACT allows REJECT in their code; PXP's bound on self-loops here."""
+
+INSTANCES = 20
+"""How many instances a repetition has, if there are so many: the papers' number."""
+
+DATABASE = "blackboard.sqlite"
+"""The file in the output folder in which a run is kept."""

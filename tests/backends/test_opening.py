@@ -1,0 +1,123 @@
+"""Opening a database: what is refused is left as it is, and what may only be read is read."""
+
+from __future__ import annotations
+
+import ctypes
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made import NAME, RUN, message, record
+
+from backends.databases import SqlBlackboard
+from backends.databases.engine import database_url
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError
+
+
+def theirs(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("CREATE TABLE theirs (x)",),
+        ("PRAGMA journal_mode=WAL", "CREATE TABLE theirs (x)"),
+        (
+            "CREATE TABLE blackboard_version (version_num)",
+            "INSERT INTO blackboard_version VALUES (99)",
+        ),
+    ],
+    ids=["other tables", "with a log", "another version"],
+)
+def test_what_is_refused_keeps_every_byte(
+    tmp_path: Path, statements: tuple[str, ...], create: bool
+) -> None:
+    theirs(tmp_path / "b.sqlite", *statements)
+    before = contents(tmp_path)
+    with pytest.raises(BlackboardError, match=r"other tables|schema version 99"):
+        SqlBlackboard(str(tmp_path / "b.sqlite"), create=create)
+    assert contents(tmp_path) == before
+
+
+def test_an_empty_file_is_not_filled_by_who_only_reads(tmp_path: Path) -> None:
+    (tmp_path / "b.sqlite").touch()
+    with pytest.raises(NotThere, match="is empty"):
+        SqlBlackboard(str(tmp_path / "b.sqlite"), create=False)
+    assert contents(tmp_path) == {"b.sqlite": b""}
+    SqlBlackboard(str(tmp_path / "b.sqlite")).dispose()
+    with sqlite3.connect(tmp_path / "b.sqlite") as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def unprivileged() -> None:
+    """Permissions count for this process, even if it is root's (CAP_DAC_OVERRIDE and its like)."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+
+
+def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pxp_fsm.workbench", *arguments]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, preexec_fn=unprivileged
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+@pytest.mark.parametrize(("folder_mode", "file_mode"), [(0o555, 0o444), (0o555, 0o644)])
+def test_a_database_that_may_not_be_written_can_be_read(
+    tmp_path: Path, folder_mode: int, file_mode: int
+) -> None:
+    folder, path = tmp_path / "kept", tmp_path / "kept" / "a?b%20#.sqlite"
+    folder.mkdir()
+    with SqlBlackboard(str(path)) as board:
+        board.start_run(RUN)
+        board.start_session(record())
+        board.append(message(1), "{}", [])
+    before = contents(folder)
+    path.chmod(file_mode)
+    folder.chmod(folder_mode)
+    try:
+        place = ("--database", str(path))
+        for arguments, says in (
+            (("sessions", *place), NAME),
+            (("sessions", NAME, *place), "1  m → h  INIT"),
+            (("draw", NAME, *place, "-o", str(tmp_path / "a.svg")), "Drawn"),
+            (("verify", str(path)), "Nothing was changed."),
+        ):
+            done = pxp(*arguments, cwd=tmp_path)
+            assert (done.returncode, says in done.stdout) == (0, True), done.stderr
+        done = pxp("run", "drug", *place, cwd=tmp_path)
+        assert (done.returncode, "may be written" in done.stderr) == (3, True), done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        folder.chmod(0o755)
+    assert contents(folder) == before
+
+
+def test_a_database_that_is_being_written_is_read_with_its_latest_message(tmp_path: Path) -> None:
+    path = tmp_path / "b.sqlite"
+    with SqlBlackboard(str(path)) as board:
+        board.start_run(RUN)
+        board.start_session(record())
+        with SqlBlackboard(str(path), create=False) as reader:
+            board.append(message(1), "{}", [])
+            assert len(reader.entries(NAME)) == 1
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:secret@h:notaport/db", "://", "sqlite://:x:y"])
+def test_a_url_that_cannot_be_read_is_said_without_its_password(url: str) -> None:
+    with pytest.raises(UsageError, match="cannot be read; write sqlite:///FILE") as raised:
+        database_url(url)
+    assert "secret" not in str(raised.value)
