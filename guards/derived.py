@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pxp_fsm.automaton import Valuation, one_hot
-from pxp_fsm.decisions import GUARDS, category
+from pxp_fsm.automaton import Valuation
 from pxp_fsm.situation import Situation
 
 
@@ -23,14 +22,4 @@ class Derived:
         return "derived" if self._revises else "derived, never revises"
 
     async def decide(self, situation: Situation) -> Valuation:
-        rules, relations = situation.rules, situation.relations
-        received, own = situation.received.answer, situation.own
-        match = await relations.match(received.prediction, own.prediction)
-        agree = await relations.agree(received.explanation, own.explanation)
-        found = category(match, agree)
-        revises = False
-        if rules.depends_on_revision(found, situation.number):
-            new = await situation.revised()
-            if self._revises:
-                revises = await rules.revises(relations, new, own, received)
-        return one_hot(rules.guard(found, revises, situation.number), tuple(GUARDS))
+        return await situation.derived(revises=self._revises)

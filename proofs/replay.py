@@ -15,8 +15,7 @@ from proofs.explore import Trace
 from proofs.model import Step
 from proofs.sessions import AGENTS, SessionModel, State
 from pxp_fsm.agent import Agent
-from pxp_fsm.automaton import Valuation, one_hot
-from pxp_fsm.decisions import GUARDS, category
+from pxp_fsm.automaton import Valuation
 from pxp_fsm.errors import PXPError
 from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.relations import NOISY, Assumption, Outcome
@@ -62,15 +61,7 @@ class _Derived:
     name = "derived"
 
     async def decide(self, situation: Situation) -> Valuation:
-        rules, relations = situation.rules, situation.relations
-        received, own = situation.received.answer, situation.own
-        match = await relations.match(received.prediction, own.prediction)
-        agree = await relations.agree(received.explanation, own.explanation)
-        found = category(match, agree)
-        revises = False
-        if rules.depends_on_revision(found, situation.number):
-            revises = await rules.revises(relations, await situation.revised(), own, received)
-        return one_hot(rules.guard(found, revises, situation.number), tuple(GUARDS))
+        return await situation.derived()
 
 
 def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:

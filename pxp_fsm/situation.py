@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pxp_fsm.automaton import Valuation, one_hot
+from pxp_fsm.decisions import GUARDS, category
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
 
@@ -47,3 +49,20 @@ class Situation:
         if self._revised is None:
             self._revised = await self._reconsider()
         return self._revised
+
+    async def derived(self, *, revises: bool = True) -> Valuation:
+        """The guards as the protocol's decision functions derive them from MATCH and AGREE.
+
+        The relations are asked only as far as the guard depends on them. With `revises` false the
+        agent never changes its answer: what would be REV is REF.
+        """
+        received, own = self.received.answer, self.own
+        match = await self.relations.match(received.prediction, own.prediction)
+        agree = await self.relations.agree(received.explanation, own.explanation)
+        found = category(match, agree)
+        changes = False
+        if self.rules.depends_on_revision(found, self.number):
+            new = await self.revised()
+            if revises:
+                changes = await self.rules.revises(self.relations, new, own, received)
+        return one_hot(self.rules.guard(found, changes, self.number), tuple(GUARDS))
