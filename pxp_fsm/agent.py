@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.decisions import Guard
-from pxp_fsm.errors import GuardError, NoAnswer, PXPError, UsageError
-from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent
+from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError
+from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent, Reviewer
+from pxp_fsm.learning import Gate, Lessons
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Instance, Message, Question, Tag, answer_problem
+from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, Tag, answer_problem
 from pxp_fsm.relations import (
+    LEARN,
+    Judgement,
     OracleFailed,
     Outcome,
     Relations,
@@ -28,6 +33,8 @@ from pxp_fsm.relations import (
 from pxp_fsm.rules import Rules
 from pxp_fsm.situation import Situation
 
+_T = TypeVar("_T")
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -35,7 +42,7 @@ class Agent:
 
     `query` is q of ASK_AGENT. `memo` remembers judgements within a session (see `Relations`).
     `timeout`, in seconds, bounds each question to the respondent, the guards and the relations;
-    None waits for ever.
+    None waits for ever. `gate` decides what it keeps of what it learns; None keeps everything.
     """
 
     name: str
@@ -46,6 +53,7 @@ class Agent:
     query: str = ""
     memo: bool = True
     timeout: float | None = None
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
@@ -54,12 +62,15 @@ class Agent:
             )
         if self.timeout is not None and not self.timeout > 0:
             raise UsageError(f"a timeout is a number of seconds above 0, or None: {self.timeout!r}")
+        if self.gate is not None:
+            self.gate.check(self.respondent)
 
     def describe(self) -> str:
         """What the agent is made of, as a session records it."""
+        gate = "" if self.gate is None else f" LEARN={self.gate.name}"
         return (
             f"{self.respondent.name} guards={self.guards.name} "
-            f"MATCH={self.match.name} AGREE={self.agree.name}"
+            f"MATCH={self.match.name} AGREE={self.agree.name}{gate}"
         )
 
 
@@ -74,9 +85,11 @@ class Move:
 
 
 class Participant:
-    """An agent in one session about one instance."""
+    """An agent in one session about one instance; `earlier` is what it is carried on from."""
 
-    def __init__(self, agent: Agent, rules: Rules, instance: Instance) -> None:
+    def __init__(
+        self, agent: Agent, rules: Rules, instance: Instance, earlier: tuple[Episode, ...] = ()
+    ) -> None:
         self.agent = agent
         self.machine = Machine(rules.automaton)
         self.relations = Relations(
@@ -89,19 +102,45 @@ class Participant:
         self._clock: asyncio.Timeout | None = None
         self._rules = rules
         self._instance = instance
+        self._earlier = earlier
+        self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
 
-    def hear(self, message: Message) -> None:
-        """Take in a message that has just been received; INTERACT learns from each."""
-        if self._rules.asks_each_time:
+    def hear(self, message: Message, *, last: bool = False) -> None:
+        """Take in a message that has just been received; INTERACT learns from each.
+
+        `last` says that the session is over and nothing will be said in answer.
+        """
+        if not self._rules.asks_each_time:
+            return
+        if self._lessons is None or (last and self._lessons.keeps_unweighed):
             self.learn(message)
+        else:
+            self._lessons.hear(message)
 
     def learn(self, message: Message) -> None:
         """LEARN, where the respondent can; whatever goes wrong in it is `NoAnswer`."""
-        respondent = self.agent.respondent
+        self._teach(self.agent.respondent, message)
+
+    def learn_again(self, received: Message, judgements: Sequence[Judgement]) -> None:
+        """LEARN from `received` as the stored `judgements` on its answer say that it was."""
+        for judgement in judgements:
+            if judgement.relation != LEARN:
+                continue
+            if self._lessons is None or self._lessons.again(received, judgement):
+                self.learn(received)
+
+    def episode(self, history: Sequence[Message]) -> Episode:
+        """What a later session's context holds of this one for the agent."""
+        kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
+        return Episode(self._instance, kept)
+
+    def _teach(self, respondent: Respondent, message: Message) -> None:
         if not isinstance(respondent, Learner):
             return
         try:
             respondent.learn(self._instance, message)
+        except Halted:
+            raise
         except PXPError as error:
             raise NoAnswer(f"{respondent.name} could not learn: {error}") from error
         except Exception as error:
@@ -115,20 +154,51 @@ class Participant:
     async def move(self, history: Sequence[Message], context: tuple[str, ...]) -> Move:
         """The agent's next move after `history` (Procedure AGENT; for PXP with g').
 
-        Raises `NoAnswer`, `OracleFailed` or `GuardError`; the machine has not moved.
+        A `Reviewer` sees it before it counts, and may want to make it again. Raises `NoAnswer`,
+        `OracleFailed` or `GuardError`; the machine has not moved.
         """
-        number = len(history) + 1
-        question = Question(self.agent.query, self._instance, context, tuple(history))
-        if self._rules.asks_each_time or number <= 2:
-            fresh = await self._ask(question)
+        question = Question(
+            self.agent.query, self._instance, context, tuple(history), self._earlier
+        )
+        respondent = self.agent.respondent
+        while True:
+            withdraw = self.relations.withdrawing()
+            move = await self._next(question)
+            if not isinstance(respondent, Reviewer):
+                return move
+            review = partial(respondent.review, question, move.tag, move.answer)
+            with self._clock_stopped():
+                sends = await self._said(respondent, review)
+            if sends:
+                return move
+            withdraw()
+
+    async def _next(self, question: Question) -> Move:
+        history, number = question.history, len(question.history) + 1
+        before = history[-2].answer if number > 2 else None
+        if before is None or self._rules.asks_each_time:
+            fresh = await self._fresh(question, before)
         else:
-            fresh = history[-2].answer
+            fresh = before
         if number == 1:
             return Move(sending(Tag.INIT), None, Tag.INIT, fresh)
         if self._says_term(history):
             return Move(sending(Tag.TERM), None, Tag.TERM, fresh)
-        own = history[-2].answer if number > 2 else fresh
-        return await self._answer(question, own, fresh)
+        return await self._answer(question, before or fresh, fresh)
+
+    async def _fresh(self, question: Question, before: Answer | None) -> Answer:
+        """The answer that `question` is given now: anew, or as `before` where the gate refuses."""
+        if self._lessons is None or not self._lessons.pending:
+            return await self._ask(self._as_kept(question))
+        with self._clock_stopped():
+            answer, judgement = await self._lessons.settle(
+                question, before, self.agent.respondent, self.agent.match, self._asked, self._teach
+            )
+        self.relations.note(judgement)
+        return answer
+
+    def _as_kept(self, question: Question) -> Question:
+        return question if self._lessons is None else self._lessons.shown(question)
 
     async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Move:
         received = question.history[-1]
@@ -136,6 +206,9 @@ class Participant:
         async def reconsider() -> Answer:
             if self._rules.asks_each_time:
                 return fresh
+            if self._lessons is not None:
+                self._lessons.hear(received)
+                return await self._fresh(question, own)
             self.learn(received)
             said = received.answer
             self.relations.note_learning(said.prediction, said.explanation)
@@ -180,7 +253,7 @@ class Participant:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             cause = f"guards ({self.agent.guards.name}): {why}"
             raise OracleFailed(Outcome.LATE, cause) from error
-        except (NoAnswer, OracleFailed, GuardError):
+        except (NoAnswer, OracleFailed, GuardError, Halted):
             raise
         except Exception as error:
             cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
@@ -202,12 +275,24 @@ class Participant:
             clock.reschedule(asyncio.get_running_loop().time() + self.agent.timeout)
 
     async def _ask(self, question: Question) -> Answer:
-        """ASK_AGENT; whatever goes wrong in a respondent is `NoAnswer` or late, with its cause."""
-        respondent, started = self.agent.respondent, time.perf_counter()
+        """ASK_AGENT, with the guards' clock stopped."""
+        with self._clock_stopped():
+            return await self._asked(self.agent.respondent, question)
+
+    async def _asked(self, respondent: Respondent, question: Question) -> Answer:
+        """ASK_AGENT: an answer that a message can carry, or `NoAnswer` or late."""
+        answer = await self._said(respondent, partial(respondent.answer, question))
+        problem = answer_problem(answer)
+        if problem is not None:
+            raise NoAnswer(f"{respondent.name}: {problem}")
+        return answer
+
+    async def _said(self, respondent: Respondent, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """What a respondent says; a fault in it is `NoAnswer` or late, with its cause."""
+        started = time.perf_counter()
         try:
-            with self._clock_stopped():
-                async with asyncio.timeout(self.agent.timeout):
-                    answer = await respondent.answer(question)
+            async with asyncio.timeout(self.agent.timeout):
+                said = await ask()
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
@@ -215,6 +300,8 @@ class Participant:
             if stopped_from_outside():
                 raise
             raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
+        except Halted:
+            raise
         except PXPError as error:
             raise NoAnswer(f"{respondent.name}: {error}") from error
         except Exception as error:
@@ -222,7 +309,4 @@ class Participant:
         if overdue(started, self.agent.timeout):
             cause = f"{respondent.name}: it took longer than {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, cause)
-        problem = answer_problem(answer)
-        if problem is not None:
-            raise NoAnswer(f"{respondent.name}: {problem}")
-        return answer
+        return said

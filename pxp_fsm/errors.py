@@ -20,6 +20,17 @@ class TableError(PXPError):
         super().__init__("\n".join(problems))
 
 
+class ExperimentError(PXPError):
+    """An experiment's file that cannot be used.
+
+    `problems` holds every fault found, one sentence each, with file, line and a remedy.
+    """
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
 class NotEnabled(PXPError):
     """The automaton has no row for this event in its present state."""
 
@@ -55,3 +66,10 @@ class UsageError(PXPError):
 
 class NoAnswer(PXPError):
     """A respondent (model, person, database) gave no usable answer; ends its session only."""
+
+
+class Halted(PXPError):
+    """The run cannot go on now, and loses nothing by stopping: a cap is reached, a key was refused.
+
+    No session ends by it; the run is resumed at its next message.
+    """

@@ -1,4 +1,4 @@
-"""The small interfaces that other rooms fill: respondent, learner, relation, guards, blackboard.
+"""The small interfaces: respondent, learner, relation, guards, blackboard, decision functions.
 
 Everything here is a `Protocol`: whatever has these methods fits, and nothing is inherited.
 """
@@ -12,7 +12,8 @@ from pxp_fsm.messages import Answer, Instance, Message, Question
 
 if TYPE_CHECKING:
     from pxp_fsm.automaton import Valuation
-    from pxp_fsm.relations import Assumption, Judgement, Outcome
+    from pxp_fsm.decisions import Category, Guard
+    from pxp_fsm.relations import Assumption, Judgement, Outcome, Verdict
     from pxp_fsm.situation import Situation
 
 
@@ -39,6 +40,25 @@ class Learner(Protocol):
         """
 
 
+@runtime_checkable
+class Reviewer(Protocol):
+    """A respondent that looks at its message once more before it is sent: a person."""
+
+    async def review(self, question: Question, tag: str, answer: Answer) -> bool:
+        """Whether to send it; otherwise the move is made again from the start.
+
+        Such a respondent must not be a `Learner` too: it would learn the same message twice.
+        """
+
+
+@runtime_checkable
+class CopyableLearner(Learner, Respondent, Protocol):
+    """A learner that can be taught apart, to see what a lesson would do before it is kept."""
+
+    def copy(self) -> CopyableLearner:
+        """The same, with what it has learned; what it learns from then on, the first does not."""
+
+
 class Relation(Protocol):
     """MATCH or AGREE of one agent: whether two texts count as the same for it."""
 
@@ -50,8 +70,11 @@ class Relation(Protocol):
     def assumptions(self) -> frozenset[Assumption]:
         """What is true of every answer it gives; empty for a judge that may say anything."""
 
-    async def holds(self, left: str, right: str) -> Outcome:
-        """Whether the relation holds of the ordered pair; raises where it cannot be decided."""
+    async def holds(self, left: str, right: str) -> Outcome | Verdict:
+        """Whether the relation holds of the ordered pair; raises where it cannot be decided.
+
+        A `Verdict` says besides what is to be stored with the outcome.
+        """
 
 
 class Guards(Protocol):
@@ -60,6 +83,10 @@ class Guards(Protocol):
     @property
     def name(self) -> str:
         """What decides, as a session records it (`derived`, `direct`, `free`)."""
+
+    @property
+    def follows_relations(self) -> bool:
+        """Whether they follow from MATCH and AGREE; where not, a session assumes nothing."""
 
     async def decide(self, situation: Situation) -> Valuation:
         """The truth of every guard of the situation's state; asked once per message."""
@@ -79,3 +106,25 @@ class Blackboard(Protocol):
 
         Closing a session again with the same ending changes nothing.
         """
+
+
+class Decisions(Protocol):
+    """The protocols' decision functions; the module `pxp_fsm.decisions` is the one that runs.
+
+    Rules take another one where somebody asks what a changed function would do, as the proofs'
+    mutation tests do.
+    """
+
+    def category(self, match: bool, agree: bool) -> Category: ...
+    def interact_depends_on_change(self, found: Category, number: int, k: int) -> bool: ...
+    def interact_guard(self, found: Category, changed: bool, number: int, k: int) -> Guard: ...
+    def pxp_depends_on_learning(self, found: Category) -> bool: ...
+    def pxp_guard(self, found: Category, reconciled: bool) -> Guard: ...
+    def initiator_speaks(self, number: int) -> bool: ...
+    def stops(self, tag: str, previous: str) -> bool: ...
+    def done(self, sent: int, n: int, stopped: bool) -> bool: ...
+    def repeats(self, received: str, answer: str) -> bool: ...
+    def exhausted(self, loops: int, k: int | None) -> bool: ...
+    def concluded(self, received: str, own: str) -> bool: ...
+    def check_bounds(self, n: int, k: int) -> None: ...
+    def check_bound(self, value: int, meaning: str) -> None: ...

@@ -57,17 +57,28 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Episode:
+    """A conversation that went before: an instance, and messages about it in order."""
+
+    instance: Instance
+    history: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What an agent is asked (ASK_AGENT): the query q, the instance x and the context C.
 
     `context` is C_(j-1): what UPDATE_CONTEXT added at messages 1 to j-1 of this session, in order.
     `history` is the messages themselves, for respondents that want them with their parts apart.
+    `earlier` is what the context holds about other instances: sessions that went before, where the
+    context is carried on; and, where a validation instance is asked about, the session itself.
     """
 
     query: str
     instance: Instance
     context: tuple[str, ...] = ()
     history: tuple[Message, ...] = field(default=(), repr=False)
+    earlier: tuple[Episode, ...] = field(default=(), repr=False)
 
 
 def text_problem(text: str) -> str | None:
@@ -87,6 +98,16 @@ def storable(text: str) -> str:
     For what is said *about* a text, such as an error that quotes it; what an agent says is refused.
     """
     return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def printable(text: str) -> str:
+    """`text` as one line, with every character that could steer a terminal shown by its number."""
+    if text.isprintable():  # most texts are, and lists are long
+        return text
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
+    )
 
 
 def quoted(value: object, longest: int = 60) -> str:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pxp_fsm.errors import PXPError
+from pxp_fsm.errors import Halted, PXPError
 from pxp_fsm.interfaces import Relation
 from pxp_fsm.messages import storable
 
@@ -65,6 +65,18 @@ class Judgement:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An outcome with what is to be stored beside it: who judged, how it was asked, what it said.
+
+    `asked` is false where the judge knew the answer and asked nobody.
+    """
+
+    outcome: Outcome
+    detail: str = ""
+    asked: bool = True
+
+
 class OracleFailed(PXPError):
     """An oracle was late or broken; the session ends with this cause."""
 
@@ -113,12 +125,25 @@ class Relations:
     def note_learning(self, prediction: str, explanation: str) -> None:
         """Log that the agent LEARNed from a received pair, so that a resumed session does too."""
         pair = digest(prediction), digest(explanation)
-        self._log.append(Judgement(LEARN, *pair, Outcome.YES, asked=True, seconds=0.0))
+        self.note(Judgement(LEARN, *pair, Outcome.YES, asked=True, seconds=0.0))
+
+    def note(self, judgement: Judgement) -> None:
+        """Log what was decided elsewhere, such as whether a lesson is kept."""
+        self._log.append(judgement)
 
     def take_log(self) -> tuple[Judgement, ...]:
         """What was judged since the last call, in order."""
         log, self._log = tuple(self._log), []
         return log
+
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that forgets whatever was judged since now: a move that is made again."""
+        log, known = list(self._log), dict(self._known)
+
+        def withdraw() -> None:
+            self._log, self._known = log, known
+
+        return withdraw
 
     def remember(self, judgements: Iterable[Judgement]) -> None:
         """Know again what a stored session has judged, so that resuming asks nothing twice."""
@@ -161,12 +186,13 @@ class Relations:
                 *key, self._known[key].outcome, asked=False, seconds=0.0, detail="judged before"
             )
         started = time.perf_counter()
-        outcome, detail = await self._ask(self._relations[name], left, right)
-        judgement = Judgement(*key, outcome, True, time.perf_counter() - started, storable(detail))
+        said = await self._ask(self._relations[name], left, right)
+        seconds = time.perf_counter() - started
+        judgement = Judgement(*key, said.outcome, said.asked, seconds, storable(said.detail))
         self.remember([judgement])
         return judgement
 
-    async def _ask(self, relation: Relation, left: str, right: str) -> tuple[Outcome, str]:
+    async def _ask(self, relation: Relation, left: str, right: str) -> Verdict:
         started = time.perf_counter()
         try:
             with self._around():
@@ -175,24 +201,28 @@ class Relations:
         except asyncio.CancelledError:
             if stopped_from_outside():
                 raise
-            return Outcome.BROKEN, "it cancelled itself"
+            return Verdict(Outcome.BROKEN, "it cancelled itself")
         except TimeoutError as error:
-            return Outcome.LATE, str(error) or f"no answer within {self._timeout} s"
+            return Verdict(Outcome.LATE, str(error) or f"no answer within {self._timeout} s")
+        except Halted:
+            raise
         except PXPError as error:
-            return Outcome.BROKEN, str(error)
+            return Verdict(Outcome.BROKEN, str(error))
         except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
-            return Outcome.BROKEN, f"{type(error).__name__}: {error}"
+            return Verdict(Outcome.BROKEN, f"{type(error).__name__}: {error}")
         if overdue(started, self._timeout):
-            return Outcome.LATE, f"it took longer than {self._timeout} s"
+            return Verdict(Outcome.LATE, f"it took longer than {self._timeout} s")
         return _said(outcome)
 
 
-def _said(outcome: object) -> tuple[Outcome, str]:
-    """An oracle's answer as an outcome, with the detail that belongs to it."""
-    if not isinstance(outcome, Outcome):
-        return Outcome.BROKEN, f"answered {outcome!r}, which is no Outcome"
-    own = outcome in (Outcome.LATE, Outcome.BROKEN)
-    return outcome, f"it answered {outcome.value!r} itself" if own else ""
+def _said(said: object) -> Verdict:
+    """What an oracle answered, with the detail that belongs to it."""
+    if isinstance(said, Outcome):
+        own = said in (Outcome.LATE, Outcome.BROKEN)
+        return Verdict(said, f"it answered {said.value!r} itself" if own else "")
+    if isinstance(said, Verdict) and isinstance(said.outcome, Outcome):
+        return said
+    return Verdict(Outcome.BROKEN, f"answered {said!r}, which is no Outcome")
 
 
 def overdue(started: float, timeout: float | None) -> bool:

@@ -6,13 +6,14 @@ Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import GUARDS, Category, Guard
+from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Answer, Message, Tag
 from pxp_fsm.relations import Relations
 from pxp_fsm.tables import builtin
@@ -39,13 +40,16 @@ class Interact:
     """INTERACT: at most `n` messages, REJECT only after message `k`.
 
     Raises `UsageError` for n < 1 or k < 1. The papers' experiments use n = 10; their code k = 3.
+    `table` and `functions` are put in place of the protocol's own table and decision functions.
     """
 
     n: int = 10
     k: int = 3
+    table: Automaton | None = field(default=None, repr=False, hash=False)
+    functions: Decisions = field(default=decisions, repr=False)
 
     def __post_init__(self) -> None:
-        decisions.check_bounds(self.n, self.k)
+        self.functions.check_bounds(self.n, self.k)
 
     @property
     def name(self) -> str:
@@ -53,7 +57,7 @@ class Interact:
 
     @property
     def automaton(self) -> Automaton:
-        return builtin("interact")
+        return self.table or builtin("interact")
 
     @property
     def asks_each_time(self) -> bool:
@@ -62,7 +66,7 @@ class Interact:
 
     def depends_on_revision(self, found: Category, number: int) -> bool:
         """Whether the guard depends on Changed in this category, at this message."""
-        return decisions.interact_depends_on_change(found, number, self.k)
+        return self.functions.interact_depends_on_change(found, number, self.k)
 
     async def revises(
         self, relations: Relations, new: Answer, own: Answer, _received: Answer
@@ -75,7 +79,7 @@ class Interact:
 
     def guard(self, found: Category, revises: bool, number: int) -> Guard:
         """The guard that is true at message `number`."""
-        return decisions.interact_guard(found, revises, number, self.k)
+        return self.functions.interact_guard(found, revises, number, self.k)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -93,8 +97,8 @@ class Interact:
         """Why the schedule closes the session after `history`, or None if it goes on."""
         tag = history[-1].tag
         previous = history[-2].tag if len(history) > 1 else Tag.INIT
-        stopped = decisions.stops(tag, previous)
-        if not decisions.done(len(history), self.n, stopped):
+        stopped = self.functions.stops(tag, previous)
+        if not self.functions.done(len(history), self.n, stopped):
             return None
         if not stopped:
             return Ending.BOUND
@@ -107,15 +111,19 @@ class Pxp:
 
     `term` decides when an agent answers with TERM; `hang_up`, off by default, when one sends TERM
     right after its own message (tag sent, tag that it answered). Raises `UsageError` for k < 1.
+    `table` and `functions` are put in place of the protocol's own table and decision functions.
     """
 
     k: int | None = None
     term: TermPolicy = decisions.concluded
     hang_up: TermPolicy | None = None
+    table: Automaton | None = field(default=None, repr=False, hash=False)
+    functions: Decisions = field(default=decisions, repr=False)
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            decisions.check_bound(self.k, "PXP(k) takes each self-loop at most k times, and k is")
+            meaning = "PXP(k) takes each self-loop at most k times, and k is"
+            self.functions.check_bound(self.k, meaning)
 
     @property
     def name(self) -> str:
@@ -128,7 +136,7 @@ class Pxp:
 
     @property
     def automaton(self) -> Automaton:
-        return builtin("pxp_hang_up" if self.hang_up else "pxp")
+        return self.table or builtin("pxp_hang_up" if self.hang_up else "pxp")
 
     @property
     def asks_each_time(self) -> bool:
@@ -137,7 +145,7 @@ class Pxp:
 
     def depends_on_revision(self, found: Category, _number: int) -> bool:
         """Whether the agent LEARNs before it decides."""
-        return decisions.pxp_depends_on_learning(found)
+        return self.functions.pxp_depends_on_learning(found)
 
     async def revises(
         self, relations: Relations, new: Answer, _own: Answer, received: Answer
@@ -149,7 +157,7 @@ class Pxp:
 
     def guard(self, found: Category, revises: bool, _number: int) -> Guard:
         """The guard that is true."""
-        return decisions.pxp_guard(found, revises)
+        return self.functions.pxp_guard(found, revises)
 
     def allowed(self, number: int) -> tuple[Guard, ...]:
         """The guards that some outcome of MATCH, AGREE and revision makes true at a message."""
@@ -164,9 +172,14 @@ class Pxp:
         received = history[-1].tag
         if answer is None:
             return self.term(received, history[-2].tag if len(history) > 1 else "")
-        if not decisions.repeats(received, answer):
+        if not self.functions.repeats(received, answer):
             return False
-        return decisions.exhausted(_loops(history, answer), self.k)
+        return self.functions.exhausted(self._loops(history, answer), self.k)
+
+    def _loops(self, history: Sequence[Message], tag: str) -> int:
+        """How often `tag` has answered itself in `history`."""
+        tags = [message.tag for message in history]
+        return sum(self.functions.repeats(a, b) for a, b in pairwise(tags) if b == tag)
 
     def hangs_up(self, history: Sequence[Message]) -> bool:
         """Whether the sender of the latest message hangs up right after it."""
@@ -186,9 +199,3 @@ Rules = Interact | Pxp
 def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:
     found = {rules.guard(found, revises, number) for found in Category for revises in (False, True)}
     return tuple(guard for guard in GUARDS if guard in found)
-
-
-def _loops(history: Sequence[Message], tag: str) -> int:
-    """How often `tag` has answered itself in `history`."""
-    tags = [message.tag for message in history]
-    return sum(decisions.repeats(a, b) for a, b in pairwise(tags) if b == tag)

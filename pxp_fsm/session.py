@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pxp_fsm.agent import Agent, Move, Participant
+from pxp_fsm.asking import asked_in
 from pxp_fsm.channel import Channel
-from pxp_fsm.decisions import initiator_speaks
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
 from pxp_fsm.interfaces import Blackboard
-from pxp_fsm.messages import Instance, Message, Tag, storable
-from pxp_fsm.relations import LEARN, Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.messages import Episode, Instance, Message, Tag, storable
+from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
 from pxp_fsm.rules import Ending, Rules
 
 CLOSE = "CLOSE"
@@ -42,7 +43,8 @@ class Session:
 
     `limit` bounds the number of messages of a protocol that has no bound of its own; a session
     that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
-    transaction of its own; `on_message` is called after that.
+    transaction of its own; `on_message` is called after that. `earlier` is what each agent, by its
+    name, carries in its context from sessions before.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Session:
         capacity: int = 0,
         limit: int = 1000,
         on_message: Callable[[Message], None] | None = None,
+        earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
     ) -> None:
         if initiator.name == responder.name:
             raise UsageError(f"both agents are named {initiator.name!r}; a channel needs two names")
@@ -73,7 +76,8 @@ class Session:
         self._limit = limit
         self._on_message = on_message
         self._participants = tuple(
-            Participant(agent, rules, instance) for agent in (initiator, responder)
+            Participant(agent, rules, instance, earlier.get(agent.name, ()))
+            for agent in (initiator, responder)
         )
         self._channel = Channel(
             name, {p.agent.name: p.machine for p in self._participants}, capacity
@@ -83,7 +87,13 @@ class Session:
     def assumptions(self) -> frozenset[str]:
         """The assumptions on MATCH and AGREE under which this session runs."""
         left, right = self._participants
+        if not (left.agent.guards.follows_relations and right.agent.guards.follows_relations):
+            return frozenset()
         return frozenset(session_assumptions(left.relations, right.relations))
+
+    def episodes(self) -> dict[str, Episode]:
+        """What each agent, by its name, may carry in its context to later sessions."""
+        return {p.agent.name: p.episode(self.history) for p in self._participants}
 
     @property
     def states(self) -> dict[str, str]:
@@ -102,11 +112,14 @@ class Session:
             raise UsageError(f"session {self.name} is over ({self.ending.value})")
         speaker, listener = self._turn()
         self._deliver()
+        within = asked_in.set(self.name)
         try:
             move = await self._move(speaker)
         except (NoAnswer, OracleFailed, GuardError) as error:
             self._fail(error)
             return None
+        finally:
+            asked_in.reset(within)
         message = Message(
             self.name,
             len(self.history) + 1,
@@ -139,16 +152,13 @@ class Session:
             speaker, listener = self._turn(entry.message)
             self._deliver()
             self._check_stored(entry, speaker)
-            self._learn_again(speaker, entry.judgements)
+            if self.history:
+                speaker.learn_again(self.history[-1], entry.judgements)
             speaker.relations.remember(entry.judgements)
             self._channel.carry(entry.message)
             self._sent(entry.message, entry.context, listener)
         if closing and self.history:
-            self._learn_again(self._turn()[0], closing)
-
-    def _learn_again(self, agent: Participant, judgements: Sequence[Judgement]) -> None:
-        if any(judgement.relation == LEARN for judgement in judgements):
-            agent.learn(self.history[-1])
+            self._turn()[0].learn_again(self.history[-1], closing)
 
     def _check_stored(self, entry: Entry, speaker: Participant) -> None:
         """What a channel cannot know: j and k, who starts, that the session goes on."""
@@ -179,7 +189,7 @@ class Session:
         if message is not None:
             speaks_first = message.sender == first.agent.name
         else:
-            speaks_first = initiator_speaks(len(self.history) + 1)
+            speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
             if self.history and self.rules.hangs_up(self.history):
                 speaks_first = not speaks_first
         return (first, second) if speaks_first else (second, first)
@@ -203,7 +213,7 @@ class Session:
             self._deliver()
             self._close(ending)
         try:
-            listener.hear(message)
+            listener.hear(message, last=ending is not None)
         except NoAnswer as error:
             if ending is None:
                 self._fail(error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pxp_fsm.automaton import Valuation, one_hot
-from pxp_fsm.decisions import GUARDS, category
+from pxp_fsm.decisions import GUARDS
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
 
@@ -59,7 +59,7 @@ class Situation:
         received, own = self.received.answer, self.own
         match = await self.relations.match(received.prediction, own.prediction)
         agree = await self.relations.agree(received.explanation, own.explanation)
-        found = category(match, agree)
+        found = self.rules.functions.category(match, agree)
         changes = False
         if self.rules.depends_on_revision(found, self.number):
             new = await self.revised()

@@ -106,6 +106,7 @@ class Deciding:
 
     say: Callable[[Situation], Any]
     name: str = "deciding"
+    follows_relations: bool = False
 
     async def decide(self, situation: Situation) -> Valuation:
         valuation: Valuation = self.say(situation)

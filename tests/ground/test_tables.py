@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from own_table import TABLE, problems
 
 from pxp_fsm.errors import TableError
-from pxp_fsm.tables import builtin, load_automaton, parse_automaton
+from pxp_fsm.tables import BUILTIN, VALIDATED, builtin, load_automaton, parse_automaton
 
 REFUSALS = {
     # case: (replace this, by that, line, what is wrong, what to do)
@@ -208,3 +210,11 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_a_name_that_is_not_built_in_is_refused() -> None:
     with pytest.raises(TableError, match="there are interact, pxp, pxp_hang_up"):
         builtin("no_such_protocol")
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_the_built_in_tables_are_the_files_that_were_validated(name: str) -> None:
+    """They are read without being validated again, so here they are: a changed file is changed."""
+    text = resources.files("pxp_fsm.automata").joinpath(f"{name}.toml").read_text("utf-8")
+    assert hashlib.sha256(text.encode()).hexdigest() == VALIDATED[name]
+    assert parse_automaton(text) == builtin(name)

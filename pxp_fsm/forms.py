@@ -1,0 +1,132 @@
+"""Files of a published form: TOML or JSON, a JSON Schema, and every fault with its line.
+
+Nothing in a file is ever imported or run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm.messages import quoted
+from pxp_fsm.positions import line_of
+
+Place = tuple[str | int, ...]
+Fault = tuple[Place, str]
+"""Where in the file, and what is wrong, in words of somebody who edits it."""
+
+_MAX_BYTES = 1_000_000
+
+
+class Unreadable(Exception):
+    """The text is none of the form at all; its words name file and line."""
+
+
+def text_of(path: Path, what: str, otherwise: str = "") -> str:
+    """The text of the file `path`; `Unreadable` where it is none that can be read.
+
+    `what` the file is, and what else than a path could be given, are for the error.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(
+            f"{path}: cannot be read ({error.strerror}); give the path of {what}{otherwise}"
+        ) from error
+    if len(data) > _MAX_BYTES:
+        raise Unreadable(f"{path}: {len(data)} bytes; {what} has at most {_MAX_BYTES}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def read(text: str, filename: str) -> dict[str, Any]:
+    """What a TOML text (JSON, if `filename` ends so) says; `Unreadable` where it is neither."""
+    is_json = filename.endswith(".json")
+    try:
+        raw = json.loads(text) if is_json else tomllib.loads(text)
+    except ValueError as error:  # also a number with more digits than Python converts
+        kind = "JSON" if is_json else "TOML"
+        found = re.search(r" \(at line (\d+), column \d+\)$", str(error))
+        where = f"{filename}, line {found[1]}" if found else filename
+        said = str(error)[: found.start()] if found else str(error)
+        raise Unreadable(f"{where}: this is not {kind}: {said}; mend the syntax") from error
+    except RecursionError as error:
+        raise Unreadable(f"{filename}: nested too deeply") from error
+    if not isinstance(raw, dict):
+        raise Unreadable(f"{filename}, line 1: the file is an object, not a list or a value")
+    return raw
+
+
+def faults(
+    raw: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    in_words: Callable[[Any], str | None] = lambda _error: None,
+) -> list[Fault]:
+    """Where `raw` is not what `schema` says, each fault once.
+
+    `in_words` says of a violation what it means to somebody who edits such a file, where that is
+    more than can be said of any file.
+    """
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(raw)
+    found = [
+        _fault(error, in_words(error))
+        for error in sorted(errors, key=lambda e: list(map(str, e.path)))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def located(found: Iterable[Fault], text: str, filename: str) -> tuple[str, ...]:
+    """Each fault with file and line; of a JSON file, with the way to it."""
+    if filename.endswith(".json"):
+        return tuple(f"{filename}, at {place(path)}: {said}" for path, said in found)
+    return tuple(f"{filename}, line {line_of(text, path)}: {said}" for path, said in found)
+
+
+def place(path: Place) -> str:
+    """The way to a value as people write it: `agents.machine`, `instances[2]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).lstrip(".") or "the top"
+
+
+def _fault(error: Any, said: str | None) -> Fault:
+    path: Place = tuple(error.absolute_path)
+    if "propertyNames" in error.absolute_schema_path:
+        path = (*path, error.instance)
+    where = f"{place(path)}: " if path else ""
+    properties = error.schema.get("properties", {})
+    known = error.validator_value
+    if said is not None:
+        text = said
+    elif error.validator == "additionalProperties":
+        unknown = sorted(set(error.instance) - set(properties))
+        text = f"unknown key {', '.join(unknown)}; known here: {', '.join(properties)}"
+        path = (*path, unknown[0])
+    elif error.validator == "enum":
+        text = f"{quoted(error.instance)} is none of {', '.join(map(str, known))}"
+    elif error.validator == "const":
+        text = f"{quoted(error.instance)} is not one that this version reads; write {known}"
+    elif error.validator == "required":
+        missing = [key for key in known if key not in error.instance]
+        text = f"{', '.join(missing)} is missing; add it"
+    elif error.validator == "type":
+        kinds = known if isinstance(known, str) else " or ".join(known)
+        text = f"{quoted(error.instance)} is not of the type {kinds}; write one that is"
+    elif error.validator in ("minimum", "exclusiveMinimum"):
+        bound = "more than" if error.validator == "exclusiveMinimum" else "at least"
+        text = f"{quoted(error.instance)} is too small; it is {bound} {known}"
+    elif error.validator == "maximum":
+        text = f"{quoted(error.instance)} is too large; it is at most {known}"
+    elif error.validator in ("anyOf", "oneOf") and "description" in error.schema:
+        text = f"{quoted(error.instance)} cannot stand here. {error.schema['description']}"
+    else:
+        text = str(error.message)[:300]
+    return path, where + text

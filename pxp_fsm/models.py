@@ -1,0 +1,181 @@
+"""The interface to models that answer in text: requests, replies, and what a server can do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Role(StrEnum):
+    """Who speaks in a conversation with a model."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class Capability(StrEnum):
+    """What a server may or may not be able to do; asked before a run, never found out in it."""
+
+    TEMPERATURE = "temperature"
+    SEED = "seed"
+    SCHEMA = "schema"
+    IMAGES = "images"
+    BATCHES = "batches"
+    CACHING = "caching"
+
+
+class Stop(StrEnum):
+    """Why a reply ended; only `END` is a whole one."""
+
+    END = "end"
+    LENGTH = "length"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as bytes of a declared media type (`image/png`, `image/jpeg`)."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation: a text, and for a user's turn the images that go with it."""
+
+    role: Role
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked: instructions, the conversation so far, and the form of its answer.
+
+    `schema` is a JSON Schema that the reply must follow; None asks for plain text. `max_tokens`
+    bounds the reply; `temperature` and `seed` of None are the server's own. `purpose` says what the
+    call is for (`answer`, `judge`, `validation`) and `session` in which session, so that costs can
+    be told apart; neither is sent. `epoch` tells calls apart that are asked again on purpose.
+    """
+
+    system: str
+    turns: tuple[Turn, ...]
+    schema: Mapping[str, object] | None = None
+    max_tokens: int = 1024
+    temperature: float | None = None
+    seed: int | None = None
+    purpose: str = "answer"
+    session: str = ""
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that were billed: sent (without those of a prompt cache), written, and cached ones."""
+
+    sent: int = 0
+    received: int = 0
+    cache_read: int = 0
+    cache_written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How a reply came: for the record of calls, and nothing that a session may depend on.
+
+    `seconds` is what the last attempt took, `retries` how many attempts failed before it;
+    `lost` is what those may have cost, in dollars. `batched` replies came in a batch, `cached` ones
+    from the call cache and cost nothing.
+    """
+
+    request_id: str = ""
+    seconds: float = 0.0
+    retries: int = 0
+    lost: float = 0.0
+    batched: bool = False
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said: its text (JSON where a schema was asked for), and why it ended."""
+
+    text: str
+    stop: Stop = Stop.END
+    usage: Usage = Usage()
+    served: Served = Served()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as it is recorded: what was asked of which model, and what it replied.
+
+    `dollars`, with what failed attempts may have cost, is None where the price is not known;
+    `seconds` are from asking to answer, waiting included. `reply` is None for a call that failed;
+    `failure` says why then.
+    """
+
+    model: str
+    request: Request
+    reply: Reply | None
+    seconds: float
+    dollars: float | None = None
+    failure: str = ""
+
+
+class CallLog(Protocol):
+    """Where every call is recorded."""
+
+    def keep(self, call: Call) -> None:
+        """Record `call`; raises `BlackboardError` where it cannot."""
+
+
+class Model(Protocol):
+    """A model behind some server, recording or script."""
+
+    @property
+    def name(self) -> str:
+        """What it is, as a session records it (`anthropic:NAME`); never holds a key."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can do."""
+
+    async def reply(self, request: Request) -> Reply:
+        """Its reply; raises `NoAnswer` where, after all retries, there is none."""
+
+
+def fingerprint(request: Request) -> str:
+    """SHA-256 (hex) of whatever of a request reaches the model; images by their own digests."""
+    turns = [
+        [
+            turn.role,
+            turn.text,
+            [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in turn.images],
+        ]
+        for turn in request.turns
+    ]
+    settings = [request.schema, request.max_tokens, request.temperature, request.seed]
+    said = json.dumps([request.system, turns, settings], sort_keys=True, default=dict)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def needs(request: Request) -> frozenset[Capability]:
+    """What a model must be able to do to answer `request` as it is asked."""
+    asked = {
+        Capability.TEMPERATURE: request.temperature is not None,
+        Capability.SEED: request.seed is not None,
+        Capability.SCHEMA: request.schema is not None,
+        Capability.IMAGES: any(turn.images for turn in request.turns),
+    }
+    return frozenset(capability for capability, needed in asked.items() if needed)
+
+
+def lacking(model: Model, needed: Iterable[Capability]) -> tuple[str, ...]:
+    """Which of the `needed` capabilities `model` has not, sorted."""
+    return tuple(sorted(str(one) for one in set(needed) - model.capabilities))
