@@ -8,13 +8,21 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from backends.databases import chain, claims, reading, rows
+from backends.databases import calls, chain, claims, reading, rows
 from backends.databases import statements as sql
+from backends.databases.direct import committed, direct
 from backends.databases.engine import open_engine
 from backends.databases.faults import explained, patiently
-from backends.databases.records import RunRecord, RunSummary, SessionRecord, StoredSession
+from backends.databases.records import (
+    RunRecord,
+    RunSummary,
+    SessionLine,
+    SessionRecord,
+    StoredSession,
+)
 from pxp_fsm.errors import BlackboardError, NotThere
 from pxp_fsm.messages import Message, quoted
+from pxp_fsm.models import Call, Reply
 from pxp_fsm.relations import Judgement
 from pxp_fsm.session import Entry
 
@@ -34,7 +42,7 @@ class SqlBlackboard:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._writing = self.engine.execution_options(writes=True)
-        self._direct = sql.direct(self.engine.dialect)
+        self._direct = direct(self.engine.dialect)
         self._patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._claims: dict[str, claims.Claim] = {}
@@ -56,14 +64,19 @@ class SqlBlackboard:
             self.release(run)
         self.engine.dispose()
 
-    def claim(self, run: str) -> None:
+    def claim(self, run: str, *, shared: bool = False) -> None:
         """Take `run` for this blackboard, until `release`, `dispose` or the end of the process.
 
-        Raises `BlackboardError` where another process works on it.
+        Several may have a `shared` claim (see `claims.claim`); `run` may name a part of one.
+        Raises `claims.Taken`, a `BlackboardError`, where another process works on it.
         """
-        if run not in self._claims:
+
+        def once() -> claims.Claim:
             with explained(self.shown):
-                self._claims[run] = claims.claim(self.engine, run)
+                return claims.claim(self.engine, run, shared=shared)
+
+        if run not in self._claims:
+            self._claims[run] = patiently(once, self._patience)
 
     def release(self, run: str) -> None:
         """Give `run` back."""
@@ -116,24 +129,31 @@ class SqlBlackboard:
         judged = rows.judgement_rows(message.session, message.number, judgements)
         said = rows.text_rows((message.answer.prediction, message.answer.explanation))
 
+        def steps(link: str) -> tuple[str, list[tuple[str, Sequence[rows.Made]]]]:
+            new = {**entry, "chain": chain.of_entry(link, entry, judged)}
+            return new["chain"], self._direct.steps(said, new, judged)
+
         def store(connection: Connection) -> tuple[int, str]:
-            number, link = self._tip(connection, message.session)
-            if number == message.number and _stored_link(connection, entry, judged) == link:
-                return number, link  # the answer to an earlier commit was lost, not the commit
+            number, before = self._tip(connection, message.session)
+            if number == message.number and _stored_link(connection, entry, judged) == before:
+                return number, before  # the answer to an earlier commit was lost, not the commit
             if number + 1 != message.number:
                 raise BlackboardError(
                     f"{self.shown}: message {message.number} of {message.session} was refused: the "
                     f"next one there is {number + 1}; is a second process working on the same run?"
                 )
-            new = {**entry, "chain": chain.of_entry(link, entry, judged)}
-            connection.exec_driver_sql(self._direct.keep_text, said)
-            connection.exec_driver_sql(self._direct.add_entry, new)
-            if judged:
-                connection.exec_driver_sql(self._direct.add_judgement, judged)
-            return message.number, new["chain"]
+            link, written = steps(before)
+            for statement, values in written:
+                connection.exec_driver_sql(statement, values)
+            return message.number, link
 
-        tip = self._write(store, message.session)
-        self._tips[message.session] = tip
+        number, before = self._tips.pop(message.session, (-1, ""))
+        if number + 1 == message.number:  # as nearly always: nothing has to be read
+            link, written = steps(before)
+            if committed(self.engine, self._direct.begin, written):
+                self._tips[message.session] = message.number, link
+                return
+        self._tips[message.session] = self._write(store, message.session)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
@@ -158,6 +178,18 @@ class SqlBlackboard:
         self._write(store, session)
         self._tips.pop(session, None)
 
+    def keep_call(self, run: str, call: Call) -> None:
+        """Record a call that was made to a model in `run`."""
+        self._write(lambda connection: calls.store(connection, run, call))
+
+    def costs(self, run: str) -> tuple[calls.Cost, ...]:
+        """What the calls of a run took, by purpose and model."""
+        return self._read(lambda connection: calls.costs(connection, run))
+
+    def replies(self, run: str) -> tuple[tuple[tuple[str, str, int], Reply], ...]:
+        """What models replied in a run, by (model, fingerprint of the prompt, epoch)."""
+        return self._read(lambda connection: tuple(calls.replies(connection, run)))
+
     def runs(self) -> tuple[RunRecord, ...]:
         """Every run, oldest first."""
         return self._read(reading.runs)
@@ -174,6 +206,23 @@ class SqlBlackboard:
         At most `limit` of them, if given.
         """
         return self._read(lambda connection: reading.sessions(connection, run, limit))
+
+    def listing(
+        self, run: str | None = None, *, limit: int | None = None, skipped: int = 0
+    ) -> tuple[SessionLine, ...]:
+        """What a list shows of the sessions of a run (or of all runs), in the order of their start.
+
+        At most `limit` of them, if given, after the first `skipped`. 100,000 take less than half a
+        second; `sessions` gives the whole records.
+        """
+        return self._read(lambda connection: reading.listing(connection, run, limit, skipped))
+
+    def sessions_at(
+        self, run: str, repetition: int, first: int, last: int
+    ) -> tuple[SessionRecord, ...]:
+        """The sessions of one repetition at the positions `first` to `last`, in order."""
+        place = (run, repetition, first, last)
+        return self._read(lambda connection: reading.sessions_at(connection, *place))
 
     def entries(self, session: str) -> tuple[Entry, ...]:
         """A session's messages, each with its context and judgements, in order."""

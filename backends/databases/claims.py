@@ -18,6 +18,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from pxp_fsm.errors import BlackboardError
 
 
+class Taken(BlackboardError):
+    """Another process has the claim."""
+
+
 class Claim(Protocol):
     """What is held while a run is worked on."""
 
@@ -25,19 +29,25 @@ class Claim(Protocol):
         """Let others have it."""
 
 
-def claim(engine: Engine, run: str) -> Claim:
-    """Claim `run`; raises `BlackboardError` where another process has."""
+def claim(engine: Engine, run: str, *, shared: bool = False) -> Claim:
+    """Claim `run`; raises `Taken` where another process has.
+
+    A `shared` claim is one of many that keep out whoever wants the run alone; workers have it while
+    each claims its own part. Only PostgreSQL has such claims: `BlackboardError` elsewhere.
+    """
     number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)
     if engine.dialect.name == "postgresql":
-        return _AdvisoryLock(engine, run, number)
+        return _AdvisoryLock(engine, run, number, shared)
+    if shared:
+        raise BlackboardError("only a PostgreSQL blackboard can be shared by several workers")
     name = engine.url.database
     if not name or name == ":memory:":
         return _Nothing()
     return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}")
 
 
-def _taken(run: str) -> BlackboardError:
-    return BlackboardError(
+def _taken(run: str) -> Taken:
+    return Taken(
         f"another process is working on run {run}; nothing was changed: let it finish, or stop it"
     )
 
@@ -50,17 +60,27 @@ class _Nothing:
 
 
 class _AdvisoryLock:
-    def __init__(self, engine: Engine, run: str, number: int) -> None:
+    def __init__(self, engine: Engine, run: str, number: int, shared: bool) -> None:
         self._connection: Connection = engine.connect().execution_options(
             isolation_level="AUTOCOMMIT"
         )
-        query = text("SELECT pg_try_advisory_lock(:number)")
-        if not self._connection.scalar(query, {"number": number}):
+        self._number, self._kind = {"number": number}, "_shared" if shared else ""
+        query = text(f"SELECT pg_try_advisory_lock{self._kind}(:number)")
+        try:
+            free = self._connection.scalar(query, self._number)
+        except SQLAlchemyError:
+            self._connection.close()
+            raise
+        if not free:
             self._connection.close()
             raise _taken(run)
 
     def release(self) -> None:
         with suppress(SQLAlchemyError):  # a connection that was cut holds no lock
+            # said, and not left to the end of the connection, which the server may see later
+            self._connection.scalar(
+                text(f"SELECT pg_advisory_unlock{self._kind}(:number)"), self._number
+            )
             self._connection.invalidate()
         with suppress(SQLAlchemyError):
             self._connection.close()

@@ -35,13 +35,13 @@ def database_url(name: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in _POSTGRESQL else url
 
 
-def open_engine(name: str, *, create: bool, current: bool = True) -> Engine:
+def open_engine(name: str, *, create: bool, current: bool = True, reading: bool = False) -> Engine:
     """An engine on a database with our schema; made there if the database is empty and `create`.
 
     A database that is refused is left as it is, to the byte; one that may not be written is opened
-    for reading. Raises `UsageError` where `name` cannot be read, `NotThere` where there is none,
-    and `BlackboardError` where it cannot be opened, belongs to something else, or (if `current`)
-    has another version of the schema.
+    for reading, and so is any other if `reading`. Raises `UsageError` where `name` cannot be read,
+    `NotThere` where there is none, and `BlackboardError` where it cannot be opened, belongs to
+    something else, or (if `current`) has another version of the schema.
     """
     url = database_url(name)
     shown = url.render_as_string(hide_password=True)
@@ -51,12 +51,13 @@ def open_engine(name: str, *, create: bool, current: bool = True) -> Engine:
             raise NotThere(f"there is no database {path}; `pxp run` makes one")
         if not path.parent.is_dir():
             raise NotThere(f"there is no folder {path.parent} to put the database in")
-    looked_at = path is not None and path.is_file() and (current or not _may_write(path))
+    looks = current or reading or not (path and _may_write(path))
+    looked_at = path is not None and path.is_file() and looks
     with explained(shown):
         engine = _engine(url, shown, path if looked_at else None)
         try:
             ours = not current or versions.is_ours(engine, shown, may_be_empty=create)
-            if looked_at and path is not None and _may_write(path):
+            if looked_at and path is not None and _may_write(path) and not reading:
                 engine.dispose()
                 engine = _engine(url, shown)
             if current and create and engine.dialect.name == "sqlite":
@@ -84,8 +85,9 @@ def _may_write(path: Path) -> bool:
 def _engine(url: URL, shown: str, read: Path | None = None) -> Engine:
     """An engine that has not looked at anything yet; one that only reads the file `read`."""
     options = {} if read is None else {"creator": partial(_reader, read)}
+    waits = _synchronous(url)
     try:
-        engine = create_engine(url, **options)
+        engine = create_engine(url.difference_update_query(["synchronous"]), **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         remedy = (
             "; pip install 'pxp-fsm[postgresql]'" if url.drivername.startswith(_POSTGRESQL) else ""
@@ -94,7 +96,7 @@ def _engine(url: URL, shown: str, read: Path | None = None) -> Engine:
     if engine.dialect.name not in ("sqlite", "postgresql"):
         raise BlackboardError(f"{shown}: a blackboard is on SQLite or PostgreSQL; {_EXAMPLES}")
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "connect", partial(_prepare_sqlite, waits))
         event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -113,7 +115,21 @@ def _reader(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
 
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
+def _synchronous(url: URL) -> str:
+    """When SQLite waits for the disk: at checkpoints (`NORMAL`), or at each commit too (`FULL`).
+
+    With a write-ahead log a process that is killed loses nothing either way. If the power fails,
+    the last commits may be undone with `NORMAL`, one by one from the end, and none with `FULL`.
+    """
+    if url.get_backend_name() != "sqlite":
+        return "NORMAL"
+    wanted = url.query.get("synchronous", "NORMAL")
+    if not isinstance(wanted, str) or wanted.upper() not in ("NORMAL", "FULL"):
+        raise UsageError("synchronous in a database URL is NORMAL or FULL")
+    return wanted.upper()
+
+
+def _prepare_sqlite(synchronous: str, connection: Any, _record: Any) -> None:
     """Transactions begin where we say so, not where the driver thinks that they should."""
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -121,7 +137,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "busy_timeout=30000",
         "foreign_keys=ON",
         "recursive_triggers=ON",
-        "synchronous=FULL",
+        f"synchronous={synchronous}",
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

@@ -18,8 +18,11 @@ from backends.databases import statements as sql
 from backends.databases.faults import explained
 from backends.databases.verify import Mark, verify_run
 from pxp_fsm.errors import BlackboardError, DataError, NotThere
+from pxp_fsm.messages import quoted
 
 FORMAT = "pxp-fsm blackboard"
+READ = ("2", "3", schema.SCHEMA_VERSION)
+"""The schema versions whose exports come in: their rows are today's, but for calls."""
 _BATCH = 500
 
 
@@ -54,6 +57,7 @@ SHAPES = {
         _shape(schema.sessions),
         _shape(schema.entries),
         _shape(schema.judgements),
+        _shape(schema.calls),
     )
 }
 """What is exchanged, in the order in which it comes in."""
@@ -84,12 +88,13 @@ def outgoing(engine: Engine, run: str) -> Rows:
 
 def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     t, r, s = schema.texts.c, schema.runs.c, schema.sessions.c
-    e, j = schema.entries.c, schema.judgements.c
+    e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
     mine = select(s.session).where(s.run == run)
     used = union(
         select(s.x_digest).where(s.run == run),
         select(e.prediction_digest).where(e.session.in_(mine)),
         select(e.explanation_digest).where(e.session.in_(mine)),
+        select(c.reply_digest).where(c.run == run, c.reply_digest.is_not(None)),
     )
     chosen = {
         "texts": (schema.texts, t.digest.in_(used), [t.digest]),
@@ -97,6 +102,7 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         "sessions": (schema.sessions, s.run == run, [s.ordinal]),
         "entries": (schema.entries, e.session.in_(mine), [e.session, e.number]),
         "judgements": (schema.judgements, j.session.in_(mine), [j.session, j.number, j.place]),
+        "calls": (schema.calls, c.run == run, [c.number]),
     }
     for name, (table, wanted, order) in chosen.items():
         columns = [table.c[column] for column in SHAPES[name].columns]
@@ -106,8 +112,8 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
 def incoming(engine: Engine, found: Rows, source: str) -> Mark:
     """Take in the rows that `outgoing` gave; the run's mark.
 
-    Raises `DataError` where a row or the chain is not right, and `BlackboardError` where the run is
-    there already; nothing is stored then.
+    Raises `DataError` where a row or the chain is not right, or the run is there already; nothing
+    is stored then.
     """
     shown = engine.url.render_as_string(hide_password=True)
     with explained(shown), engine.execution_options(writes=True).begin() as connection:
@@ -119,7 +125,9 @@ def incoming(engine: Engine, found: Rows, source: str) -> Mark:
                     raise DataError(f"{source}: a file holds one run")
                 run = batch[0]
                 if connection.scalar(sql.RUN_OPENING, {"named": run["run"]}) is not None:
-                    raise BlackboardError(f"{shown} has a run {run['run']!r} already")
+                    raise DataError(
+                        f"{shown} has a run {quoted(run['run'])} already; give another database"
+                    )
             elif name == "sessions":
                 closings += [row for row in batch if row["ending"] is not None]
                 batch = [{**row, **_OPEN} for row in taken]
@@ -141,6 +149,7 @@ _STORE: dict[str, Executable] = {
     "sessions": sql.ADD_SESSION,
     "entries": sql.ADD_ENTRY,
     "judgements": sql.ADD_JUDGEMENT,
+    "calls": sql.ADD_CALL,
 }
 
 
@@ -179,6 +188,8 @@ def _checked(found: Rows, source: str) -> Rows:
         except BlackboardError as error:
             raise DataError(f"{where}: {error}") from error
         for key in shape.real:
+            if row[key] is None and key in shape.optional:
+                continue
             if type(row[key]) is not float or not math.isfinite(row[key]):
                 raise DataError(f"{where}: {key} is no number")
         if name == "texts" and chain.text_digest(row["text"]) != row["digest"]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backends.databases.exchange import FORMAT, Rows
+from backends.databases.exchange import FORMAT, READ, Rows
 from backends.databases.schema import SCHEMA_VERSION
 from pxp_fsm.errors import DataError
 
@@ -27,12 +27,12 @@ def read(path: Path) -> Rows:
         header = _parsed(path, 1, file.readline())
         if header.get("format") != FORMAT:
             raise DataError.at(path, 1, "this is not an export of a blackboard")
-        if header.get("schema") != SCHEMA_VERSION:
+        if header.get("schema") not in READ:
             raise DataError.at(
                 path,
                 1,
                 f"it was written from schema version {header.get('schema')!r}, this program reads "
-                f"{SCHEMA_VERSION}",
+                f"{' and '.join(READ)}",
             )
         for number, line in enumerate(file, start=2):
             row = _parsed(path, number, line)

@@ -6,11 +6,12 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from backends.databases.exchange import FORMAT, SHAPES, Rows, Shape
+from backends.databases.exchange import FORMAT, READ, SHAPES, Rows, Shape
 from backends.databases.schema import SCHEMA_VERSION
 from pxp_fsm.errors import DataError
 
 _BATCH = 10_000
+_BEFORE_CALLS = (f"{FORMAT} 2", f"{FORMAT} 3")
 
 
 def write(rows: Rows, folder: Path) -> None:
@@ -34,15 +35,18 @@ def write(rows: Rows, folder: Path) -> None:
 def read(folder: Path) -> Rows:
     """The rows in `folder`; raises `DataError` where a file is not one of ours."""
     pyarrow, parquet = _pyarrow()
+    said = ""
     for name in SHAPES:
         path = folder / f"{name}.parquet"
+        if name == "calls" and said in _BEFORE_CALLS:
+            continue
         try:
             file = parquet.ParquetFile(path)
             said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
-            if said != f"{FORMAT} {SCHEMA_VERSION}":
+            if said not in [f"{FORMAT} {version}" for version in READ]:
                 raise DataError(
                     f"{path}: this is not an export of a blackboard of schema version "
-                    f"{SCHEMA_VERSION}"
+                    f"{' or '.join(READ)}"
                 )
             for batch in file.iter_batches(_BATCH):
                 for row in batch.to_pylist():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select, text
 
 from backends.databases import schema
-from backends.databases.records import RunRecord, RunSummary, SessionRecord
+from backends.databases.records import RunRecord, RunSummary, SessionLine, SessionRecord
 from backends.databases.rows import judgement_of
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Judgement
@@ -57,6 +57,50 @@ def sessions(
     if limit is not None:
         query, values = f"{query} LIMIT :limit", {**values, "limit": limit}
     return _records(connection, query, values)
+
+
+def listing(
+    connection: Connection, run: str | None, limit: int | None, skipped: int
+) -> tuple[SessionLine, ...]:
+    """A line for each session of `run`, or of all runs, in the order in which they were started.
+
+    Run by run, each through its index: nothing is sorted, and no text is read.
+    """
+    r, found = schema.runs.c, list[SessionLine]()
+    chosen = select(r.run, r.opened).order_by(r.ordinal)
+    if run is not None:
+        chosen = chosen.where(r.run == run)
+    for name, opened in connection.execute(chosen).all():
+        if skipped >= opened:
+            skipped -= opened
+            continue
+        wanted = opened - skipped if limit is None else min(opened - skipped, limit - len(found))
+        values = {"run": name, "after": skipped, "to": skipped + wanted}
+        found += map(SessionLine._make, connection.execute(_LINES, values))
+        skipped = 0
+        if limit is not None and len(found) >= limit:
+            break
+    return tuple(found)
+
+
+_LINES = text(
+    """
+    SELECT session, run, instance, protocol, n, k,
+           COALESCE(length, (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)),
+           ending, cause
+    FROM sessions AS s WHERE run = :run AND ordinal > :after AND ordinal <= :to ORDER BY ordinal
+    """
+)
+
+
+def sessions_at(
+    connection: Connection, run: str, repetition: int, first: int, last: int
+) -> tuple[SessionRecord, ...]:
+    """The sessions of one repetition of `run` at the positions `first` to `last`, in order."""
+    where = " WHERE s.run = :run AND s.repetition = :repetition"
+    query = f"{_SESSIONS}{where} AND s.position BETWEEN :first AND :last{_ORDER}"
+    place = {"run": run, "repetition": repetition, "first": first, "last": last}
+    return _records(connection, query, place)
 
 
 def session(connection: Connection, name: str) -> SessionRecord | None:

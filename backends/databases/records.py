@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pxp_fsm.messages import Instance
 from pxp_fsm.rules import Ending
@@ -42,6 +43,20 @@ class RunSummary:
     created: str
     sessions: int
     over: int
+
+
+class SessionLine(NamedTuple):
+    """A session as a list shows it; a tuple, for lists of a hundred thousand."""
+
+    session: str
+    run: str
+    instance: str
+    protocol: str
+    n: int | None
+    k: int | None
+    messages: int
+    ending: str | None
+    cause: str | None
 
 
 @dataclass(frozen=True, slots=True)

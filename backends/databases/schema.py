@@ -20,18 +20,19 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "4"
 
 metadata = MetaData()
 
 version = Table("blackboard_version", metadata, Column("version_num", Text, primary_key=True))
 
+# With row ids: without them SQLite keeps a row where its key is, and reads a text of ten megabytes
+# whole each time a search passes by it.
 texts = Table(
     "texts",
     metadata,
     Column("digest", Text, primary_key=True),
     Column("text", Text, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 runs = Table(
@@ -122,5 +123,33 @@ judgements = Table(
     CheckConstraint(
         "outcome IN ('yes', 'no', 'unsure', 'late', 'broken')", name="outcome_is_known"
     ),
+    sqlite_with_rowid=False,
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("session", Text, ForeignKey("sessions.session")),
+    Column("purpose", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("prompt", Text, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("reply_digest", Text, ForeignKey("texts.digest")),
+    Column("stop", Text),
+    Column("failure", Text, nullable=False),
+    Column("sent", Integer, nullable=False),
+    Column("received", Integer, nullable=False),
+    Column("cache_read", Integer, nullable=False),
+    Column("cache_written", Integer, nullable=False),
+    Column("dollars", Double),
+    Column("seconds", Double, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("batched", Integer, nullable=False),
+    Column("cached", Integer, nullable=False),
+    Column("created", Text, nullable=False),
+    CheckConstraint("(reply_digest IS NULL) = (stop IS NULL)", name="reply_is_whole"),
     sqlite_with_rowid=False,
 )

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from sqlalchemy import BindParameter, Text, bindparam, func, insert, select, text, update
 
-from sqlalchemy import BindParameter, Dialect, Text, bindparam, insert, select, text, update
-
-from backends.databases.schema import entries, judgements, runs, sessions
+from backends.databases.schema import calls, entries, judgements, runs, sessions
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
 _r, _s, _e = runs.c, sessions.c, entries.c
@@ -37,21 +34,5 @@ LATEST = select(_e.number, _e.chain).where(_e.session == _NAMED).order_by(_e.num
 LINK = select(_e.chain).where(_e.session == _NAMED, _e.number == bindparam("at"))
 ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
-
-
-@dataclass(frozen=True, slots=True)
-class Direct:
-    """The statements of every message, as the driver takes them: half the time of the others."""
-
-    keep_text: str
-    add_entry: str
-    add_judgement: str
-
-
-def direct(dialect: Dialect) -> Direct:
-    """Those for `dialect`, with parameters by name."""
-    style = "named" if dialect.name == "sqlite" else "pyformat"
-    kind: Callable[..., Dialect] = type(dialect)
-    named = kind(paramstyle=style)
-    written = (str(made.compile(dialect=named)) for made in (KEEP_TEXT, ADD_ENTRY, ADD_JUDGEMENT))
-    return Direct(*written)
+LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.run == _NAMED)
+ADD_CALL = insert(calls)

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-APPEND_ONLY = ("blackboard_version", "texts", "tags", "runs", "sessions", "entries", "judgements")
+APPEND_ONLY = (
+    "blackboard_version",
+    "texts",
+    "tags",
+    "runs",
+    "sessions",
+    "entries",
+    "judgements",
+    "calls",
+)
 """Tables whose rows are never removed."""
 
 _CLOSING = {"ending", "cause", "length", "seal"}
@@ -26,6 +35,7 @@ KEYS = {
     "runs": ("run",),
     "sessions": ("session",),
     "judgements": ("session", "number", "place"),
+    "calls": ("run", "number"),
 }
 """What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
 

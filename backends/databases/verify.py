@@ -208,6 +208,7 @@ _USES = text(
     WHERE prediction_digest = :digest OR explanation_digest = :digest
     UNION ALL SELECT 'session ' || session || ', its instance' FROM sessions
     WHERE x_digest = :digest
+    UNION ALL SELECT 'run ' || run || ', call ' || number FROM calls WHERE reply_digest = :digest
     """
 )
 _STRAYS = {

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, inspect, select, text
 
@@ -12,6 +16,9 @@ from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.errors import BlackboardError, NotThere
 from pxp_fsm.messages import Tag
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 
 def is_ours(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
@@ -68,29 +75,95 @@ def _number(version: str) -> float:
     return int(version) if re.fullmatch("[0-9]{1,9}", version) else math.inf
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What an upgrade would do: from which version to which, and what each step is."""
+
+    before: str
+    after: str
+    steps: tuple[str, ...]
+
+
+def outlook(engine: Engine, shown: str) -> Outlook:
+    """What `upgrade` would do to the database; nothing is written.
+
+    Raises `BlackboardError` where it is no blackboard, or a newer one.
+    """
+    from alembic.script import ScriptDirectory
+
+    with engine.connect() as connection:
+        found = _older(connection, set(inspect(connection).get_table_names()), shown)
+    steps = ScriptDirectory.from_config(_migrations()).iterate_revisions(
+        schema.SCHEMA_VERSION, found
+    )
+    said = tuple(" ".join(step.doc.split()) for step in steps)
+    return Outlook(found, schema.SCHEMA_VERSION, said[::-1])
+
+
 def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
     """Bring an older database up to date, all of it or nothing; the versions before and after."""
     from alembic import command
-    from alembic.config import Config
 
-    with engine.execution_options(writes=True).begin() as connection:
+    with _loosely(engine) as connection:
         names = set(inspect(connection).get_table_names())
-        found = version_of(connection, names)
-        if found is None:
-            raise BlackboardError(f"{shown} is not a blackboard; nothing was changed")
-        if _number(found) > _number(schema.SCHEMA_VERSION):
-            raise BlackboardError(f"{shown} has schema version {found}, which this program is not")
+        found = _older(connection, names, shown)
         if found == schema.SCHEMA_VERSION:
             return found, found
         if schema.version.name not in names:
             schema.version.create(connection)
             connection.execute(schema.version.insert(), {"version_num": found})
         _unfurnish(connection)
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "backends.databases:migrations")
-        command.upgrade(config, schema.SCHEMA_VERSION)
+        command.upgrade(_migrations(connection), schema.SCHEMA_VERSION)
         furnish(connection)
+        _look_for_strays(connection, shown)
     return found, schema.SCHEMA_VERSION
+
+
+@contextmanager
+def _loosely(engine: Engine) -> Iterator[Connection]:
+    """A transaction in which SQLite lets a table be made anew that others refer to."""
+    with engine.execution_options(writes=True).connect() as connection:
+        if connection.dialect.name != "sqlite":
+            with connection.begin():
+                yield connection
+            return
+        driver = connection.connection.cursor()
+        driver.execute("PRAGMA foreign_keys=OFF")  # only before a transaction begins
+        try:
+            with connection.begin():
+                yield connection
+        finally:
+            driver.execute("PRAGMA foreign_keys=ON")
+
+
+def _look_for_strays(connection: Connection, shown: str) -> None:
+    """What SQLite did not look at meanwhile: rows that refer to what is not there."""
+    if connection.dialect.name == "sqlite":
+        strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        if strays:
+            table, _row, missing, _key = strays[0]
+            raise BlackboardError(
+                f"{shown}: {len(strays):,} rows, one of {table} the first, refer to what is not in "
+                f"{missing}; nothing was changed"
+            )
+
+
+def _older(connection: Connection, names: set[str], shown: str) -> str:
+    """The version of a database that is ours, and not of a later program."""
+    found = version_of(connection, names)
+    if found is None:
+        raise BlackboardError(f"{shown} is not a blackboard; nothing was changed")
+    if _number(found) > _number(schema.SCHEMA_VERSION):
+        raise BlackboardError(f"{shown} has schema version {found}, which this program is not")
+    return found
+
+
+def _migrations(connection: Connection | None = None) -> Config:
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", "backends.databases:migrations")
+    return config
 
 
 def _make(connection: Connection) -> None:

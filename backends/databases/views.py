@@ -32,6 +32,20 @@ VIEWS = {
     UNION ALL
     SELECT session, responder, 'responder', responder_description FROM sessions
     """,
+    # What a run's calls to models took, by what they were for. Calls that the call cache answered
+    # cost nothing; dollars are empty where no price is known.
+    "costs": """
+    SELECT run, purpose, model, COUNT(*) AS calls, SUM(cached) AS cached,
+           SUM(CASE WHEN reply_digest IS NULL THEN 1 ELSE 0 END) AS failed,
+           SUM(retries) AS retries,
+           SUM(CASE WHEN cached = 1 THEN 0 ELSE sent END) AS sent,
+           SUM(CASE WHEN cached = 1 THEN 0 ELSE received END) AS received,
+           SUM(CASE WHEN cached = 1 THEN 0 ELSE cache_read END) AS cache_read,
+           SUM(CASE WHEN cached = 1 THEN 0 ELSE cache_written END) AS cache_written,
+           SUM(dollars) AS dollars, SUM(seconds) AS seconds
+    FROM calls
+    GROUP BY run, purpose, model
+    """,
     # The tags that each agent sent; INIT and TERM are left out.
     "sent": """
     SELECT agents.session, agents.name AS agent,

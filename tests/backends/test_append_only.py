@@ -11,9 +11,19 @@ from sqlalchemy.exc import IntegrityError
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
+from pxp_fsm.models import Call, Reply, Request
 from pxp_fsm.relations import Judgement, Outcome
 
-TABLES = ("texts", "tags", "runs", "sessions", "entries", "judgements", "blackboard_version")
+TABLES = (
+    "texts",
+    "tags",
+    "runs",
+    "sessions",
+    "entries",
+    "judgements",
+    "calls",
+    "blackboard_version",
+)
 CHANGES = [
     "UPDATE texts SET text = 'another'",
     "UPDATE tags SET tag = 'SHOUT' WHERE tag = 'TERM'",
@@ -24,6 +34,7 @@ CHANGES = [
     "UPDATE entries SET tag = 'RATIFY'",
     "UPDATE entries SET chain = ''",
     "UPDATE judgements SET outcome = 'no'",
+    "UPDATE calls SET dollars = 0",
 ]
 ENTRY = (
     "INSERT INTO entries SELECT session, {number}, {sender}, tag, prediction_digest, "
@@ -42,6 +53,7 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
         empty.start_session(record(name, position))
         empty.append(message(1, session=name), "{}", [judged])
     empty.close(NAME, "bound", "", [])
+    empty.keep_call("drug-1", Call("anthropic:x", Request("", (), session=NAME), Reply("so"), 0.5))
     yield empty
     assert verify_engine(empty.engine).problems == ()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from made import NAME, RUN, message, record
 from sqlalchemy import event, insert, text
 
-from backends.databases import SqlBlackboard, chain, schema
+from backends.databases import SessionLine, SqlBlackboard, chain, schema
 from backends.databases.rows import session_row
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
@@ -88,12 +90,34 @@ def test_a_message_number_is_given_once(board: SqlBlackboard) -> None:
 def test_a_message_is_stored_with_all_that_belongs_to_it_or_not_at_all(
     board: SqlBlackboard,
 ) -> None:
-    wrong = Judgement("MATCH", "l", "r", Outcome.YES, True, None, "")  # type: ignore[arg-type]
+    never: Any = None
+    wrong = Judgement("MATCH", "l", "r", Outcome.YES, True, never, "")
     with pytest.raises(BlackboardError):
         board.append(message(1), "{}", [wrong])
     assert board.entries(NAME) == ()
     board.append(message(1), "{}", [])
     assert len(board.entries(NAME)) == 1
+
+
+def test_a_list_is_the_records_in_the_order_of_their_start(empty: SqlBlackboard) -> None:
+    for run in ("drug-1", "b", "a"):
+        empty.start_run(replace(RUN, run=run))
+        for place in range(1, 4 if run != "b" else 1):
+            empty.start_session(record(f"{run}/{place}", place, run=run))
+    empty.append(message(1, session="drug-1/2"), "{}", [])
+    empty.close("drug-1/2", "late", "why", [])
+    empty.append(message(1, session="a/1"), "{}", [])
+    lines = empty.listing()
+    assert [line.session for line in lines] == [r.session for r in empty.sessions()]
+    assert lines[1] == SessionLine(
+        "drug-1/2", "drug-1", "paracetamol", "interact", 10, 3, 1, "late", "why"
+    )
+    assert (lines[3].messages, lines[3].ending) == (1, None)
+    for skipped, limit in product(range(8), (None, *range(1, 8))):
+        part = empty.listing(limit=limit, skipped=skipped)
+        assert part == lines[skipped:][:limit]
+    assert empty.listing("a", limit=1, skipped=1) == lines[4:5]
+    assert empty.listing("b") == empty.listing("none") == ()
 
 
 def test_a_session_ends_once(board: SqlBlackboard) -> None:
@@ -179,7 +203,9 @@ def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE blackboard_version SET version_num = '99'")
     connection.close()
-    with pytest.raises(BlackboardError, match="schema version 99, this program reads 2; use the"):
+    with pytest.raises(
+        BlackboardError, match=r"schema version 99, this program reads \d+; use the"
+    ):
         SqlBlackboard(str(path))
 
 

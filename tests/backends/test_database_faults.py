@@ -1,4 +1,10 @@
-"""Cut, restarted, full, confused about the time, worked on twice: the run is as if nothing was."""
+"""Cut, restarted, full, confused about the time, worked on twice: the run is as if nothing was.
+
+What is about connections and servers is PostgreSQL's alone. SQLite is a library in the process: its
+connection cannot be cut, nor a server restarted; what can happen to it instead is that the disk is
+full (here), that another process holds the file (here) and that its process is killed
+(`test_kills.py`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +18,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from made import RUN, message, record
 from scripted import open_run, task, transcript
@@ -59,7 +66,7 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
     postgresql: Any, board: SqlBlackboard, dialect: str, undisturbed: list[Any]
 ) -> None:
     if dialect == "sqlite":
-        pytest.skip("SQLite has no connection that could be cut")
+        pytest.skip("SQLite is in the process: it has no connection that could be cut")
 
     def on_step(step: Step) -> None:
         if step.message is not None and step.message.number % 2:
@@ -70,46 +77,72 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
+    postgresql: Any, database: str, board: SqlBlackboard
+) -> None:
+    asked = 0
+
+    @event.listens_for(board.engine, "before_cursor_execute")
+    def cut_the_first(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        nonlocal asked
+        if "pg_try_advisory_lock" in statement:
+            asked += 1
+            if asked == 1:
+                cut_all(postgresql.get_uri())
+
+    board.claim("s-1")
+    assert asked == 2
+    with SqlBlackboard(database) as second, pytest.raises(BlackboardError, match="another"):
+        second.claim("s-1")
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_commit_whose_answer_was_lost_is_not_done_twice(
-    board: SqlBlackboard, undisturbed: list[Any]
+    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks right after each third commit was done, before it is known."""
-    commits = 0
+    done, commits = psycopg.Connection.commit, 0
 
-    def break_after(connection: Any) -> None:
+    def commit_and_break(connection: psycopg.Connection[Any]) -> None:
         nonlocal commits
+        done(connection)
         commits += 1
-        if commits % 3 == 0 and connection.get_execution_options().get("writes"):
-            driver = connection.connection.driver_connection
-            driver.commit()
-            driver.close()
+        if commits % 3 == 0:
+            connection.close()
+            done(connection)  # which says that there is no connection
 
-    event.listen(board.engine, "commit", break_after)
-    open_run(board, task(), PLAN, SESSIONS).execute()
-    event.remove(board.engine, "commit", break_after)
+    with monkeypatch.context() as patched:
+        patched.setattr(psycopg.Connection, "commit", commit_and_break)
+        open_run(board, task(), PLAN, SESSIONS).execute()
+    assert commits > len(undisturbed)
     assert transcript(board) == undisturbed
 
 
 @pytest.mark.deep
 def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[Any]) -> None:
     stop, restarts, number = threading.Event(), 0, 0
+    failed: list[Exception] = []
 
     def restart_again() -> None:
         nonlocal restarts
-        while not stop.wait(0.3):
-            restart(server, ("fast", "immediate")[restarts % 2])
-            restarts += 1
+        try:
+            while not stop.wait(0.3):
+                restart(server, ("fast", "immediate")[restarts % 2])
+                restarts += 1
+        except Exception as error:  # noqa: BLE001 - told by the test, not by the thread
+            failed.append(error)
 
     with running() as server, SqlBlackboard(server.get_uri(), patience=120) as board:
         restarter = threading.Thread(target=restart_again)
         restarter.start()
         try:
-            while restarts < 10:
+            while restarts < 10 and not failed:
                 number += 1
                 open_run(board, task(), PLAN, SESSIONS, f"s-{number}").execute()
         finally:
             stop.set()
             restarter.join()
+        assert failed == []
         for run in range(1, number + 1):
             told = str(transcript(board, f"s-{run}")).replace(f"s-{run}/", "s-1/")
             assert told == str(undisturbed)

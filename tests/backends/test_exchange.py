@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import version2
 from made import message, record
 
-from backends.databases import RunRecord, SqlBlackboard, jsonl, parquet
-from backends.databases.exchange import incoming, outgoing
+from backends.databases import RunRecord, SqlBlackboard, jsonl, parquet, schema
+from backends.databases.engine import open_engine
+from backends.databases.exchange import Rows, incoming, outgoing
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.messages import Instance
@@ -48,14 +50,14 @@ FORMS = [
 def test_a_run_comes_back_exactly(
     board: SqlBlackboard,
     write: Callable[..., None],
-    read: Callable[..., object],
+    read: Callable[..., Rows],
     name: str,
     tmp_path: Path,
 ) -> None:
     write(outgoing(board.engine, "drug-1"), tmp_path / name)
     with SqlBlackboard(":memory:") as other:
         other.start_run(RunRecord("another", "drug", "{}", 1, "0", "f"))
-        mark = incoming(other.engine, read(tmp_path / name), name)  # type: ignore[arg-type]
+        mark = incoming(other.engine, read(tmp_path / name), name)
         assert mark == verify_engine(board.engine).marks[0]
         assert verify_engine(other.engine).problems == ()
         assert other.sessions("drug-1") == board.sessions("drug-1")
@@ -70,8 +72,36 @@ def test_a_run_comes_back_exactly(
             first = tmp_path / name / file.name if again.is_dir() else tmp_path / name
             assert file.read_bytes() == first.read_bytes()
         other.append(message(3, "", "y", "e", "drug-1/1/2"), "{}", [])
-        with pytest.raises(BlackboardError, match="has a run 'drug-1' already"):
-            incoming(other.engine, read(tmp_path / name), name)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="has a run 'drug-1' already"):
+            incoming(other.engine, read(tmp_path / name), name)
+
+
+@pytest.mark.parametrize(("write", "read", "name"), FORMS)
+def test_an_export_of_version_2_comes_in(
+    database: str,
+    write: Callable[..., None],
+    read: Callable[..., Rows],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a database of version 2 exports, as the program of its time wrote it."""
+    engine = open_engine(database, create=True, current=False)
+    version2.make(engine)
+    schema.calls.create(engine)  # so that today's program can read it
+    with monkeypatch.context() as patched:
+        for module in (jsonl, parquet):
+            patched.setattr(module, "SCHEMA_VERSION", "2")
+        write(outgoing(engine, "drug-1"), tmp_path / name)
+    for later in tmp_path.glob("*/calls.parquet"):
+        later.unlink()
+    rows = list(outgoing(engine, "drug-1"))
+    engine.dispose()
+    with SqlBlackboard(":memory:") as other:
+        incoming(other.engine, read(tmp_path / name), name)
+        assert list(outgoing(other.engine, "drug-1")) == rows
+        assert verify_engine(other.engine).problems == ()
+        assert [found.messages for found in other.sessions("drug-1")] == [2, 2]
 
 
 def test_only_the_run_that_was_asked_for_goes_out(board: SqlBlackboard, tmp_path: Path) -> None:

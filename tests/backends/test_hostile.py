@@ -1,16 +1,16 @@
 """Whatever is sent is refused with its reason, or stored exactly; the state is always legal.
 
-The messages are numbers (`hostile.py`); those that once found a fault, and one of each kind of
-refusal, are kept in `corpus/`. Hypothesis draws the numbers of the quick test, and the deep one
-goes through a million.
+The messages are numbers (`hostile.py`); those that reached what none before them did, refused and
+stored, are kept in `corpus/` (`growing.py`). Hypothesis draws the numbers of the quick test, and
+the deep one goes through a million.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import hostile
 import pytest
@@ -24,13 +24,13 @@ from backends.databases.verify import verify_engine
 from pxp_fsm.channel import Channel
 from pxp_fsm.errors import BlackboardError, Refused
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Message
+from pxp_fsm.messages import Answer, Message
 from pxp_fsm.tables import builtin
-
-TIMES = int(os.environ.get("PXP_HOSTILE_TIMES", "1"))
 
 CORPUS = Path(__file__).parent / "corpus" / "hostile.json"
 LONGEST = 200
+LONG = 87_754
+"""A message with a text of ten million characters."""
 
 
 class Target:
@@ -95,22 +95,52 @@ class Target:
         assert found == self.accepted
 
 
+def test_every_kind_of_hostility_comes() -> None:
+    """Parts that are wrong, by kind and by type; each odd text; of the longest, the first."""
+    wrong: Counter[str] = Counter()
+    said: set[str] = set()
+    for number in (*range(20_000), LONG):
+        sent = hostile.message(number, 3, "m", ["RATIFY", "REFUTE", "TERM"])
+        right = (hostile.SESSION, 3, "m", "h")
+        parts = (sent.session, sent.number, sent.sender, sent.receiver)
+        for name, part, wanted in zip(
+            ("session", "number", "sender", "receiver"), parts, right, strict=True
+        ):
+            wrong[name] += part != wanted
+            wrong[f"type of {name}"] += type(part) is not type(wanted)
+        wrong["tag"] += sent.tag not in ("RATIFY", "REFUTE", "TERM")
+        wrong["type of tag"] += not isinstance(sent.tag, str)
+        wrong["answer"] += not isinstance(sent.answer, Answer)
+        if isinstance(sent.answer, Answer):
+            for text in (sent.answer.prediction, sent.answer.explanation):
+                wrong["type of text"] += not isinstance(text, str)
+                wrong["size"] += isinstance(text, str) and len(text) == hostile.HUGE
+                if isinstance(text, str) and len(text) < hostile.HUGE:
+                    said |= {odd for odd in hostile.TEXTS if odd in text}
+    assert said == set(hostile.TEXTS)
+    assert wrong.pop("size") == 1
+    assert len(wrong) == 12
+    assert min(wrong.values()) > 100, wrong
+
+
 @pytest.fixture
 def target(empty: SqlBlackboard) -> Target:
     return Target(empty)
 
 
 @pytest.mark.parametrize("kept", json.loads(CORPUS.read_text("utf-8")))
-def test_the_corpus_is_refused_for_its_reason_or_stored_exactly(kept: dict[str, object]) -> None:
+def test_the_corpus_is_refused_for_its_reason_or_stored_exactly(kept: dict[str, Any]) -> None:
     with SqlBlackboard(":memory:") as board:
-        target = Target(board)
-        for number in kept["after"]:  # type: ignore[attr-defined]
+        target = Target(board, checked=kept["checked"])
+        for number in kept["after"]:
             assert target.send(number) == ""
         said = target.send(int(str(kept["number"])))
         assert str(kept["says"]) in said
         assert bool(kept["says"]) == bool(said)
         target.check()
-        assert verify_engine(board.engine).problems == ()
+        problems = verify_engine(board.engine).problems
+        assert not kept["checked"] or problems == ()  # alone it does not know the automaton
+        assert all("does not" in problem.what for problem in problems)
 
 
 @given(numbers=st.lists(st.integers(0, 2**64), max_size=60))
@@ -132,15 +162,12 @@ def test_hostile_messages_are_refused_or_stored_exactly(target: Target, numbers:
     [
         ("sqlite", 2_000),
         ("postgresql", 1_000),
-        pytest.param("sqlite", 44_000 * TIMES, marks=pytest.mark.deep),
-        pytest.param("postgresql", 6_000 * TIMES, marks=pytest.mark.deep),
+        pytest.param("sqlite", 440_000, marks=pytest.mark.deep),
+        pytest.param("postgresql", 60_000, marks=pytest.mark.deep),
     ],
 )
 def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bool) -> None:
-    """At the channel, and at the blackboard alone; nothing waits for the disk.
-
-    A hundred thousand in all; a million with PXP_HOSTILE_TIMES=10 in the environment.
-    """
+    """At the channel, and at the blackboard alone; nothing waits for the disk. A million in all."""
     sqlite = empty.engine.dialect.name == "sqlite"
     hurry = "PRAGMA synchronous = OFF" if sqlite else "SET synchronous_commit = off"
     empty.engine.dispose()
@@ -157,3 +184,17 @@ def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bo
     assert sum(target.reasons.values()) + target.stored == number
     assert target.stored > number // 50
     assert len(target.reasons) >= 8
+
+
+def test_ten_million_characters_are_stored_exactly(target: Target) -> None:
+    long = "\U0001f9ea" + "é" * hostile.HUGE
+    sent = Message(target.name, 1, "m", "INIT", Answer(long, "e"), "h")
+    target.channel.carry(sent, store=lambda message: target.board.append(message, "{}", []))
+    target.accepted.append(sent)
+    target.check()
+    cut = Message(target.name, 2, "h", "REFUTE", Answer(long + "\ud800", "e"), "m")
+    with pytest.raises(Refused, match="half a character"):
+        target.channel.carry(cut)
+    with pytest.raises(BlackboardError, match="half a character"):
+        target.board.append(cut, "{}", [])
+    target.check()

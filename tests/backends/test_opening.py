@@ -121,3 +121,24 @@ def test_a_url_that_cannot_be_read_is_said_without_its_password(url: str) -> Non
     with pytest.raises(UsageError, match="cannot be read; write sqlite:///FILE") as raised:
         database_url(url)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "waits"), [("", 1), ("?synchronous=NORMAL", 1), ("?synchronous=full", 2)]
+)
+def test_when_sqlite_waits_for_the_disk_is_chosen_in_the_url(
+    tmp_path: Path, query: str, waits: int
+) -> None:
+    for _time in ("when it is made", "when it is there"):
+        with (
+            SqlBlackboard(f"sqlite:///{tmp_path}/b.sqlite{query}") as board,
+            board.engine.connect() as connection,
+        ):
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == waits
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_database_that_a_power_cut_could_destroy_is_not_offered(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="NORMAL or FULL"):
+        SqlBlackboard(f"sqlite:///{tmp_path}/b.sqlite?synchronous=OFF")
+    assert contents(tmp_path) == {}

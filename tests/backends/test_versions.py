@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import version1
+import version2
 from sqlalchemy import Engine, inspect, text
 
 from backends.databases import SqlBlackboard, schema
 from backends.databases.engine import open_engine
 from backends.databases.verify import verify
-from backends.databases.versions import upgrade
+from backends.databases.versions import outlook, upgrade
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import Judgement, Outcome
 
 
+@pytest.fixture(params=["1", "2"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def old(database: str) -> str:
+def old(database: str, version: str) -> str:
     engine = open_engine(database, create=True, current=False)
-    version1.make(engine)
+    {"1": version1, "2": version2}[version].make(engine)
     engine.dispose()
     return database
 
 
-def test_an_older_database_is_refused_with_the_remedy(old: str) -> None:
-    with pytest.raises(BlackboardError, match=r"schema version 1, .* `pxp upgrade` brings it up"):
+def test_an_older_database_is_refused_with_the_remedy(old: str, version: str) -> None:
+    with pytest.raises(
+        BlackboardError, match=rf"schema version {version}, .* `pxp upgrade` brings it up"
+    ):
         SqlBlackboard(old)
 
 
-def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(old: str) -> None:
+def test_what_an_upgrade_would_do_is_said_without_doing_it(
+    old: str, version: str, dialect: str
+) -> None:
+    path = Path(old.removeprefix("sqlite:///"))
+    before = path.read_bytes() if dialect == "sqlite" else b""
+    engine = open_engine(old, create=False, current=False, reading=True)
+    found = outlook(engine, "it")
+    assert (found.before, found.after) == (version, "4")
+    said = [step.partition(":")[0] for step in found.steps]
+    assert said == [f"Version {number}" for number in range(int(version) + 1, 5)]
+    engine.dispose()
+    if dialect == "sqlite":
+        assert path.read_bytes() == before
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+    with pytest.raises(BlackboardError, match=f"schema version {version}"):
+        SqlBlackboard(old)
+
+
+def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(
+    old: str, version: str
+) -> None:
     engine = open_engine(old, create=False, current=False)
-    assert upgrade(engine, "it") == ("1", "2")
-    assert upgrade(engine, "it") == ("2", "2")
+    assert upgrade(engine, "it") == (version, "4")
+    assert upgrade(engine, "it") == ("4", "4")
+    assert outlook(engine, "it").steps == ()
     engine.dispose()
     with SqlBlackboard(old) as board:
         first, second = board.sessions("drug-1")
@@ -91,12 +121,18 @@ def described(engine: Engine) -> dict[str, Any]:
             else "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgname"
         )
         triggers = [tuple(row) for row in connection.execute(text(query))]
+        keyed: set[str] = set()  # of SQLite, which tables keep their rows with their keys
+        if engine.dialect.name == "sqlite":
+            kinds = text("SELECT name FROM pragma_table_list WHERE wr")
+            keyed = set(connection.scalars(kinds))
+            assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+    views = {name: found.get_view_definition(name) for name in found.get_view_names()}
     assert set(tables) == set(schema.metadata.tables)
-    return {"tables": tables, "views": sorted(found.get_view_names()), "triggers": triggers}
+    return {"tables": tables, "views": views, "triggers": triggers, "keyed": keyed}
 
 
 def test_a_failed_upgrade_leaves_the_database_as_it_was(
-    old: str, monkeypatch: pytest.MonkeyPatch
+    old: str, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine(old, create=False, current=False)
     before = set(inspect(engine).get_table_names())
@@ -109,7 +145,28 @@ def test_a_failed_upgrade_leaves_the_database_as_it_was(
         with pytest.raises(RuntimeError, match="power cut"):
             upgrade(engine, "it")
     assert set(inspect(engine).get_table_names()) == before
-    assert upgrade(engine, "it") == ("1", "2")
+    assert upgrade(engine, "it") == (version, "4")
+    engine.dispose()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_rows_that_refer_to_nothing_are_not_upgraded(old: str) -> None:
+    """Foreign keys are off while SQLite's tables are made anew: they are looked at at the end."""
+    engine = open_engine(old, create=False, current=False)
+    with engine.connect() as connection:
+        connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+        table = "entries" if "entries" in inspect(connection).get_table_names() else "messages"
+        for (name,) in connection.execute(
+            text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :of"),
+            {"of": table},
+        ).all():
+            connection.exec_driver_sql(f'DROP TRIGGER "{name}"')
+        connection.exec_driver_sql(f"UPDATE {table} SET tag = 'NONE' WHERE number = 1")
+        connection.commit()
+        connection.connection.cursor().execute("PRAGMA foreign_keys=ON")
+    with pytest.raises(BlackboardError, match="entries the first, refer to what is not in tags"):
+        upgrade(engine, "it")
+    assert outlook(engine, "it").steps != ()
     engine.dispose()
 
 

@@ -1,0 +1,111 @@
+"""Calls in the database: what they took, what was replied, and that they go out and come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from made import NAME, RUN, record
+from sqlalchemy import inspect, text
+
+from backends.databases import SqlBlackboard, jsonl, parquet
+from backends.databases.calls import Cost
+from backends.databases.exchange import incoming, outgoing
+from backends.databases.verify import verify_engine
+from pxp_fsm.errors import BlackboardError
+from pxp_fsm.models import Call, Reply, Request, Served, Stop, Usage, fingerprint
+
+MODEL = "anthropic:claude-haiku-4-5"
+REQUEST = Request("", (), purpose="answer", session=NAME)
+JUDGE = Request("", (), purpose="judge", session=NAME, epoch=2)
+
+
+@pytest.fixture
+def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
+    """An answer, the same from the call cache, a verdict of unknown price, and a failure."""
+    empty.start_run(RUN)
+    empty.start_session(record())
+    served = Served("req_1", 0.4, 2)
+    reply = Reply("so", Stop.END, Usage(10, 5, 3, 2), served)
+    again = Reply("so", Stop.END, Usage(10, 5, 3, 2), Served("req_1", cached=True))
+    for call in (
+        Call(MODEL, REQUEST, reply, 0.5, 0.25),
+        Call(MODEL, REQUEST, again, 0.0, 0.0),
+        Call("openai:x@http://localhost:1", JUDGE, Reply("yes", Stop.LENGTH), 1.5),
+        Call(MODEL, Request("", (), purpose="validation"), None, 2.0, failure="HTTP 529 \x00"),
+    ):
+        empty.keep_call("drug-1", call)
+    yield empty
+    assert verify_engine(empty.engine).problems == ()
+
+
+def test_what_a_run_cost_is_told_by_purpose_and_model(board: SqlBlackboard) -> None:
+    assert board.costs("drug-1") == (
+        Cost("answer", MODEL, 2, 1, 0, 2, Usage(10, 5, 3, 2), 0.25, 0.5),
+        Cost("judge", "openai:x@http://localhost:1", 1, 0, 0, 0, Usage(), None, 1.5),
+        Cost("validation", MODEL, 1, 0, 1, 0, Usage(), None, 2.0),
+    )
+    assert board.costs("another") == ()
+
+
+def test_replies_are_found_again_by_what_was_asked(board: SqlBlackboard) -> None:
+    assert board.replies("drug-1") == (
+        (
+            (MODEL, fingerprint(REQUEST), 0),
+            Reply("so", Stop.END, Usage(10, 5, 3, 2), Served("req_1")),
+        ),
+        (("openai:x@http://localhost:1", fingerprint(JUDGE), 2), Reply("yes", Stop.LENGTH)),
+    )
+
+
+def test_a_call_of_no_run_or_session_is_refused(board: SqlBlackboard) -> None:
+    with pytest.raises(BlackboardError, match="there is no run 'drug-9'"):
+        board.keep_call("drug-9", Call(MODEL, REQUEST, Reply("x"), 0.1))
+    with pytest.raises(BlackboardError):
+        board.keep_call("drug-1", Call(MODEL, Request("", (), session="no"), Reply("x"), 0.1))
+    with pytest.raises(BlackboardError, match="sent"):
+        board.keep_call("drug-1", Call(MODEL, REQUEST, Reply("x", usage=Usage(2**40)), 0.1))
+
+
+def test_a_reply_that_no_database_keeps_exactly_is_kept_as_an_escape(board: SqlBlackboard) -> None:
+    request = Request("other", ())
+    board.keep_call("drug-1", Call(MODEL, request, Reply("a\x00b\ud800"), 0.1))
+    assert board.replies("drug-1")[-1][1].text == "a\\x00b\\ud800"
+
+
+@pytest.mark.parametrize(("module", "name"), [(jsonl, "run.jsonl"), (parquet, "run.parquet")])
+def test_calls_go_out_and_come_in_exactly(
+    board: SqlBlackboard, module: object, name: str, tmp_path: Path
+) -> None:
+    write, read = (
+        (jsonl if module is jsonl else parquet).write,
+        (jsonl if module is jsonl else parquet).read,
+    )
+    write(outgoing(board.engine, "drug-1"), tmp_path / name)
+    with SqlBlackboard(":memory:") as other:
+        incoming(other.engine, read(tmp_path / name), name)
+        assert other.costs("drug-1") == board.costs("drug-1")
+        assert other.replies("drug-1") == board.replies("drug-1")
+        assert list(outgoing(other.engine, "drug-1")) == list(outgoing(board.engine, "drug-1"))
+
+
+def test_a_text_that_was_changed_is_found_in_its_call(empty: SqlBlackboard) -> None:
+    empty.start_run(RUN)
+    empty.keep_call("drug-1", Call(MODEL, Request("", ()), Reply("so"), 0.5))
+    with empty.engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.execute(text("DROP TRIGGER texts_unchanged"))
+        else:
+            connection.execute(text("DROP TRIGGER texts_unchanged ON texts"))
+        connection.execute(text("UPDATE texts SET text = 'other'"))
+    where = [problem.where for problem in verify_engine(empty.engine).problems]
+    assert "run drug-1, call 1" in where
+
+
+def test_the_migrated_table_is_the_made_one(empty: SqlBlackboard) -> None:
+    columns = {
+        column["name"]: column["nullable"] for column in inspect(empty.engine).get_columns("calls")
+    }
+    nullable = {name for name, may in columns.items() if may}
+    assert nullable == {"session", "reply_digest", "stop", "dollars"}
