@@ -7,6 +7,9 @@ from guards.chemistry import InvalidSmiles, Reactants
 from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script
 from guards.derived import Derived
 from guards.direct import Direct
+from guards.findings import SameFindings
+from guards.judge import Judge, Scope
+from guards.labels import InvalidLabels, LabelSets
 from guards.reactions import SameReaction
 from guards.scripted import ChanceRelation, FunctionRelation, ScriptedRelation
 from guards.text import Exact, NormalisedText
@@ -20,11 +23,16 @@ __all__ = [
     "Exact",
     "FreeChoice",
     "FunctionRelation",
+    "InvalidLabels",
     "InvalidSmiles",
+    "Judge",
+    "LabelSets",
     "NormalisedText",
     "Person",
     "Reactants",
+    "SameFindings",
     "SameReaction",
+    "Scope",
     "Script",
     "ScriptedRelation",
 ]

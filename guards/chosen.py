@@ -15,6 +15,7 @@ class Script:
     """Replays a list of guards, one a message; raises `GuardError` when it is used up."""
 
     name = "script"
+    follows_relations = False
 
     def __init__(self, guards: Iterable[str]) -> None:
         self._guards = tuple(guards)
@@ -34,6 +35,7 @@ class Chance:
     """
 
     name = "chance"
+    follows_relations = False
 
     def __init__(self, seed: int, weights: dict[str, float] | None = None) -> None:
         self._seed = seed
@@ -54,6 +56,7 @@ class FreeChoice:
     """
 
     name = "free choice"
+    follows_relations = False
 
     def __init__(self, choose: Callable[[Sequence[str]], str]) -> None:
         self._choose = choose
@@ -73,6 +76,7 @@ class AskPerson:
     """Guards by a person's own word; only what protocol, j and k allow is accepted."""
 
     name = "person"
+    follows_relations = False
 
     def __init__(self, person: Person) -> None:
         self._person = person

@@ -10,9 +10,12 @@ class Derived:
     """RAT, REF, REV and REJ by the protocol's decision functions.
 
     `revises=False` makes an oracle agent: its answers are always taken to be correct, so it never
-    REVISEs, and what would be REV is REF. Relations are asked only as far as the guard depends on
+    REVISEs, and what would be REV is REF (which changes nothing for one whose answer stays the
+    same: it has nothing to revise). Relations are asked only as far as the guard depends on
     them.
     """
+
+    follows_relations = True
 
     def __init__(self, *, revises: bool = True) -> None:
         self._revises = revises

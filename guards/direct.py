@@ -20,6 +20,7 @@ class Direct:
     """
 
     name = "direct"
+    follows_relations = False
 
     def __init__(self, oracles: Mapping[str, Oracle]) -> None:
         self._oracles = dict(oracles)

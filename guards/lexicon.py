@@ -19,7 +19,10 @@ from pxp_fsm.errors import DataError
 WEIGHTS = {"named": 4, "described": 3, "hinted": 1}
 GAPS = {"..": 4, "...": 12}
 DENIED = 6
-"""Words that a negation denies, unless a comma or a "but" comes first."""
+"""Words that a negation denies, if the table has no `denied_words` of its own."""
+
+DENIAL_ENDS = (",", "but")
+"""What ends a denial sooner, if the table has no `denial_ends` of its own."""
 
 SHOWN = 160
 """Characters of one piece of evidence."""
@@ -73,6 +76,8 @@ class Lexicon:
         self._tree = _Node()
         self._numbers: dict[str, int] = {}
         self._starred: dict[str, list[str]] = defaultdict(list)
+        self._denied_words: int = table.get("denied_words", DENIED)
+        self._denial_ends = frozenset(table.get("denial_ends", DENIAL_ENDS))
         self._denials = {self._number(phrase) for phrase in table["denials"]}
         self.parents: dict[str, str | None] = {}
         patterns = []
@@ -167,7 +172,7 @@ class Lexicon:
                 known[word] = fits, [self._tree.then[fit] for fit in fits if fit in self._tree.then]
         for first, word in enumerate(words):
             nodes, place = known[word][1], first + 1
-            if word in (",", "but"):
+            if word in self._denial_ends:
                 denied_to = 0
             while nodes:
                 fits = known[words[place]][0] if place < len(words) else []
@@ -175,7 +180,7 @@ class Lexicon:
                 for node in nodes:
                     for number in node.ends:
                         if number in self._denials and words[place : place + 1] != ["only"]:
-                            denied_to = place + DENIED
+                            denied_to = place + self._denied_words
                         elif first >= denied_to:
                             hits[number].append((first, place))
                     if node.then:

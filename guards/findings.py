@@ -1,0 +1,99 @@
+"""AGREE of the RAD task without a model: do two reports tell of a same finding on the same side?
+
+An approximation of the judge of arXiv 2410.20600, by a lexicon (`findings.toml`) of the names and
+signs of the five findings; it never looks at a prediction.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from guards.lexicon import Found, Lexicon
+from pxp_fsm.relations import Assumption, Outcome
+
+_SIDES = frozenset({"right", "left", "both"})
+_NOTHING = "nothing"
+_UNSIDED = frozenset({_NOTHING, "Cardiomegaly"})
+_NEAR = 10
+"""Words between a finding and its side, at most."""
+
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+")
+_READ = 20_000
+"""Characters of a report that are read."""
+
+Findings = dict[str, frozenset[str]]
+"""Each finding with its sides, `right` and `left`; none where the report does not say."""
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The lexicon that comes with this package."""
+    return Lexicon(tomllib.loads(files("guards").joinpath("findings.toml").read_text("utf-8")))
+
+
+@lru_cache(maxsize=256)
+def _read(report: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    told: dict[str, set[str]] = {}
+    for sentence in _SENTENCE.split(report[:_READ]):
+        found = lexicon().find(sentence)
+        sides = [one for one in found if one.pattern.name in _SIDES]
+        for one in found:
+            if one.pattern.name not in _SIDES:
+                told.setdefault(one.pattern.name, set()).update(_side_of(one, sides))
+    if len(told) > 1:
+        told.pop(_NOTHING, None)
+    return tuple((name, frozenset(told[name])) for name in sorted(told))
+
+
+def read_findings(report: str) -> Findings:
+    """The findings that `report` affirms; `nothing` alone where it says that all is normal."""
+    return dict(_read(report))
+
+
+def _side_of(finding: Found, sides: list[Found]) -> frozenset[str]:
+    """The side named nearest to `finding` in its sentence, if near enough; both where it is said.
+
+    Sides as near as each other are both taken.
+    """
+    if finding.pattern.name in _UNSIDED:
+        return frozenset()
+    distances = [(_apart(finding, side), side.pattern.name) for side in sides]
+    near = min((distance for distance, _ in distances), default=_NEAR + 1)
+    if near > _NEAR:
+        return frozenset()
+    named = {name for distance, name in distances if distance == near}
+    return frozenset({"right", "left"}) if "both" in named else frozenset(named)
+
+
+def _apart(one: Found, other: Found) -> int:
+    return max(other.first - one.last, one.first - other.last, 0)
+
+
+@dataclass(frozen=True)
+class SameFindings:
+    """Two reports agree if they affirm a same finding, and not on opposite sides.
+
+    Unsure where a report affirms nothing that the lexicon knows, not even that all is normal; so
+    a text may be unsure of itself. Not transitive: of two findings, each may be shared with
+    another report. What a report denies ("no pneumothorax") is not affirmed; that is read
+    coarsely, one sentence at a time. An approximation, compared with no model judge so far.
+    """
+
+    name = "same findings (approximation)"
+    assumptions = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC})
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        first, second = read_findings(left), read_findings(right)
+        if not first or not second:
+            return Outcome.UNSURE
+        shared = first.keys() & second.keys()
+        same = any(_compatible(first[name], second[name]) for name in shared)
+        return Outcome.YES if same else Outcome.NO
+
+
+def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
+    return not one or not other or bool(one & other)
