@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from proofs.claims import ASSUMPTIONS, CLAIMS, Claim
+from proofs.claims import Claim, assumptions_of
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.following import Place
 from proofs.model import Step
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
+from proofs.theorems import Proof
 from proofs.verdicts import Status, Verdict
+from pxp_fsm import decisions
+from pxp_fsm.automaton import Automaton
+from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Message
 from pxp_fsm.rules import Interact, Pxp, Rules
 
@@ -34,8 +38,19 @@ class Result:
 
     @property
     def expected(self) -> Status | None:
-        """The verdict that is expected; None where nothing is."""
-        return self.claim.expected.get(self.assumptions)
+        """The verdict that is expected; None where nothing is said of these assumptions.
+
+        What holds under some assumptions holds under more, and what fails fails under fewer.
+        """
+        told = self.claim.expected.get(self.assumptions)
+        assumed = assumptions_of(self.assumptions)
+        for name, status in self.claim.expected.items():
+            known = assumptions_of(name)
+            if status is Status.HOLDS and known <= assumed and not self.claim.exact:
+                told = told or status
+            if status is Status.FAILS and known >= assumed:
+                told = told or status
+        return told
 
     @property
     def as_expected(self) -> bool:
@@ -47,59 +62,85 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Instead:
+    """What is checked in place of what is built in: tables by name (both agents'), functions."""
+
+    tables: Mapping[str, Automaton] = field(default_factory=dict)
+    functions: Decisions = decisions
+
+
+AS_BUILT = Instead()
+
+
+@dataclass(frozen=True)
 class Bounds:
     """The n and k up to which sessions are explored; k also bounds the self-loops of PXP(k)."""
 
     n: int = 10
     k: int = 3
 
-    def rules(self, protocol: str) -> Rules:
+    def rules(self, protocol: str, instead: Instead = AS_BUILT) -> Rules:
         """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""
+        functions = instead.functions
         if protocol == "interact":
-            return Interact(self.n, self.k)
-        return Pxp(self.k if protocol == "pxp(k)" else None)
+            return Interact(self.n, self.k, instead.tables.get("interact"), functions)
+        k, table = self.k if protocol == "pxp(k)" else None, instead.tables.get("pxp")
+        return Pxp(k, functions.concluded, None, table, functions)
 
 
 class Checker:
-    """Checks claims; each model is explored once."""
+    """Checks claims; each model is explored once.
 
-    def __init__(self, bounds: Bounds = Bounds(), limit: int = 5_000_000) -> None:
+    `instead` names other tables and decision functions to check: what would be so of them. What
+    `proofs` establish for all n and k is not bounded by those that are explored.
+    """
+
+    def __init__(
+        self,
+        bounds: Bounds = Bounds(),
+        limit: int = 5_000_000,
+        instead: Instead = AS_BUILT,
+        proofs: Sequence[Proof] = (),
+    ) -> None:
         self.bounds = bounds
+        self._instead = instead
         self._limit = limit
-        self._spaces: dict[tuple[str, str], tuple[SessionModel, Space[State]]] = {}
+        self._proofs: dict[str, list[Proof]] = {}
+        for proof in proofs:
+            self._proofs.setdefault(proof.claim.name, []).append(proof)
+        self._spaces: dict[tuple[str, str], Space[State]] = {}
+
+    def model(self, protocol: str, assumptions: str) -> SessionModel:
+        """The sessions of a protocol under a named set of assumptions."""
+        rules = self.bounds.rules(protocol, self._instead)
+        theory = Theory(assumptions_of(assumptions))
+        return SessionModel(rules, theory, observes=protocol == "interact")
 
     def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[State]]:
         """The model of a protocol under a named set of assumptions, with its reachable states."""
-        key = (protocol, assumptions)
+        key, model = (protocol, assumptions), self.model(protocol, assumptions)
         if key not in self._spaces:
-            rules, theory = self.bounds.rules(protocol), Theory(ASSUMPTIONS[assumptions])
-            model = SessionModel(rules, theory, observes=protocol == "interact")
-            self._spaces[key] = (model, explore(model, self._limit))
-        return self._spaces[key]
+            self._spaces[key] = explore(model, self._limit)
+        return model, self._spaces[key]
 
     def check(self, claim: Claim, assumptions: str) -> Result:
         """The verdict on `claim`; a trace is replayed through the real machines."""
         started = time.perf_counter()
         messages: tuple[Message, ...] = ()
+        model = self.model(claim.protocol, assumptions)
         try:
-            model, space = self.space(claim.protocol, assumptions)
-            name = model.name
+            if claim.explores:
+                model, space = self.space(claim.protocol, assumptions)
+            else:
+                space = Space({}, {})
             verdict = claim.check(model, space)
             if verdict.trace is not None:
                 messages = replay(model, plain(verdict.trace))
-            verdict = self._bounded(claim, verdict)
+            verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
         except TooLarge as error:
-            name, verdict = claim.protocol, Verdict(Status.UNKNOWN, str(error))
-        return Result(claim, assumptions, name, verdict, time.perf_counter() - started, messages)
-
-    def check_all(
-        self, claims: Iterable[Claim] = CLAIMS, assumptions: Iterable[str] | None = None
-    ) -> Iterator[Result]:
-        """Every claim under every set of assumptions for which something is expected of it."""
-        wanted = None if assumptions is None else tuple(assumptions)
-        for claim in claims:
-            for name in claim.expected if wanted is None else wanted:
-                yield self.check(claim, name)
+            verdict = Verdict(Status.UNKNOWN, str(error))
+        seconds = time.perf_counter() - started
+        return Result(claim, assumptions, model.name, verdict, seconds, messages)
 
     def _bounded(self, claim: Claim, verdict: Verdict) -> Verdict:
         """What was explored for one n and k holds up to them; PXP without k has neither."""
@@ -110,6 +151,30 @@ class Checker:
             bound = f"n = {self.bounds.n}, {bound}"
         detail = f"{bound}; {verdict.detail}" if verdict.detail else bound
         return Verdict(Status.HOLDS_UP_TO, detail)
+
+    def _settled(self, claim: Claim, assumptions: str, verdict: Verdict) -> Verdict:
+        """A bounded verdict, after what was proved from no more than these assumptions.
+
+        Where a proof was tried and its induction fails, nothing is known beyond the bound.
+        """
+        return settled(verdict, self._proofs.get(f"{claim.protocol}.{claim.name}", ()), assumptions)
+
+
+def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:
+    """A bounded `verdict`, after what was proved from no more than `assumptions`.
+
+    Proved is HOLDS, without the bound. Where a proof was tried and its induction fails, nothing is
+    known beyond the bound, which is UNKNOWN: an induction that fails is no counterexample.
+    """
+    assumed = assumptions_of(assumptions)
+    tried = [proof for proof in proofs if proof.assumptions <= assumed]
+    if verdict.status is not Status.HOLDS_UP_TO or not tried:
+        return verdict
+    if any(proof.proved for proof in tried):
+        return Verdict(Status.HOLDS, "for all n and k")
+    return Verdict(
+        Status.UNKNOWN, f"induction step: {tried[0].obstacle}; holds up to {verdict.detail}"
+    )
 
 
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:

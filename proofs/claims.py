@@ -1,51 +1,97 @@
-"""The claims about INTERACT and PXP, each under a name, with the verdict that is expected of it.
+"""The catalogue: every claim about INTERACT and PXP, under one name, with what is expected of it.
 
 Sources: arXiv 2410.20600 (sections 2 to 4), arXiv 2301.01819 as cited there; some are our own. A
 claim whose expected verdict is FAILS is as much a result as one that HOLDS: its counterexample is.
+
+A claim is checked in two ways. Sessions are explored, for which `Claim.check` gives the verdict;
+and where a claim is proved for all n and k, `Claim.induction` says how (`proofs.theorems`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
 from types import MappingProxyType
 
-from proofs.explore import Space, explore
-from proofs.following import Following
-from proofs.model import Step
-from proofs.properties import (
-    always,
-    complete_words,
-    each_step,
-    never_deadlocks,
-    terminates,
-)
-from proofs.sessions import SessionModel, State
-from proofs.verdicts import Status, Verdict
+from proofs import deciding, saying
+from proofs import obligations as must
+from proofs.induction import NOTHING, Keep
+from proofs.obligations import RATIFIED, REPLIES, Ranking
+from proofs.rows import every_row_taken, somebody_can_speak
+from proofs.saying import Check
+from proofs.tagging import STATEMENTS
+from proofs.verdicts import Status
+from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact
 
-ASSUMPTIONS: Mapping[str, frozenset[Assumption]] = MappingProxyType(
-    {
-        "equivalence": EQUIVALENCE,
-        "tolerance": TOLERANCE,
-        "reflexive": frozenset({Assumption.REFLEXIVE}),
-        "noisy": NOISY,
-        **{f"without {one.value}": EQUIVALENCE - {one} for one in Assumption},
-    }
+REFLEXIVE = frozenset({Assumption.REFLEXIVE})
+LIKE = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC, Assumption.SHARED})
+"""What the answers of two agents to the same question need to be alike."""
+
+REFUTED = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
+REVISED = ("m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY")
+
+NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
+    {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
 )
-"""Sets of assumptions on MATCH and AGREE, by the name that a verdict gives them."""
+"""The sets of assumptions that have a name of their own."""
 
-Check = Callable[[SessionModel, Space[State]], Verdict]
+
+def name_of(assumptions: frozenset[Assumption]) -> str:
+    """What a set of assumptions is called: by its name, by what it lacks, or by what it has."""
+    lacks = " and ".join(one.value for one in Assumption if one not in assumptions)
+    for name, known in NAMED.items():
+        if assumptions == known:
+            return name
+    if len(assumptions) > 2 and assumptions != LIKE:
+        return f"without {lacks}"
+    return "+".join(one.value for one in Assumption if one in assumptions)
+
+
+def assumptions_of(name: str) -> frozenset[Assumption]:
+    """The set called `name`: equivalence, tolerance, noisy, `without A`, `A+B`.
+
+    Raises `UsageError` for a name that is none of these.
+    """
+    known = {one.value: one for one in Assumption}
+    lacks = name.startswith("without ")
+    parts = name.removeprefix("without ").split(" and ") if lacks else name.split("+")
+    if name in NAMED:
+        return NAMED[name]
+    if not all(part in known for part in parts):
+        raise UsageError(
+            f"there are no assumptions {name!r}; there are: {', '.join(NAMED)}, "
+            f"some of {'+'.join(known)}, or 'without' one of them"
+        )
+    named = frozenset(known[part] for part in parts)
+    return EQUIVALENCE - named if lacks else named
+
+
+@dataclass(frozen=True)
+class Induction:
+    """How a claim is proved for all n and k: what must be so of an invariant under `assumptions`.
+
+    `provable` is false for what cannot be proved, because it is not so; trying shows where.
+    `certified` is false for what stays out of the certificate, because its invariant is large.
+    """
+
+    check: must.Check
+    assumptions: frozenset[Assumption]
+    keep: Keep = NOTHING
+    ranking: Ranking = ()
+    provable: bool = True
+    certified: bool = True
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim about every session of a protocol (`interact`, `pxp` or `pxp(k)`).
 
-    `expected` maps names of `ASSUMPTIONS` to the verdict that is expected under them. An `exact`
-    claim names its own n and k, and is not bounded by those that sessions are explored for.
+    `expected` maps names of sets of assumptions to the verdict that is expected under them. An
+    `exact` claim is not about the n and k that sessions are explored for; one that does not
+    `explore` is decided from the model by itself.
     """
 
     name: str
@@ -54,303 +100,255 @@ class Claim:
     check: Check
     expected: Mapping[str, Status] = field(default_factory=dict)
     exact: bool = False
+    explores: bool = True
+    induction: Induction | None = None
+
+    @property
+    def suffices(self) -> tuple[frozenset[Assumption], ...]:
+        """The smallest sets of assumptions under which it is expected to hold."""
+        sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
+        return tuple(dict.fromkeys(one for one in sets if not any(two < one for two in sets)))
+
+    @property
+    def needs(self) -> frozenset[Assumption]:
+        """The assumptions without which it does not hold, whatever else is assumed."""
+        return frozenset.intersection(*self.suffices) if self.suffices else frozenset()
 
 
-def _holds(*names: str) -> dict[str, Status]:
-    return dict.fromkeys(names, Status.HOLDS)
+def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
+    """What to expect of a claim that holds where one of these sets is assumed, and only there.
+
+    More assumptions allow fewer sessions, so this is settled by the smallest sets that suffice and
+    the largest that do not: those that lack something of each. The three sets that have a name are
+    added for the reader.
+    """
+    if NOISY in smallest:
+        return {"noisy": Status.HOLDS}
+    lacking = {frozenset(choice) for choice in product(*smallest)}
+    largest = [EQUIVALENCE - one for one in lacking if not any(two < one for two in lacking)]
+    sets = [*smallest, *NAMED.values(), *sorted(largest, key=name_of)]
+    return {
+        name_of(one): Status.HOLDS if any(s <= one for s in smallest) else Status.FAILS
+        for one in sets
+    }
 
 
-def _fails(*names: str) -> dict[str, Status]:
-    return dict.fromkeys(names, Status.FAILS)
-
-
-def _without(*names: str) -> tuple[str, ...]:
-    return tuple(f"without {name}" for name in names)
-
-
-def _tag(step: Step[State]) -> str:
-    return step.label.partition(" ")[2]
-
-
-def _stuck(state: State) -> bool:
-    return state.over == "stuck"
-
-
-def _strong(state: State) -> bool:
-    """The responder h is Strong in this finished session (Definition 2)."""
-    return bool(state.over) and state.history[1].accepted and state.history[1].only_accepted
-
-
-def _ends_within_n(model: SessionModel, space: Space[State]) -> Verdict:
-    bound = model.rules.n
-    verdict = always(space, lambda s: bound is not None and s.sent <= bound)
-    if verdict.status is not Status.HOLDS:
-        return verdict
-    return never_deadlocks(space, lambda s: bool(s.over))
-
-
-def _reject_only_after_k(model: SessionModel, space: Space[State]) -> Verdict:
-    k = model.rules.k or 0
-    return each_step(space, lambda _s, t: _tag(t) == Tag.REJECT, lambda _s, t: t.target.sent > k)
-
-
-def _nothing_stuck(_model: SessionModel, space: Space[State]) -> Verdict:
-    return always(space, lambda s: not _stuck(s))
-
-
-def _nothing_after_the_end(model: SessionModel, space: Space[State]) -> Verdict:
-    """In a finished session both machines are in an end state, in which they send nothing."""
-
-    def silent(state: State) -> bool:
-        return all(
-            where in table.final and not any(t.kind.value == "+" for t in table.leaving(where))
-            for table, where in zip(model.both, state.at, strict=True)
-        )
-
-    return always(space, lambda s: not s.over or (not _stuck(s) and silent(s)))
-
-
-def _no_revise_at_two(_model: SessionModel, space: Space[State]) -> Verdict:
-    return each_step(space, lambda s, _t: s.sent == 1, lambda _s, t: _tag(t) != Tag.REVISE)
-
-
-def _ratify_answered(_model: SessionModel, space: Space[State]) -> Verdict:
-    return each_step(
-        space,
-        lambda s, _t: s.sent == 2 and s.tags[1] == Tag.RATIFY,
-        lambda _s, t: _tag(t) == Tag.RATIFY and t.target.over == "ratified",
+def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
+    """What any two agents with these tables must do, whatever is asked of them."""
+    yield Claim(
+        "never-stuck",
+        "some message can always be sent, and the receiver can take it",
+        protocol,
+        saying.nothing_stuck,
+        given(NOISY),
+        induction=Induction(must.no_node(must.stuck), under),
+    )
+    yield Claim(
+        "silent-end",
+        "both tables are in a final state when it is over, not before, and send nothing there",
+        protocol,
+        saying.nothing_after_the_end,
+        given(NOISY),
+        induction=Induction(must.no_node(must.speaks_after), under),
     )
 
 
-def _strong_once(_model: SessionModel, space: Space[State]) -> Verdict:
-    """h is Strong only after INIT, RATIFY, RATIFY: three messages, and the last tags of each."""
-    only = (Tag.RATIFY, Tag.RATIFY)
-    return always(space, lambda s: not _strong(s) or (s.sent == 3 and s.tags == only))
-
-
-def _never_ultra_strong(_model: SessionModel, space: Space[State]) -> Verdict:
-    return always(space, lambda s: not (_strong(s) and s.history[1].revised))
-
-
-def _final_agreement(_model: SessionModel, space: Space[State]) -> Verdict:
-    def agree(state: State) -> bool:
-        return all((0, 1) in part.left for part in (state.predictions, state.explanations))
-
-    return always(space, lambda s: s.over != "ratified" or agree(s))
-
-
-def _impossible(*word: str) -> Check:
-    """No session begins with `word`."""
-
-    def check(model: SessionModel, _space: Space[State]) -> Verdict:
-        followed = explore(Following(model, word))
-        return always(followed, lambda place: place.followed < len(word))
-
-    return check
-
-
-_SEQUENCES: Mapping[tuple[int, int], Mapping[frozenset[Assumption], int]] = {
-    (3, 1): {EQUIVALENCE: 4, TOLERANCE: 4, NOISY: 13},
-    (4, 2): {EQUIVALENCE: 8, TOLERANCE: 10, NOISY: 36},
-}
-
-
-def _sequences(n: int, k: int) -> Check:
-    """The number of complete tag sequences at (n, k): whether the papers were read right."""
-
-    def check(model: SessionModel, _space: Space[State]) -> Verdict:
-        small = replace(model, rules=Interact(n, k))
-        found = len(complete_words(explore(small)))
-        expected = _SEQUENCES[n, k][model.theory.assumptions]
-        status = Status.HOLDS if found == expected else Status.FAILS
-        return Verdict(status, f"{found} sequences")
-
-    return check
-
-
-_REPLIES: Mapping[str, tuple[str, ...]] = {
-    Tag.INIT: (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT),
-    Tag.RATIFY: (Tag.RATIFY,),
-    Tag.REVISE: (Tag.RATIFY,),
-    Tag.REJECT: (Tag.REJECT,),
-    Tag.REFUTE: (Tag.REFUTE, Tag.REVISE, Tag.REJECT),
-}
-
-
-def _replies_to(received: str) -> Check:
-    """Every answer to `received`, TERM aside, is one that Proposition 5 names."""
-
-    def answers(state: State, step: Step[State]) -> bool:
-        other = 1 if step.label.startswith("m ") else 0
-        return state.sent > 0 and state.tags[other] == received and _tag(step) != Tag.TERM
-
-    def check(_model: SessionModel, space: Space[State]) -> Verdict:
-        return each_step(space, answers, lambda _s, t: _tag(t) in _REPLIES[received])
-
-    return check
-
-
-def _ends_within_2k_plus_5(model: SessionModel, space: Space[State]) -> Verdict:
-    verdict = terminates(space)
-    if verdict.status is not Status.HOLDS:
-        return verdict
-    bound = 2 * (model.rules.k or 0) + 5
-    longest = int(verdict.detail.split()[-2])
-    return verdict if longest <= bound else Verdict(Status.FAILS, verdict.detail)
-
-
-_SOUND = ("equivalence", "tolerance", "without reflexive")
-_REPLY_VERDICTS: Mapping[str, dict[str, Status]] = {
-    Tag.INIT: _holds("noisy"),
-    Tag.RATIFY: {
-        **_holds(*_SOUND),
-        **_fails("noisy", *_without("deterministic", "symmetric", "shared")),
-    },
-    Tag.REVISE: {
-        **_holds(*_SOUND, "without symmetric"),
-        **_fails("noisy", *_without("deterministic", "shared")),
-    },
-    Tag.REJECT: {
-        **_holds(*_SOUND),
-        **_fails("noisy", *_without("deterministic", "symmetric", "shared")),
-    },
-    Tag.REFUTE: {
-        **_holds(*_SOUND, "without symmetric"),
-        **_fails("noisy", *_without("deterministic", "shared")),
-    },
-}
-
-ALL = ("equivalence", "tolerance", "noisy")
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "ends-within-n",
+def _interact() -> Iterator[Claim]:
+    rank = (("n", 1), ("sent", -1))
+    yield Claim(
+        "terminates",
         "every session ends within n messages",
         "interact",
-        _ends_within_n,
-        _holds("noisy"),
-    ),
-    Claim(
-        "reject-only-after-k",
+        saying.ends_within_n,
+        given(NOISY),
+        induction=Induction(must.ranked(rank), NOISY, ranking=rank),
+    )
+    yield from _always("interact", NOISY)
+    yield Claim(
+        "reject-after-k",
         "REJECT is sent only as message j > k",
         "interact",
-        _reject_only_after_k,
-        _holds("noisy"),
-    ),
-    Claim(
-        "no-deadlock",
-        "no agent is stuck, and what is sent can be received",
-        "interact",
-        _nothing_stuck,
-        _holds("noisy"),
-    ),
-    Claim(
-        "nothing-after-the-end",
-        "both agents are in END when it is over, and send nothing there",
-        "interact",
-        _nothing_after_the_end,
-        _holds("noisy"),
-    ),
-    Claim(
+        saying.reject_only_after_k,
+        given(NOISY),
+        induction=Induction(must.no_move(must.rejects_early), NOISY),
+    )
+    yield Claim(
         "no-revise-at-2",
         "message 2 is never REVISE",
         "interact",
-        _no_revise_at_two,
-        {
-            **_holds("reflexive", *_without("deterministic", "symmetric", "shared", "transitive")),
-            **_fails("noisy", *_without("reflexive")),
-        },
-    ),
-    Claim(
-        "ratify-answered",
-        "RATIFY by h at message 2 is answered by RATIFY, and that is the end",
+        saying.no_revise_at_two,
+        given(REFLEXIVE),
+        induction=Induction(must.no_move(must.revises_second), REFLEXIVE),
+    )
+    yield Claim(
+        "revised-never",
+        f"{_sequence(REVISED)} does not occur",
         "interact",
-        _ratify_answered,
-        {
-            **_holds("tolerance", *_without("reflexive", "transitive")),
-            **_fails("noisy", *_without("deterministic", "symmetric", "shared")),
-        },
-    ),
-    Claim(
-        "strong-responder",
-        "the responder h is Strong only in INIT, RATIFY, RATIFY",
+        saying.impossible(*REVISED),
+        given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
+        explores=False,
+        induction=Induction(must.said(REVISED), REFLEXIVE),
+    )
+    yield Claim(
+        "ratified-at-3",
+        "RATIFY by h at message 2 is answered by RATIFY, and that is the end (n >= 3)",
         "interact",
-        _strong_once,
-        {
-            **_holds("tolerance", *_without("transitive")),
-            **_fails("noisy", *_without("deterministic", "reflexive", "symmetric", "shared")),
-        },
-    ),
-    Claim(
-        "responder-never-ultra-strong",
+        saying.ratify_answered,
+        given(LIKE),
+        induction=Induction(must.unanswered, TOLERANCE),
+    )
+    kept = Keep(replied=True)
+    yield Claim(
+        "strong-once",
+        f"the responder h is Strong only in {_sequence(RATIFIED)} (n >= 3)",
+        "interact",
+        saying.strong_once,
+        given(TOLERANCE),
+        induction=Induction(must.no_node(must.strong_otherwise), TOLERANCE, kept),
+    )
+    yield Claim(
+        "never-ultra",
         "the responder h is never Ultra-Strong",
         "interact",
-        _never_ultra_strong,
-        {
-            **_holds("tolerance", *_without("transitive")),
-            **_fails("noisy", *_without("deterministic", "reflexive", "symmetric", "shared")),
-        },
-    ),
-    Claim(
-        "no-change-of-mind",
-        "INIT, REFUTE, REFUTE, RATIFY does not occur",
+        saying.never_ultra_strong,
+        given(TOLERANCE),
+        induction=Induction(must.no_node(must.ultra_strong), TOLERANCE, kept),
+    )
+    yield Claim(
+        "refuted-never",
+        f"{_sequence(REFUTED)} does not occur",
         "interact",
-        _impossible("m INIT", "h REFUTE", "m REFUTE", "h RATIFY"),
-        {
-            **_holds("equivalence", *_without("reflexive")),
-            **_fails("tolerance", "noisy", *_without("deterministic", "symmetric", "shared")),
-        },
-    ),
-    Claim(
-        "no-double-revision",
-        "INIT, REVISE, REVISE, RATIFY, RATIFY does not occur",
-        "interact",
-        _impossible("m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY"),
-        {**_holds("reflexive", "equivalence", *_without("reflexive")), **_fails("noisy")},
-    ),
-    Claim(
-        "final-agreement",
+        saying.impossible(*REFUTED),
+        given(LIKE | {Assumption.TRANSITIVE}),
+        explores=False,
+        induction=Induction(must.said(REFUTED), EQUIVALENCE),
+    )
+    yield Claim(
+        "ends-agreed",
         "a session that ends in two RATIFYs ends with matching and agreeing answers",
         "interact",
-        _final_agreement,
-        _fails("equivalence", "tolerance"),
-    ),
-    *(
-        Claim(
+        saying.final_agreement,
+        given(),
+        induction=Induction(
+            must.no_node(must.disagree), EQUIVALENCE, Keep(data=True), provable=False
+        ),
+    )
+    for n, k in saying.SEQUENCES:
+        yield Claim(
             f"sequences-at-{n}-{k}",
             f"at n = {n}, k = {k} there are just the tag sequences that the reading demands",
             "interact",
-            _sequences(n, k),
-            _holds(*ALL),
+            saying.sequences(n, k),
+            dict.fromkeys(NAMED, Status.HOLDS),
+            exact=True,
+            explores=False,
+        )
+    for name, title, check in STATEMENTS:
+        yield Claim(name, title, "interact", check, given(NOISY), exact=True, explores=False)
+
+
+def _functions_and_rows() -> Iterator[Claim]:
+    """What the decision functions and the rows are by themselves."""
+    for name, title, protocol, wrong in deciding.STATEMENTS:
+        check = saying.decides(*wrong)
+        yield Claim(name, title, protocol, check, given(NOISY), exact=True, explores=False)
+    yield Claim(
+        "somebody-can-speak",
+        "before the end one of the two can send, so that it needs no schedule to go on",
+        "interact",
+        somebody_can_speak,
+        given(NOISY),
+        exact=True,
+        explores=False,
+    )
+    for protocol in ("interact", "pxp"):
+        yield Claim(
+            "every-row-taken",
+            "every row of the table is taken in some session",
+            protocol,
+            every_row_taken,
+            given(NOISY),
             exact=True,
         )
-        for n, k in _SEQUENCES
-    ),
-    *(
-        Claim(
-            f"replies-to-{received.lower()}",
-            f"{received} is answered by {' or '.join(tags)}, TERM aside",
-            "pxp",
-            _replies_to(received),
-            _REPLY_VERDICTS[received],
+
+
+_SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
+_REPLIES_NEED = {
+    Tag.INIT: NOISY,
+    Tag.RATIFY: LIKE,
+    Tag.REFUTE: _SHARED,
+    Tag.REVISE: _SHARED,
+    Tag.REJECT: LIKE,
+}
+
+
+def _replies(protocol: str) -> Iterator[Claim]:
+    """PXP's replies; PXP(k) takes nothing but what PXP takes, TERM where it must."""
+    for tag, needed in _REPLIES_NEED.items():
+        answers = " or ".join(one for one in Tag if one in REPLIES[tag])
+        yield Claim(
+            f"replies-{tag}",
+            f"{tag} is answered by {answers}, TERM aside",
+            protocol,
+            saying.replies_to(tag),
+            given(needed) if protocol == "pxp" else {"equivalence": Status.HOLDS},
+            induction=Induction(must.replies_beyond(tag), EQUIVALENCE),
         )
-        for received, tags in _REPLIES.items()
-    ),
-    Claim("terminates", "every session ends", "pxp", lambda _m, s: terminates(s), _fails(*ALL)),
-    Claim(
-        "no-deadlock",
-        "no agent is stuck, and what is sent can be received",
+
+
+def _pxp() -> Iterator[Claim]:
+    yield from _always("pxp", NOISY)
+    yield from _replies("pxp")
+    yield Claim(
+        "terminates",
+        "every session ends",
         "pxp",
-        _nothing_stuck,
-        _holds("noisy"),
-    ),
-    Claim(
-        "ends-within-2k+5",
+        saying.every_session_ends,
+        given(),
+        induction=Induction(must.endless, EQUIVALENCE, provable=False),
+    )
+    yield from _always("pxp(k)", EQUIVALENCE)
+    rank = (("", 5), ("k", 2), ("sent", -1))
+    yield Claim(
+        "terminates",
         "every session ends within 2k + 5 messages, TERM included",
         "pxp(k)",
-        _ends_within_2k_plus_5,
-        {
-            **_holds("equivalence", "tolerance", *_without("reflexive")),
-            **_fails("noisy", *_without("deterministic", "symmetric", "shared")),
-        },
-    ),
-)
+        saying.ends_within_2k_plus_5,
+        given(LIKE),
+        induction=Induction(must.ranked(rank), EQUIVALENCE, Keep(others=True), rank),
+    )
+    yield Claim(
+        "self-loops",
+        "each self-loop is taken at most k times, so all but 4k messages bring another tag",
+        "pxp(k)",
+        saying.loops_at_most_k,
+        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.HOLDS},
+        induction=Induction(must.no_node(must.loops_on), NOISY, certified=False),
+    )
+    yield Claim(
+        "no-alternation",
+        "REFUTE and RATIFY do not answer each other for ever",
+        "pxp(k)",
+        saying.never_alternates(Tag.REFUTE, Tag.RATIFY),
+        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.FAILS},
+    )
+    yield from _replies("pxp(k)")
+
+
+def find(name: str) -> tuple[Claim, ...]:
+    """The claims of that name: one a protocol; with `PROTOCOL.NAME` one alone.
+
+    Raises `UsageError` where there is none.
+    """
+    found = tuple(one for one in CLAIMS if name in (one.name, f"{one.protocol}.{one.name}"))
+    if not found:
+        known = dict.fromkeys(claim.name for claim in CLAIMS)
+        raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")
+    return found
+
+
+def _sequence(labels: tuple[str, ...]) -> str:
+    return ", ".join(label.partition(" ")[2] for label in labels)
+
+
+CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())

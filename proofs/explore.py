@@ -53,6 +53,10 @@ class Space(Generic[S]):
             parent = self.parents[state]
         return Trace(state, tuple(reversed(path)))
 
+    def depth(self, state: S) -> int:
+        """How many steps a shortest trace to `state` has."""
+        return len(self.trace_to(state).steps)
+
     def find(self, holds: Callable[[S], bool]) -> Trace[S] | None:
         """A shortest trace to a state in which `holds`; None if there is none."""
         found = next(filter(holds, self.steps), None)

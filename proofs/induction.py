@@ -25,8 +25,10 @@ from proofs.numbers import Given, Numbers, Unknown, Whole
 from proofs.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.relational import EMPTY, Structure, Theory
 from proofs.sessions import AGENTS, Sent, SessionModel, State
+from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.errors import UsageError
+from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Tag
 from pxp_fsm.rules import Interact, Pxp, Rules
 
@@ -62,12 +64,14 @@ class Keep:
     """What of a session's past is kept, because claims ask for it; less makes fewer nodes.
 
     `said` are sequences of labels to watch for; `replied` is whether to keep the set of tags that
-    the responder has sent; `data` whether to keep how the last values are related at the end.
+    the responder has sent; `data` whether to keep how the last values are related at the end;
+    `others` whether to count, for PXP(k), the messages that take no self-loop.
     """
 
     said: tuple[tuple[str, ...], ...] = ()
     replied: bool = False
     data: bool = False
+    others: bool = False
 
 
 NOTHING = Keep()
@@ -79,7 +83,7 @@ class Subject:
 
     name: str
     automaton: Callable[[], Automaton]
-    rules: Callable[[Numbers], Rules]
+    rules: Callable[[Numbers, Decisions], Rules]
     counts_loops: bool = False
     bounded: bool = False
 
@@ -91,14 +95,16 @@ def _symbol(numbers: Numbers, name: str) -> int:
 INTERACT = Subject(
     "interact",
     lambda: Interact().automaton,
-    lambda numbers: Interact(_symbol(numbers, "n"), _symbol(numbers, "k")),
+    lambda numbers, functions: Interact(
+        _symbol(numbers, "n"), _symbol(numbers, "k"), functions=functions
+    ),
     bounded=True,
 )
-PXP = Subject("pxp", lambda: Pxp().automaton, lambda _numbers: Pxp())
+PXP = Subject("pxp", lambda: Pxp().automaton, lambda _numbers, functions: Pxp(functions=functions))
 PXP_K = Subject(
     "pxp(k)",
     lambda: Pxp().automaton,
-    lambda numbers: Pxp(_symbol(numbers, "k")),
+    lambda numbers, functions: Pxp(_symbol(numbers, "k"), functions=functions),
     counts_loops=True,
 )
 
@@ -140,10 +146,12 @@ class Invariant:
         keep: Keep,
         tables: tuple[Automaton, Automaton],
         numbers: Numbers,
+        functions: Decisions,
         forgets: bool,
     ) -> None:
         self.subject, self.theory, self.keep = subject, theory, keep
         self.tables, self.numbers = tables, numbers
+        self._functions = functions
         self._forgets = forgets
         self._cases: dict[Given, tuple[Given, ...]] = {}
         self._models: dict[Given, SessionModel] = {}
@@ -170,19 +178,27 @@ class Invariant:
     @cached_property
     def features(self) -> tuple[Feature, ...]:
         """The distinctions; the first is the bounds that the protocol accepts."""
-        rules = self.subject.rules
         found = [turn(self.numbers)]
         if self.subject.bounded:
             found.append(room(self.numbers))
+        if self.keep.others and self.subject.counts_loops:
+            found.append(others(self.numbers, self.loops))
         if self.subject.counts_loops:
-            found += [others(self.numbers, self.loops), *loops(self.numbers, self.loops)]
+            found += loops(self.numbers, self.loops)
         for feature in found:
             check_coverage(self.numbers, feature)
         accepted = {}
-        for case, fine in self.numbers.cases((), lambda: _accepted(rules, self.numbers), {}):
+        for case, fine in self.numbers.cases((), self._accepted, {}):
             if fine:
                 accepted[" and ".join(map(str, case)) or "any"] = case
         return (Feature("bounds", accepted), *found)
+
+    def _accepted(self) -> bool:
+        try:
+            self.subject.rules(self.numbers, self._functions)
+        except UsageError:
+            return False
+        return True
 
     @cached_property
     def loops(self) -> tuple[str, ...]:
@@ -236,7 +252,7 @@ class Invariant:
         """The model for one case, whose answers it may remember."""
         if case not in self._models:
             self.numbers.given = case
-            rules = self.subject.rules(self.numbers)
+            rules = self.subject.rules(self.numbers, self._functions)
             self._models[case] = SessionModel(rules, self.theory, self.tables, counting=True)
         return self._models[case]
 
@@ -285,20 +301,13 @@ class Invariant:
         return tuple(n for n, atoms in after.items() if self.numbers.possible((*case, *atoms)))
 
 
-def _accepted(rules: Callable[[Numbers], Rules], numbers: Numbers) -> bool:
-    try:
-        rules(numbers)
-    except UsageError:
-        return False
-    return True
-
-
 def invariant_of(
     subject: Subject,
     theory: Theory,
     keep: Keep = NOTHING,
     tables: tuple[Automaton, Automaton] | None = None,
     numbers: Numbers | None = None,
+    functions: Decisions = decisions,
 ) -> Invariant:
     """The invariant of `subject` between agents with `tables` (its own, unless others are given).
 
@@ -308,9 +317,9 @@ def invariant_of(
     both = tables or (subject.automaton(), subject.automaton())
     numbers = numbers or Numbers()
     try:
-        found = Invariant(subject, theory, keep, both, numbers, forgets=True)
+        found = Invariant(subject, theory, keep, both, numbers, functions, forgets=True)
     except _Remembered:
-        found = Invariant(subject, theory, keep, both, numbers, forgets=False)
+        found = Invariant(subject, theory, keep, both, numbers, functions, forgets=False)
     if not found.nodes:
         raise Unknown("the rules take no n and k at all, so whatever is said of them is empty")
     return found

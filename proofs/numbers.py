@@ -308,6 +308,18 @@ class Remainder:
         within = 0 <= other < self.modulus
         return within and self.whole.numbers.decide(self.equals(other))
 
+    def __lt__(self, other: int) -> bool:
+        return any(self == value for value in range(min(other, self.modulus)))
+
+    def __le__(self, other: int) -> bool:
+        return self < other + 1
+
+    def __gt__(self, other: int) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: int) -> bool:
+        return not self < other
+
     def __bool__(self) -> bool:
         return self != 0
 

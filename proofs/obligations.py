@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from proofs.induction import Invariant, Move, Node
 from proofs.numbers import Whole
@@ -172,6 +173,15 @@ def stuck(_: Invariant, node: Node) -> bool:
     return node.state.over == "stuck"
 
 
+def loops_on(invariant: Invariant, node: Node) -> bool:
+    """Some self-loop of PXP(k) was taken more than k times."""
+    k, named = invariant.numbers.named("k"), invariant.numbers.named
+    given = invariant.given(node.region)
+    return any(
+        invariant.numbers.possible((*given, (k + 1).at_most(named(tag)))) for tag in invariant.loops
+    )
+
+
 def said(sequence: tuple[str, ...]) -> Check:
     """The session so far is `sequence`; it must be watched for."""
     return no_node(lambda _, node: node.said == sequence)
@@ -208,11 +218,11 @@ def replies(invariant: Invariant) -> dict[str, frozenset[str]]:
 
 def endless(invariant: Invariant) -> Obstacle | None:
     """A step of the finite part that can be taken again and again, if there is one."""
-    import networkx as nx
-
-    graph = nx.DiGraph((m.source, m.target) for m in invariant.moves)
-    for part in nx.strongly_connected_components(graph):
-        for move in invariant.moves:
-            if move.source in part and move.target in part:
-                return _at(move)
+    reached = {node: [move.target for move in moves] for node, moves in invariant.nodes.items()}
+    try:
+        TopologicalSorter(reached).prepare()
+    except CycleError as error:
+        last, node = error.args[1][1], error.args[1][0]  # each is in what the next one leads to
+        moves = (*invariant.nodes[node], *invariant.nodes[last])
+        return next(_at(move) for move in moves if {move.source, move.target} == {node, last})
     return None

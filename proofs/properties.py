@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from itertools import takewhile
 from typing import TypeVar
 
 from proofs.explore import Space, Trace
@@ -38,17 +39,19 @@ def never_deadlocks(space: Space[S], ended: Callable[[S], bool]) -> Verdict:
     return always(space, lambda state: bool(space.steps[state]) or ended(state))
 
 
-def terminates(space: Space[S]) -> Verdict:
-    """No run is endless: the reachable graph has no cycle; else a lasso.
+def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -> Verdict:
+    """No run is endless: the reachable graph has no cycle, of steps that it `takes`; else a lasso.
 
-    The lasso has a shortest stem to a cycle, then a shortest cycle from there. The detail of a
+    The lasso has a shortest stem to a cycle, and a shortest cycle of those so near. The detail of a
     model that terminates is the length of its longest run.
     """
     import networkx as nx
 
     graph: nx.DiGraph[S] = nx.DiGraph()
     graph.add_nodes_from(space.steps)
-    graph.add_edges_from((s, step.target) for s, steps in space.steps.items() for step in steps)
+    graph.add_edges_from(
+        (s, step.target) for s, steps in space.steps.items() for step in steps if takes(s, step)
+    )
     cyclic: set[S] = set()
     for component in nx.strongly_connected_components(graph):
         inner = next(iter(component))
@@ -58,9 +61,13 @@ def terminates(space: Space[S]) -> Verdict:
         return Verdict(
             Status.HOLDS, f"the longest run has {nx.dag_longest_path_length(graph)} steps"
         )
-    start = next(state for state in space.steps if state in cyclic)
-    stem = space.trace_to(start)
-    cycle = _shortest_cycle(space, start)
+    found = (state for state in space.steps if state in cyclic)
+    nearest = next(found)
+    stem = space.trace_to(nearest)
+    near = takewhile(lambda state: space.depth(state) == len(stem.steps), found)
+    cycles = {state: _shortest_cycle(space, state, takes) for state in (nearest, *near)}
+    start = min(cycles, key=lambda state: len(cycles[state]))
+    stem, cycle = space.trace_to(start), cycles[start]
     return Verdict(
         Status.FAILS,
         "an endless run",
@@ -69,14 +76,16 @@ def terminates(space: Space[S]) -> Verdict:
     )
 
 
-def _shortest_cycle(space: Space[S], start: S) -> tuple[Step[S], ...]:
-    """The steps of a shortest cycle through `start`."""
+def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S], ...]:
+    """The steps of a shortest cycle through `start`, of those that it `takes`."""
     paths: dict[S, tuple[Step[S], ...]] = {}
     level: list[tuple[S, tuple[Step[S], ...]]] = [(start, ())]
     while True:
         following = []
         for state, path in level:
             for step in space.steps[state]:
+                if not takes(state, step):
+                    continue
                 if step.target == start:
                     return (*path, step)
                 if step.target not in paths:

@@ -120,9 +120,9 @@ def _with_identity(base: Structure) -> Iterator[Structure]:
     """One more point, equal to none or to one class of the points that are there."""
     new = base.points
     yield Structure(new + 1, equal=base.equal)
-    classes = {
+    classes = dict.fromkeys(
         frozenset(q for q in range(new) if p == q or (p, q) in base.equal) for p in range(new)
-    }
+    )
     for members in classes:
         both = {(p, new) for p in members} | {(new, p) for p in members}
         yield Structure(new + 1, equal=base.equal | both)

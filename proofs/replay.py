@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from proofs.explore import Trace
@@ -59,6 +60,7 @@ class _Derived:
     """Guards by the decision functions, asking as far as the guard depends on the answers."""
 
     name = "derived"
+    follows_relations = True
 
     async def decide(self, situation: Situation) -> Valuation:
         return await situation.derived()
@@ -105,7 +107,7 @@ def _rules(rules: Rules, trace: Trace[State]) -> Rules:
     if not isinstance(rules, Pxp):
         return rules
     chosen = iter([_chooses_term(step) for step in trace.steps[1:]])
-    return Pxp(rules.k, term=lambda _received, _own: next(chosen, False))
+    return replace(rules, term=lambda _received, _own: next(chosen, False))
 
 
 def _chooses_term(step: Step[State]) -> bool:

@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeVar
 
 from proofs.model import Step
 from proofs.relational import EMPTY, Structure, Theory
-from pxp_fsm import decisions
 from pxp_fsm.automaton import DECIDE, Automaton, Event, happening, one_hot, sending
 from pxp_fsm.decisions import Guard
 from pxp_fsm.errors import PXPError
@@ -159,7 +158,7 @@ class SessionModel:
         It keeps the relations between values as they are: for callers that keep the values.
         """
         number = state.sent + 1
-        speaker = 0 if decisions.initiator_speaks(number) else 1
+        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
         kept_y, kept_e = state.predictions, state.explanations
         outcome = self._outcome(Judged(*y, kept_y, kept_y), Judged(*e, kept_e, kept_e), number)
         return self._send(state, speaker, DECIDE, outcome.guard, outcome.data, outcome.answers)
@@ -171,7 +170,7 @@ class SessionModel:
             for y, e in product(*(self.theory.extensions(EMPTY),) * 2):
                 yield self._send(state, 0, sending(Tag.INIT), None, (y, e))
             return
-        speaker = 0 if decisions.initiator_speaks(number) else 1
+        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
         received = state.tags[1 - speaker]
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, speaker, data)
@@ -206,7 +205,7 @@ class SessionModel:
 
     def _outcome(self, y: Judged, e: Judged, number: int) -> Outcome:
         """What the protocol's decision functions make of the two relations' answers."""
-        found = decisions.category(y.same, e.same)
+        found = self.rules.functions.category(y.same, e.same)
         answers: tuple[bool, ...] = (y.same, e.same)
         revises = False
         if self.rules.depends_on_revision(found, number):
@@ -217,13 +216,26 @@ class SessionModel:
         takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
         return Outcome(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
 
-    def _judge(self, base: Structure, speaker: int, number: int) -> set[Judged]:
+    def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
         """Everything that the speaker's relation may say at message `number`."""
-        theory, found = self.theory, set[Judged]()
+        key = (base, speaker, number == 2)
+        if key not in self._judgements:
+            # in an order of its own, agreement first, not in a set's: traces are always the same
+            found = dict.fromkeys(self._judged(*key))
+            self._judgements[key] = tuple(sorted(found, key=lambda one: one[:2], reverse=True))
+        return self._judgements[key]
+
+    @cached_property
+    def _judgements(self) -> dict[tuple[Structure, int, bool], tuple[Judged, ...]]:
+        return {}
+
+    def _judged(self, base: Structure, speaker: int, second: bool) -> Iterator[Judged]:
+        """The same for message 2, or for a later one: nothing else of the number matters."""
+        theory = self.theory
         changes = self.rules.asks_each_time
-        for mine in theory.extensions(base) if number == 2 else (base,):
-            own, other = (1, 0) if number == 2 else (speaker, 1 - speaker)
-            at_once = number == 2 and changes
+        for mine in theory.extensions(base) if second else (base,):
+            own, other = (1, 0) if second else (speaker, 1 - speaker)
+            at_once = second and changes
             fresh = own if at_once else mine.points
             for one in (mine,) if at_once else theory.extensions(mine):
                 taken = one.keep(0, fresh) if speaker else one.keep(fresh, 1)
@@ -231,8 +243,7 @@ class SessionModel:
                     theory.answers(one, speaker, other, own),
                     theory.answers(one, speaker, fresh, own if changes else other),
                 ):
-                    found.add(Judged(same, revision, mine, taken))
-        return found
+                    yield Judged(same, revision, mine, taken)
 
     def _tag(self, speaker: int, state: str, guard: Guard) -> str | None:
         """The tag that the speaker's table names under `guard`; None where it has no such row."""
@@ -244,9 +255,9 @@ class SessionModel:
         if not isinstance(self.rules, Pxp) or self.rules.k is None:
             return False
         tag = self._tag(speaker, state.at[speaker], guard)
-        if tag is None or not decisions.repeats(received, tag):
+        if tag is None or not self.rules.functions.repeats(received, tag):
             return False
-        return decisions.exhausted(dict(state.loops).get(tag, 0), self.rules.k)
+        return self.rules.functions.exhausted(dict(state.loops).get(tag, 0), self.rules.k)
 
     def _send(
         self,
@@ -314,7 +325,11 @@ class SessionModel:
 
     def _looped(self, state: State, received: str, tag: str) -> tuple[tuple[str, int], ...]:
         """How often each self-loop has been taken, where PXP(k) counts it."""
-        if self.rules.n is not None or self.rules.k is None or not decisions.repeats(received, tag):
+        if (
+            self.rules.n is not None
+            or self.rules.k is None
+            or not self.rules.functions.repeats(received, tag)
+        ):
             return state.loops
         loops = dict(state.loops)
         loops[tag] = loops.get(tag, 0) + 1
@@ -334,8 +349,8 @@ class SessionModel:
     def _close(self, state: State, tag: str, previous: str) -> State:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
-        stopped = decisions.stops(tag, previous or Tag.INIT)
-        if not decisions.done(state.sent, self.rules.n, stopped):
+        stopped = self.rules.functions.stops(tag, previous or Tag.INIT)
+        if not self.rules.functions.done(state.sent, self.rules.n, stopped):
             return state
         after = self._closing(state.at)
         if after is None:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import combinations, permutations, product
+from typing import Any
 
 import pytest
 
-from proofs.checking import Bounds, Checker
-from proofs.claims import ASSUMPTIONS, CLAIMS, Claim
+from proofs.checking import Bounds, Checker, settled
+from proofs.claims import CLAIMS, Claim, assumptions_of, find, name_of
+from proofs.compiled import reach
+from proofs.explicit import check_explicit
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.following import Following
 from proofs.itf import to_itf
 from proofs.model import Step
+from proofs.packed import PackedSessions
 from proofs.product import Product, standing_checks
 from proofs.properties import complete_words, longest_run, terminates
 from proofs.relational import EMPTY, Theory
 from proofs.replay import NotReplayed, replay
 from proofs.sessions import SessionModel, State
-from proofs.verdicts import Status
+from proofs.theorems import CLAIMS as THEOREMS
+from proofs.theorems import prove
+from proofs.verdicts import Status, Verdict
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp
+from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
 
 
@@ -70,6 +78,13 @@ def test_relations_on_two_and_three_values_are_counted_right(
     assert sum(len(theory.extensions(pair)) for pair in pairs) == three
 
 
+def every_set() -> Iterator[frozenset[Assumption]]:
+    for size in range(len(Assumption) + 1):
+        yield from map(frozenset, combinations(Assumption, size))
+
+
+given_sets = pytest.mark.parametrize("assumptions", list(every_set()), ids=name_of)
+
 CHECKER = Checker(Bounds(n=5, k=1))
 
 
@@ -89,8 +104,179 @@ def test_every_claim_has_the_verdict_that_is_expected_of_it(claim: Claim, assump
     assert fails == bool(result.messages) == (result.verdict.trace is not None)
 
 
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.protocol}.{claim.name}")
+def test_what_is_expected_of_a_claim_is_monotone(claim: Claim) -> None:
+    """More assumptions allow fewer sessions: what holds under some holds under more."""
+    for one, status in claim.expected.items():
+        for two, other in claim.expected.items():
+            if assumptions_of(one) <= assumptions_of(two):
+                assert (status, other) != (Status.HOLDS, Status.FAILS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.protocol}.{claim.name}")
+def test_each_assumption_that_a_claim_needs_has_a_counterexample_without_it(claim: Claim) -> None:
+    if claim.protocol == "pxp(k)" and claim.name != "terminates":
+        return  # PXP(k) takes what PXP takes, of which the same is claimed
+    for needed in claim.needs:
+        lacking = name_of(EQUIVALENCE - {needed})
+        verdict = CHECKER.check(claim, lacking).verdict
+        assert verdict.status is Status.FAILS
+
+
+@given_sets
+def test_names_of_sets_are_read_back(assumptions: frozenset[Assumption]) -> None:
+    assert assumptions_of(name_of(assumptions)) == assumptions
+
+
+def test_what_suffices_settles_every_set_of_assumptions() -> None:
+    """Each of the 32 sets contains one that suffices, or is within one shown to fail."""
+    for claim in CLAIMS:
+        if claim.exact or claim.name == "no-alternation" or claim.protocol == "pxp(k)":
+            continue
+        failing = [assumptions_of(n) for n, s in claim.expected.items() if s is Status.FAILS]
+        for chosen in every_set():
+            holds = any(one <= chosen for one in claim.suffices)
+            assert holds != any(chosen <= one for one in failing), (claim.name, chosen)
+
+
+def test_a_proof_takes_the_bound_away_and_a_failing_induction_is_unknown() -> None:
+    bounded = Verdict(Status.HOLDS_UP_TO, "n = 5, k = 1")
+    (proved,) = prove([THEOREMS["interact.no-revise-at-2"]])
+    assert settled(bounded, [proved], "tolerance") == Verdict(Status.HOLDS, "for all n and k")
+    assert settled(bounded, [proved], "noisy") == bounded
+    (failing,) = prove([THEOREMS["interact.refuted-never"]], TOLERANCE)
+    verdict = settled(bounded, [failing], "tolerance")
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.trace is None
+    assert verdict.detail.startswith("induction step: not inductive")
+    assert "holds up to n = 5, k = 1" in verdict.detail
+    refuted = Verdict(Status.FAILS)
+    assert settled(refuted, [proved], "tolerance") == refuted
+
+
+def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:
+    claims = [c for c in CLAIMS if c.protocol == "interact" and not c.exact]
+    checker = Checker(Bounds(5, 2))
+    explicit = list(check_explicit(claims, Bounds(5, 2), 3))
+    assert len(explicit) == len(claims) == 11
+    for result in explicit:
+        reduced = checker.check(result.claim, "equivalence")
+        assert result.verdict.status is reduced.verdict.status
+        assert [m.tag for m in result.messages] == [m.tag for m in reduced.messages]
+
+
+def test_too_many_explicit_values_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proofs.explicit.LIMIT", 50)
+    (result,) = check_explicit(find("ends-agreed"), Bounds(5, 2), 3)
+    assert result.verdict.status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("rules", "assumptions", "states", "transitions"),
+    [
+        (Interact(10, 3), EQUIVALENCE, 683, 1732),
+        (Interact(10, 3), TOLERANCE, 1418, 4257),
+        (Interact(10, 3), NOISY, 612, 1309),
+        (Pxp(), EQUIVALENCE, 40, 73),
+        (Pxp(), TOLERANCE, 40, 73),
+        (Pxp(), NOISY, 47, 186),
+        (Pxp(3), EQUIVALENCE, 121, 139),
+        (Pxp(3), TOLERANCE, 121, 139),
+        (Pxp(3), NOISY, 9735, 36378),
+    ],
+)
+def test_the_sizes_of_the_models_of_sessions(
+    rules: Rules, assumptions: frozenset[Assumption], states: int, transitions: int
+) -> None:
+    found = explore(SessionModel(rules, Theory(assumptions), observes=rules.n is not None))
+    assert (found.states, found.transitions) == (states, transitions)
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "transitions"), [("interact", 4, 12), ("pxp", 4, 12), ("pxp_hang_up", 4, 14)]
+)
+def test_the_sizes_of_the_built_in_products(name: str, states: int, transitions: int) -> None:
+    found = explore(Product(builtin(name), builtin(name)))
+    assert (found.states, found.transitions) == (states, transitions)
+
+
+def brute(n: int, k: int, values: int, noisy: bool) -> int:
+    """Complete tag sequences by the procedures in their own words, all data tried in turn."""
+    found: set[tuple[str, ...]] = set()
+
+    def go(tags: tuple[str, ...], own: Any, other: Any) -> None:
+        j = len(tags) + 1
+        stopped = tags[-1:] == ("REJECT",) or tags[-2:] == ("RATIFY", "RATIFY")
+        if j > n or stopped:
+            found.add(tags)
+            return
+        free = list(product(range(values), repeat=2))
+        if noisy:
+            options = {"RATIFY", "REFUTE", "REVISE", *(["REJECT"] if j > k else [])}
+            for tag in options if j > 1 else {"INIT"}:
+                go((*tags, tag), None, None)
+            return
+        for y, e in free:
+            if j == 1:
+                go(("INIT",), other, (y, e))
+                continue
+            mine = own or (y, e)
+            match, agree = other[0] == mine[0], other[1] == mine[1]
+            changed = (y, e) != mine
+            if match and agree:
+                tag = "RATIFY"
+            elif not match and not agree and j > k:
+                tag = "REJECT"
+            else:
+                tag = "REVISE" if changed else "REFUTE"
+            go((*tags, tag), other, (y, e))
+
+    go((), None, None)
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "same", "any_"),
+    [(2, 1, 3, 4), (3, 1, 4, 13), (3, 2, 4, 12), (4, 1, 8, 37), (4, 2, 8, 36), (5, 1, 19, 103)],
+)
+def test_complete_sequences_by_the_model_and_by_brute_force(
+    n: int, k: int, same: int, any_: int
+) -> None:
+    assert len(complete_words(space(n, k, EQUIVALENCE))) == brute(n, k, 3, noisy=False) == same
+    assert len(complete_words(space(n, k, NOISY))) == brute(n, k, 1, noisy=True) == any_
+
+
+@pytest.mark.parametrize(("n", "k", "states"), [(5, 2, 94), (6, 1, 190), (10, 4, 685)])
+def test_the_reduced_states_are_the_explicit_ones_up_to_renaming_values(
+    n: int, k: int, states: int
+) -> None:
+    """A value that has not been sent yet is no value: taken for 0, three states more appear."""
+    model = PackedSessions(Interact(n, k), 3)
+    reached = reach(model, compiled=False)
+    apart, as_zero = set[object](), set[object]()
+    for packed in (number for number, seen in enumerate(reached.seen) if seen):
+        control, values = model.unpack(packed)
+        state = model.controls.states[control]
+        vector = (state.sent, state.tags, bool(state.over), state.history)
+        y, e = (values.y_m, values.y_h), (values.e_m, values.e_h)
+        as_zero.add((*vector, renamed(y), renamed(e)))
+        there = [bool(tag) for tag in state.tags]
+        sent = [tuple(v if t else None for v, t in zip(p, there, strict=True)) for p in (y, e)]
+        apart.add((*vector, *map(renamed, sent)))
+    assert (len(apart), len(as_zero)) == (states, states + 3)
+    assert space(n, k, EQUIVALENCE).states == states
+
+
+def renamed(values: tuple[int | None, ...]) -> tuple[int, ...]:
+    """The least that any permutation of three values makes of `values`; None stays."""
+    return min(
+        tuple(-1 if value is None else order[value] for value in values)
+        for order in permutations(range(3))
+    )
+
+
 def test_the_counterexample_to_final_agreement_is_three_messages() -> None:
-    (claim,) = (claim for claim in CLAIMS if claim.name == "final-agreement")
+    (claim,) = find("ends-agreed")
     result = Checker().check(claim, "equivalence")
     assert [f"{m.sender} {m.tag}" for m in result.messages] == ["m INIT", "h RATIFY", "m RATIFY"]
 
@@ -171,20 +357,20 @@ def test_the_standing_checks_find_what_is_wrong_with_a_table() -> None:
 def test_exploration_stops_at_its_bound_and_says_so() -> None:
     with pytest.raises(TooLarge, match="more than 100 states"):
         explore(SessionModel(Interact(10, 3), Theory(NOISY)), limit=100)
-    (claim,) = (claim for claim in CLAIMS if claim.name == "ends-within-n")
+    (claim,) = find("interact.terminates")
     verdict = Checker(limit=100).check(claim, "noisy").verdict
     assert verdict.status is Status.UNKNOWN
 
 
 def test_a_word_is_followed_or_left() -> None:
-    model = SessionModel(Interact(5, 2), Theory(frozenset(ASSUMPTIONS["tolerance"])))
+    model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
     word = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
     followed = explore(Following(model, word))
     assert max(place.followed for place in followed.steps) == 4
 
 
 def test_a_trace_is_written_as_itf() -> None:
-    (claim,) = (claim for claim in CLAIMS if claim.name == "terminates")
+    (claim,) = find("pxp.terminates")
     result = Checker().check(claim, "equivalence")
     document = json.loads(to_itf(claim.name, result.model, result.verdict))
     assert document["#meta"]["format"] == "ITF"

@@ -53,7 +53,9 @@ def test_the_real_certificate_is_accepted(protocol: str, tmp_path: Path) -> None
     )  # fmt: skip
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(lines) == sum(name.startswith(protocol) for name in CLAIMS)
+    assert len(lines) == sum(
+        name.startswith(protocol) and claim.certified for name, claim in CLAIMS.items()
+    )
     assert all(line.startswith("ok ") for line in lines)
 
 
@@ -177,3 +179,38 @@ def test_the_same_certificate_for_another_table_is_rejected(protocol: str) -> No
 def test_the_table_s_prose_and_order_do_not_matter() -> None:
     table = TABLES["interact"].replace('title = "INTERACT"', 'title = "Another"')
     assert accepts(DOCUMENTS["interact"], table)
+
+
+def test_the_checker_is_short_enough_to_be_read() -> None:
+    assert len(Path(recheck.__file__).read_text("utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_claim_that_the_checker_does_not_know_is_rejected(protocol: str) -> None:
+    for name in (f"{protocol}.anything", "terminates", "another.never-stuck"):
+        for verdict in ("proved", "not inductive"):
+            document = tampered(protocol)
+            document["parts"][0]["claims"][0].update(name=name, verdict=verdict)
+            assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_certificate_with_a_state_too_many_is_rejected(protocol: str) -> None:
+    for p, part in enumerate(DOCUMENTS[protocol]["parts"]):
+        document = tampered(protocol)
+        document["parts"][p]["states"].append({**part["states"][-1], "at": ["WAIT", "WAIT"]})
+        assert not accepts(document, TABLES[protocol])
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", "{}", "null", '{"parts": 3}', "[" * 100_000])
+def test_a_file_that_is_no_certificate_is_told_so(text: str, tmp_path: Path) -> None:
+    certificate, table = tmp_path / "c.json", tmp_path / "t.toml"
+    certificate.write_text(text, "utf-8")
+    table.write_text(TABLES["pxp"], "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "proofs.recheck", certificate, table],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "These cannot be checked: " in done.stderr
+    assert "Traceback" not in done.stderr

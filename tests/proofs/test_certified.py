@@ -1,0 +1,109 @@
+"""The certificates that come with the package speak of the tables and functions that run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from proofs import recheck
+from proofs.certificate import PROTOCOLS, certify, decided
+from proofs.certified import SHIPPED, coverage
+from pxp_fsm import decisions
+from pxp_fsm.automaton import Kind
+from pxp_fsm.interfaces import Decisions
+from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE
+from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.tables import builtin
+
+ANYHOW = ("terminates", "never-stuck", "silent-end", "reject-after-k")
+
+
+def shipped(protocol: str) -> Path:
+    (path,) = SHIPPED.glob(f"{protocol}-*.json")
+    return path
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
+    """Where a table or a decision function is changed on purpose, `pxp check --certificates`
+    writes the certificates anew."""
+    certificate = certify(protocol)
+    assert shipped(protocol).name == certificate.filename
+    assert shipped(protocol).read_text("utf-8") == certificate.text()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
+    protocol: str,
+) -> None:
+    document = json.loads(shipped(protocol).read_text("utf-8"))
+    table = resources.files("pxp_fsm.automata").joinpath(f"{protocol}.toml").read_text("utf-8")
+    assert recheck.main(document, table)
+    changed = table.replace('guard = "REF", send = "REFUTE"', 'guard = "REF", send = "REVISE"')
+    assert changed != table
+    assert not recheck.main(document, changed)
+
+
+@pytest.mark.parametrize(
+    ("rules", "assumptions", "claims"),
+    [
+        (Interact(), NOISY, ANYHOW),
+        (Interact(5, 1), TOLERANCE, (*ANYHOW, "no-revise-at-2", "revised-never", "ratified-at-3",
+                                     "strong-once", "never-ultra")),
+        (Pxp(), NOISY, ("never-stuck", "silent-end")),
+        (Pxp(2), NOISY, ("never-stuck", "silent-end")),
+        (Pxp(2), TOLERANCE, ("never-stuck", "silent-end")),
+        (Pxp(2), EQUIVALENCE, ("never-stuck", "silent-end", "replies-INIT", "replies-RATIFY",
+                               "replies-REFUTE", "replies-REVISE", "replies-REJECT", "terminates")),
+    ],
+)  # fmt: skip
+def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
+    rules: Rules, assumptions: Any, claims: tuple[str, ...]
+) -> None:
+    found = coverage(rules, assumptions)
+    assert found is not None
+    assert found.path == shipped(rules.name)
+    assert set(found.claims) == set(claims)
+
+
+def test_a_changed_table_has_no_certificate_until_one_is_written(tmp_path: Path) -> None:
+    table = builtin("interact")
+    rows = tuple(t for t in table.transitions if (t.kind, t.label) != (Kind.SEND, "REJECT"))
+    changed = replace(table, transitions=rows)
+    rules = Interact(table=changed)
+    assert coverage(rules, EQUIVALENCE) is None
+    certify("interact", changed).write(tmp_path)
+    found = coverage(rules, EQUIVALENCE, [tmp_path])
+    assert found is not None
+    assert "never-stuck" not in found.claims
+
+
+def test_changed_decision_functions_have_no_certificate() -> None:
+    functions = SimpleNamespace(**vars(decisions))
+    functions.stops = lambda tag, previous: tag == "REJECT"
+    other = cast(Decisions, functions)
+    assert decided(other) != decided()
+    assert coverage(Interact(functions=other), EQUIVALENCE) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"format": 1}'])
+def test_a_file_that_is_no_certificate_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / shipped("interact").name).write_text(text, "utf-8")
+    assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
+
+
+def test_a_damaged_certificate_is_none(tmp_path: Path) -> None:
+    document = json.loads(shipped("interact").read_text("utf-8"))
+    document["parts"] = [{"subject": "interact"}]
+    (tmp_path / shipped("interact").name).write_text(json.dumps(document), "utf-8")
+    assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
+
+
+def test_rules_that_hang_up_have_a_table_without_certificate() -> None:
+    assert coverage(Pxp(hang_up=lambda _sent, _answered: False), EQUIVALENCE) is None
