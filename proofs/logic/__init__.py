@@ -1,0 +1,8 @@
+"""Temporal logic over any model: CTL, LTL, LTLf and what mixes them, with fairness."""
+
+from proofs.logic.checking import Checker, Runs
+from proofs.logic.fairness import Class, Fairness, Strength
+from proofs.logic.formulas import Formula
+from proofs.logic.parsing import parse
+
+__all__ = ["Checker", "Class", "Fairness", "Formula", "Runs", "Strength", "parse"]

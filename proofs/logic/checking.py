@@ -1,0 +1,163 @@
+"""Whether a model satisfies a formula, with a run that shows why not.
+
+A run is complete where it ends in a state without a step, or never ends. Finite and infinite runs
+are kept apart: `Runs` says which of them count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from proofs.explore import Space
+from proofs.logic.covers import earliest, is_shown_early
+from proofs.logic.fairness import Fairness
+from proofs.logic.formulas import TRUE, Atom, Exists, Formula, Not, atoms, negated
+from proofs.logic.product import Lasso, Node, Product, Reached, reach
+from proofs.logic.tableau import Tableau
+from proofs.model import Model
+from proofs.verdicts import Status, Verdict
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import quoted
+
+S = TypeVar("S", bound=Hashable)
+
+MOST_PROMISES = 12
+"""What one path formula may promise of the next state; the search can double with each."""
+
+
+class Runs(StrEnum):
+    """Which runs a formula speaks of."""
+
+    COMPLETE = "complete"
+    FINITE = "finite"
+    INFINITE = "infinite"
+
+
+class Checker(Generic[S]):
+    """Checks formulas of an explored model; what an E quantifies is worked out once.
+
+    `fairness` restricts infinite runs; it says nothing of finite ones. `vocabulary` are
+    propositions that may be asked for although no reachable state has them.
+    """
+
+    def __init__(
+        self,
+        model: Model[S],
+        space: Space[S],
+        runs: Runs = Runs.COMPLETE,
+        fairness: Fairness[S] | None = None,
+        vocabulary: frozenset[str] = frozenset(),
+    ) -> None:
+        self._space = space
+        self._runs = runs
+        self._fairness: Fairness[S] = fairness or Fairness()
+        self._true = {state: model.propositions(state) for state in space.steps}
+        self.vocabulary = vocabulary.union(*self._true.values())
+        self._where: dict[Formula, frozenset[S]] = {}
+        self._starts = tuple(state for state, parent in space.parents.items() if parent is None)
+
+    def check(self, formula: Formula) -> Verdict:
+        """Whether every run that counts satisfies `formula`, from every initial state.
+
+        The trace of FAILS is a shortest one for a formula without an F, U or M that could be waited
+        for (for ever safe, as it is written); else a run that ends, or a lasso with a shortest stem
+        and then a shortest cycle, or with fairness a short one. VACUOUS: there is no such run.
+        Raises `UsageError` for a proposition that no state has, or too many temporal operators.
+        """
+        unknown = sorted(set(atoms(formula)) - self.vocabulary)
+        if unknown:
+            raise UsageError(
+                f"no reachable state has {', '.join(map(quoted, unknown))}; there are: "
+                f"{', '.join(sorted(self.vocabulary)) or 'none'}"
+            )
+        path = _of_all_runs(formula)
+        if not any(state in self.continuing for state in self._starts):
+            return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
+        bad = negated(path)
+        if is_shown_early(bad):
+            trace = earliest(self._space, self._starts, bad, self.holds, self.continuing)
+            return Verdict(Status.HOLDS) if trace is None else Verdict(Status.FAILS, trace=trace)
+        found = self.run_with(bad)
+        if found is None:
+            return Verdict(Status.HOLDS)
+        return Verdict(Status.FAILS, trace=found.trace, cycle=found.cycle)
+
+    def run_with(self, path: Formula) -> Lasso[S] | None:
+        """A complete run from an initial state that counts and satisfies `path`, or None."""
+        product = self._product(path)
+        reached = reach(product, (n for state in self._starts for n in product.starting(state)))
+        ends = reached.finite() if self._runs is not Runs.INFINITE else None
+        if ends is not None or self._runs is Runs.FINITE:
+            return ends
+        return reached.infinite(self._fairness)
+
+    def holds(self, formula: Formula, state: S) -> bool:
+        """Whether a proposition, or a formula that begins with E, holds in `state`."""
+        if isinstance(formula, Atom):
+            return formula.name in self._true[state]
+        if formula not in self._where:
+            self._where[formula] = self.satisfying(formula)
+        return state in self._where[formula]
+
+    def satisfying(self, formula: Formula) -> frozenset[S]:
+        """The states from which some run that counts satisfies what `formula` (an E) quantifies."""
+        product = self._product(formula.path if isinstance(formula, Exists) else formula)
+        starting = {state: tuple(product.starting(state)) for state in self._space.steps}
+        reached = reach(product, (node for nodes in starting.values() for node in nodes))
+        good = _leading_to(reached, self._good(reached))
+        return frozenset(state for state, nodes in starting.items() if not good.isdisjoint(nodes))
+
+    @property
+    def continuing(self) -> frozenset[S]:
+        """The states from which there is a run that counts at all."""
+        if TRUE not in self._where:
+            self._where[TRUE] = (
+                frozenset(self._space.steps)
+                if self._runs is Runs.COMPLETE
+                else self.satisfying(TRUE)
+            )
+        return self._where[TRUE]
+
+    def _product(self, path: Formula) -> Product[S]:
+        tableau = Tableau(path)
+        if len(tableau.promised) > MOST_PROMISES:
+            raise UsageError(
+                f"the formula has {len(tableau.promised)} different temporal operators on one run, "
+                f"and at most {MOST_PROMISES} are checked; split it into several formulas"
+            )
+        return Product(self._space, tableau, self.holds)
+
+    def _good(self, reached: Reached[S]) -> Iterable[Node[S]]:
+        """Nodes at which, or from which on, a run is all that it has to be."""
+        if self._runs is not Runs.INFINITE:
+            yield from (node for node in reached.edges if node[1] is None)
+        if self._runs is not Runs.FINITE:
+            for component in reached.recurring(self._fairness):
+                yield from component
+
+
+def _leading_to(reached: Reached[S], good: Iterable[Node[S]]) -> frozenset[Node[S]]:
+    """The nodes from which a good one is reached."""
+    before: dict[Node[S], list[Node[S]]] = {}
+    for node, edges in reached.edges.items():
+        for _, target in edges:
+            before.setdefault(target, []).append(node)
+    found = set(good)
+    left = list(found)
+    while left:
+        for node in before.get(left.pop(), ()):
+            if node not in found:
+                found.add(node)
+                left.append(node)
+    return frozenset(found)
+
+
+def _of_all_runs(formula: Formula) -> Formula:
+    """What must hold of every run: A in front of a formula changes nothing."""
+    match formula:
+        case Not(Exists(path)):
+            return negated(path)
+        case _:
+            return formula

@@ -1,0 +1,210 @@
+"""Formulas as people write them: one grammar, and errors that say where and what was expected."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from proofs.logic.formulas import (
+    FALSE,
+    TRUE,
+    And,
+    Atom,
+    Exists,
+    Formula,
+    Next,
+    Not,
+    Or,
+    Release,
+    Until,
+    WeakNext,
+    eventually,
+    globally,
+    implies,
+    on_all,
+)
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import quoted
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+GRAMMAR = r"""
+?start: iff
+?iff: implication ("<->" implication)*
+?implication: either ("->" implication)?
+?either: both (("|" | "||") both)*
+?both: binary (("&" | "&&") binary)*
+?binary: unary (BINARY binary)?
+?unary: "!" unary -> negation
+      | UNARY unary -> unary
+      | "(" iff ")"
+      | "true" -> true
+      | "false" -> false
+      | NAME -> atom
+      | QUOTED -> quoted
+
+UNARY.2: /(A|E)?[GFXN]\b|[AE]\b/
+BINARY.2: /[URWM]\b/
+NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:]*/
+QUOTED: /"[^"\n]+"/
+%ignore /\s+/
+"""
+
+LONGEST = 10_000
+"""Characters of a formula that are read."""
+
+DEEPEST = 100
+"""Operators inside each other that are read; equal ones in a row count as one."""
+
+EQUIVALENCES = 12
+"""How many <-> are read: each doubles what is left of it."""
+
+_WORDS = {
+    "NAME": "a proposition",
+    "QUOTED": 'a proposition in quotes ("...")',
+    "UNARY": "a temporal operator (G F X N, A E, AG EF ...)",
+    "BINARY": "U, R, W or M",
+    "$END": "the end",
+    "TRUE": "true",
+    "FALSE": "false",
+    "LPAR": "(",
+    "RPAR": ")",
+    "BANG": "!",
+}
+
+
+def parse(text: str) -> Formula:
+    """The formula that `text` means; `UsageError` says where it goes wrong and what was expected.
+
+    Operators from the tightest: ! and the unary temporal ones; U R W M (to the right); &; |; -> (to
+    the right); <->. A name in quotes may hold any character but a quote.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    if len(text) > LONGEST or text.count("<->") > EQUIVALENCES:
+        raise UsageError(
+            f"the formula is too large: at most {LONGEST:,} characters and {EQUIVALENCES} <->"
+        )
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedCharacters as error:
+        at, expected = error.pos_in_stream or 0, error.allowed or set()
+    except UnexpectedToken as error:
+        end = error.token.type == "$END"
+        at, expected = len(text) if end else error.pos_in_stream or 0, error.accepts or set()
+    except UnexpectedInput as error:
+        at, expected = error.pos_in_stream or 0, set()
+    else:
+        if _depth(tree) > DEEPEST:
+            raise UsageError(f"the formula is nested too deeply: at most {DEEPEST} levels")
+        return _formula(tree)
+    raise UsageError(_explained(text, at, expected))
+
+
+def _explained(text: str, at: int, expected: set[str]) -> str:
+    shown = sorted({_WORDS.get(name, _literal(name)) for name in expected})
+    rest = text[at:].strip()
+    where = (
+        f"cannot be read at character {at + 1}, {quoted(rest, 30)}" if rest else "ends too early"
+    )
+    return f"the formula {where}; expected there: {', '.join(shown) or 'a formula'}"
+
+
+def _literal(name: str) -> str:
+    for terminal in _parser().terminals:
+        if terminal.name == name:
+            return str(terminal.pattern.value)
+    return name
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(GRAMMAR, parser="lalr", maybe_placeholders=False)
+
+
+def _depth(tree: Tree[Token]) -> int:
+    """The levels of `tree`, found without recursion."""
+    from lark import Tree
+
+    depth, level = 0, [tree]
+    while level:
+        depth += 1
+        level = [child for one in level for child in one.children if isinstance(child, Tree)]
+    return depth
+
+
+def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - a case a rule
+    from lark import Token
+
+    if isinstance(tree, Token):
+        raise TypeError(f"a token where a formula was expected: {tree}")
+    items: list[Any] = tree.children
+    match tree.data:
+        case "true":
+            return TRUE
+        case "false":
+            return FALSE
+        case "atom":
+            return Atom(str(items[0]))
+        case "quoted":
+            return Atom(str(items[0])[1:-1])
+        case "negation":
+            return Not(_formula(items[0]))
+        case "unary":
+            return _temporal(str(items[0]), _formula(items[1]))
+        case "binary":
+            return _joined(str(items[1]), _formula(items[0]), _formula(items[2]))
+    found = [_formula(item) for item in items]
+    match tree.data:
+        case "both":
+            return _folded(And, found)
+        case "either":
+            return _folded(Or, found)
+        case "implication":
+            return implies(found[0], found[1])
+        case _:
+            result = found[0]
+            for other in found[1:]:
+                result = And(implies(result, other), implies(other, result))
+            return result
+
+
+def _folded(kind: type[And | Or], found: list[Formula]) -> Formula:
+    """All of them joined, as a tree that is no deeper than it must be."""
+    if len(found) == 1:
+        return found[0]
+    middle = len(found) // 2
+    return kind(_folded(kind, found[:middle]), _folded(kind, found[middle:]))
+
+
+def _temporal(operator: str, of: Formula) -> Formula:  # noqa: PLR0911 - a case an operator
+    if len(operator) == 2:
+        return _temporal(operator[0], _temporal(operator[1], of))
+    match operator:
+        case "G":
+            return globally(of)
+        case "F":
+            return eventually(of)
+        case "X":
+            return Next(of)
+        case "N":
+            return WeakNext(of)
+        case "E":
+            return Exists(of)
+        case _:
+            return on_all(of)
+
+
+def _joined(operator: str, left: Formula, right: Formula) -> Formula:
+    match operator:
+        case "U":
+            return Until(left, right)
+        case "R":
+            return Release(left, right)
+        case "W":
+            return Release(right, Or(left, right))
+        case _:
+            return Until(right, And(left, right))

@@ -1,0 +1,275 @@
+"""A model's reachable states times a tableau, and what can be found in it: ends, lassos, fairness.
+
+A node is a state with a valuation; its runs are the model's runs whose promises are kept.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from proofs.explore import Space, Trace
+from proofs.logic.fairness import Fairness, is_fair, possible
+from proofs.logic.formulas import Formula
+from proofs.logic.tableau import Tableau
+from proofs.model import Step
+
+S = TypeVar("S", bound=Hashable)
+Node = tuple[S, int | None]
+"""A state with a valuation; None where a run ends."""
+Edge = tuple[Step[S], Node[S]]
+
+
+@dataclass(frozen=True)
+class Lasso(Generic[S]):
+    """A run: a trace of which the last `cycle` steps repeat for ever; 0 where it is finite."""
+
+    trace: Trace[S]
+    cycle: int
+
+
+@dataclass(frozen=True)
+class Product(Generic[S]):
+    """`space` times the tableau of a path formula; `holds` decides its atoms."""
+
+    space: Space[S]
+    tableau: Tableau
+    holds: Callable[[Formula, S], bool]
+    _known: dict[S, tuple[bool, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _keeping: dict[tuple[bool, ...], dict[int, tuple[int, ...]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def known(self, state: S) -> tuple[bool, ...]:
+        """The truth of the tableau's atoms in `state`."""
+        if state not in self._known:
+            self._known[state] = tuple(self.holds(atom, state) for atom in self.tableau.atoms)
+        return self._known[state]
+
+    def starting(self, state: S) -> Iterator[Node[S]]:
+        """The nodes of `state` in which the formula holds."""
+        known = self.known(state)
+        for valuation in self.tableau.valuations if self.space.steps[state] else (None,):
+            if self.tableau.holds(known, valuation):
+                yield state, valuation
+
+    def edges(self, node: Node[S]) -> Iterator[Edge[S]]:
+        """The steps out of a node to nodes that keep what it promises."""
+        state, valuation = node
+        for step in self.space.steps[state]:
+            known = self.known(step.target)
+            if self.space.steps[step.target]:
+                for kept in self._kept(known).get(valuation or 0, ()):
+                    yield step, (step.target, kept)
+            elif self.tableau.kept(known, None) == valuation:
+                yield step, (step.target, None)
+
+    def _kept(self, known: tuple[bool, ...]) -> dict[int, tuple[int, ...]]:
+        """By the valuation before: the valuations that keep it, where the atoms are `known`."""
+        if known not in self._keeping:
+            found: dict[int, list[int]] = {}
+            for valuation in self.tableau.valuations:
+                found.setdefault(self.tableau.kept(known, valuation), []).append(valuation)
+            self._keeping[known] = {before: tuple(after) for before, after in found.items()}
+        return self._keeping[known]
+
+    def settled(self, node: Node[S]) -> int:
+        """The bits of what does not wait in `node`."""
+        state, valuation = node
+        return self.tableau.settled(self.known(state), valuation or 0)
+
+    @cached_property
+    def all_settled(self) -> int:
+        """The bits of everything that must not wait for ever."""
+        return (1 << len(self.tableau.waiting)) - 1
+
+
+@dataclass(frozen=True)
+class Reached(Generic[S]):
+    """The part of a product that is reached from some nodes, breadth first."""
+
+    product: Product[S]
+    edges: dict[Node[S], tuple[Edge[S], ...]]
+    parents: dict[Node[S], tuple[Node[S], Step[S]] | None]
+
+    def trace_to(self, node: Node[S]) -> Trace[S]:
+        """A shortest trace to `node`."""
+        steps: list[Step[S]] = []
+        parent = self.parents[node]
+        while parent is not None:
+            node, step = parent
+            steps.append(step)
+            parent = self.parents[node]
+        return Trace(node[0], tuple(reversed(steps)))
+
+    def finite(self) -> Lasso[S] | None:
+        """A shortest run that ends."""
+        end = next((node for node in self.edges if node[1] is None), None)
+        return None if end is None else Lasso(self.trace_to(end), 0)
+
+    def infinite(self, fairness: Fairness[S]) -> Lasso[S] | None:
+        """An endless fair run: shortest stem, then shortest cycle where nothing has to be fair."""
+        good = list(self.recurring(fairness))
+        where = {node: component for component in good for node in component}
+        if not where:
+            return None
+        depth: dict[Node[S], int] = {}
+        for node in self.edges:
+            parent = self.parents[node]
+            depth[node] = 0 if parent is None else depth[parent[0]] + 1
+        least = min(depth[node] for node in where)
+        found: Lasso[S] | None = None
+        for node in (node for node in self.edges if node in where and depth[node] == least):
+            cycle = self._cycle(node, where[node], fairness)
+            if found is None or len(cycle) < found.cycle:
+                stem = self.trace_to(node)
+                found = Lasso(Trace(stem.start, (*stem.steps, *cycle)), len(cycle))
+        return found
+
+    def recurring(self, fairness: Fairness[S]) -> Iterator[frozenset[Node[S]]]:
+        """Sets of nodes, each of which some fair run that waits for nothing visits for ever."""
+        left = [frozenset(node for node in self.edges if node[1] is not None)]
+        while left:
+            for component in self._components(left.pop()):
+                bits = 0
+                for node in component:
+                    bits |= self.product.settled(node)
+                if bits != self.product.all_settled:
+                    continue
+                inner = self._inside(component)
+                if is_fair(fairness, inner, self.product.space):
+                    yield component
+                    continue
+                smaller = possible(fairness, inner, self.product.space)
+                if smaller:
+                    left.append(smaller)
+
+    def _components(self, nodes: frozenset[Node[S]]) -> Iterator[frozenset[Node[S]]]:
+        """The strongly connected components of `nodes` that have an edge inside."""
+        import networkx as nx
+
+        graph: nx.DiGraph[Node[S]] = nx.DiGraph()
+        graph.add_nodes_from(nodes)
+        graph.add_edges_from(
+            (node, target) for node in nodes for _, target in self.edges[node] if target in nodes
+        )
+        for component in nx.strongly_connected_components(graph):
+            one = next(iter(component))
+            if len(component) > 1 or graph.has_edge(one, one):
+                yield frozenset(component)
+
+    def _inside(self, component: frozenset[Node[S]]) -> dict[Node[S], tuple[Edge[S], ...]]:
+        return {
+            node: tuple(edge for edge in self.edges[node] if edge[1] in component)
+            for node in component
+        }
+
+    def _cycle(
+        self, start: Node[S], component: frozenset[Node[S]], fairness: Fairness[S]
+    ) -> tuple[Step[S], ...]:
+        """A cycle through `start` inside `component` that waits for nothing and is fair."""
+        inner = self._inside(component)
+        if not fairness:
+            return self._shortest_cycle(start, inner)
+        return _tour(start, inner, self._must_meet(component, inner, fairness))
+
+    def _must_meet(
+        self,
+        component: frozenset[Node[S]],
+        inner: dict[Node[S], tuple[Edge[S], ...]],
+        fairness: Fairness[S],
+    ) -> Iterator[Callable[[Node[S], Edge[S]], bool]]:
+        """What a cycle must contain, each as a test on an edge with its source."""
+        for bit in range(len(self.product.tableau.waiting)):
+            yield lambda node, _edge, bit=bit: bool(self.product.settled(node) >> bit & 1)  # type: ignore[misc] # mypy sees no default in a lambda
+        yield from fairness.tasks(inner, self.product.space)
+
+    def _shortest_cycle(
+        self, start: Node[S], inner: dict[Node[S], tuple[Edge[S], ...]]
+    ) -> tuple[Step[S], ...]:
+        """By breadth-first search over nodes and what has been settled since the start."""
+        product = self.product
+        first = (start, product.settled(start))
+        parents: dict[tuple[Node[S], int], tuple[tuple[Node[S], int], Step[S]]] = {}
+        queue = deque([first])
+        seen = {first}
+        while queue:
+            place = queue.popleft()
+            for step, target in inner[place[0]]:
+                reached = (target, place[1] | product.settled(target))
+                if target == start and reached[1] == product.all_settled:
+                    return _steps_back(parents, place, step)
+                if reached not in seen:
+                    seen.add(reached)
+                    parents[reached] = (place, step)
+                    queue.append(reached)
+        raise AssertionError("a recurring component has a cycle")
+
+
+P = TypeVar("P", bound=Hashable)
+
+
+def _steps_back(
+    parents: dict[P, tuple[P, Step[S]]], place: P, last: Step[S]
+) -> tuple[Step[S], ...]:
+    steps = [last]
+    while place in parents:
+        place, step = parents[place]
+        steps.append(step)
+    return tuple(reversed(steps))
+
+
+def _tour(
+    start: Node[S],
+    inner: dict[Node[S], tuple[Edge[S], ...]],
+    tasks: Iterable[Callable[[Node[S], Edge[S]], bool]],
+) -> tuple[Step[S], ...]:
+    """A closed walk from `start` that meets every task: a short one, not a shortest."""
+    walk: list[Step[S]] = []
+    here = start
+    for task in tasks:
+        steps, here = _nearest(here, inner, task)
+        walk.extend(steps)
+    if here != start or not walk:
+        steps, here = _nearest(here, inner, lambda _node, edge: edge[1] == start)
+        walk.extend(steps)
+    return tuple(walk)
+
+
+def _nearest(
+    start: Node[S],
+    inner: dict[Node[S], tuple[Edge[S], ...]],
+    task: Callable[[Node[S], Edge[S]], bool],
+) -> tuple[tuple[Step[S], ...], Node[S]]:
+    """A shortest walk from `start` whose last edge meets `task`, and where it leads."""
+    parents: dict[Node[S], tuple[Node[S], Step[S]]] = {}
+    queue, seen = deque([start]), {start}
+    while queue:
+        node = queue.popleft()
+        for edge in inner[node]:
+            step, target = edge
+            if task(node, edge):
+                return _steps_back(parents, node, step), target
+            if target not in seen:
+                seen.add(target)
+                parents[target] = (node, step)
+                queue.append(target)
+    raise AssertionError("a fair component meets every task")
+
+
+def reach(product: Product[S], starts: Iterable[Node[S]]) -> Reached[S]:
+    """What is reached from `starts`."""
+    parents: dict[Node[S], tuple[Node[S], Step[S]] | None] = dict.fromkeys(starts)
+    edges: dict[Node[S], tuple[Edge[S], ...]] = {}
+    queue = deque(parents)
+    while queue:
+        node = queue.popleft()
+        edges[node] = tuple(product.edges(node)) if node[1] is not None else ()
+        for step, target in edges[node]:
+            if target not in parents:
+                parents[target] = (node, step)
+                queue.append(target)
+    return Reached(product, edges, parents)

@@ -1,0 +1,300 @@
+"""Temporal logic: against definitions on single runs, a second algorithm, and known traps."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import pytest
+
+from proofs.explore import Trace, explore
+from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
+from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
+from proofs.logic.runs import satisfied
+from proofs.verdicts import Status
+from pxp_fsm.errors import UsageError
+from tests.proofs.graphs import (
+    NAMES,
+    Graph,
+    complete_runs,
+    random_branching,
+    random_graph,
+    random_path,
+)
+from tests.proofs.second import satisfying
+
+VOCABULARY = frozenset(NAMES)
+
+
+def checker(graph: Graph, runs: Runs = Runs.COMPLETE, *fair: Class[int]) -> Checker[int]:
+    return Checker(graph, explore(graph), runs, Fairness(fair), VOCABULARY)
+
+
+def on_run(graph: Graph, formula: Formula, run: Sequence[int], cycle: int) -> bool:
+    """Whether a run of the graph satisfies the formula, by its definition."""
+    return satisfied(formula, run, cycle, lambda atom, s: _true(graph, atom, s))
+
+
+def _true(graph: Graph, atom: Formula, state: int) -> bool:
+    return isinstance(atom, Atom) and atom.name in graph.true[state]
+
+
+def states_of(trace: Trace[int]) -> list[int]:
+    return [trace.start, *(step.target for step in trace.steps)]
+
+
+def breaks(graph: Graph, formula: Formula, trace: Trace[int], cycle: int) -> bool:
+    """Whether the run is one of the graph, and breaks the formula; of a prefix, every run on."""
+    states = states_of(trace)
+    assert all(target in graph.edges[source] for source, target in pairwise(states))
+    if cycle:
+        assert states[-1] == states[-1 - cycle]
+        return not on_run(graph, formula, states[:-1], cycle)
+    ahead = Graph(graph.edges, graph.true)
+    return all(
+        not on_run(graph, formula, [*states[:-1], *run], loop)
+        for run, loop in runs_from(ahead, states[-1])
+    )
+
+
+def runs_from(graph: Graph, state: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Complete runs of up to 5 states from `state`."""
+    order = [state, *(s for s in range(len(graph.edges)) if s != state)]
+    place = {s: index for index, s in enumerate(order)}
+    renamed = Graph(
+        tuple(tuple(place[t] for t in graph.edges[s]) for s in order),
+        tuple(graph.true[s] for s in order),
+    )
+    for run, loop in complete_runs(renamed, 5):
+        yield tuple(order[s] for s in run), loop
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_verdicts_and_traces_agree_with_the_definition_on_single_runs(part: int) -> None:
+    for seed in range(part * 400, part * 400 + 400):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance, 4), random_path(chance, 3)
+        verdict = checker(graph).check(formula)
+        if verdict.status is Status.FAILS:
+            assert verdict.trace is not None
+            assert breaks(graph, formula, verdict.trace, verdict.cycle), (seed, formula, graph)
+            continue
+        assert verdict.status is Status.HOLDS
+        for run, cycle in complete_runs(graph, 6):
+            assert on_run(graph, formula, run, cycle), (seed, formula, graph, run, cycle)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_branching_time_agrees_with_fixpoints(part: int) -> None:
+    for seed in range(part * 600, part * 600 + 600):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance), random_branching(chance, 3)
+        expected = 0 in satisfying(graph, formula)
+        found = checker(graph).check(formula).status is Status.HOLDS
+        assert found is expected, (seed, formula, graph)
+
+
+@pytest.mark.parametrize("runs", list(Runs))
+def test_finite_and_infinite_runs_are_told_apart(runs: Runs) -> None:
+    for seed in range(400):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance, 4), random_path(chance, 2)
+        verdict = checker(graph, runs).check(formula)
+        counting = [
+            on_run(graph, formula, run, cycle)
+            for run, cycle in complete_runs(graph, 6)
+            if runs is Runs.COMPLETE or (cycle > 0) is (runs is Runs.INFINITE)
+        ]
+        if not counting:
+            assert verdict.status is Status.VACUOUS, (seed, graph)
+        elif verdict.status is Status.HOLDS:
+            assert all(counting), (seed, formula, graph)
+        else:
+            assert verdict.status is Status.FAILS, (seed, formula, graph)
+
+
+def test_a_lasso_has_a_shortest_stem_then_a_shortest_cycle() -> None:
+    met = 0
+    for seed in range(2_500):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance, 4), random_path(chance, 2)
+        verdict = checker(graph, Runs.INFINITE).check(formula)
+        if verdict.status is not Status.FAILS or verdict.trace is None or not verdict.cycle:
+            continue
+        met += 1
+        found = (len(verdict.trace.steps) - verdict.cycle, verdict.cycle)
+        least = min(
+            (len(run) - cycle, cycle)
+            for run, cycle in complete_runs(graph, 7)
+            if cycle and not on_run(graph, formula, run, cycle)
+        )
+        assert found <= least, (seed, formula, graph)
+    assert met > 100
+
+
+def test_a_safety_trace_is_a_shortest_one() -> None:
+    line = Graph(((1, 2), (3,), (4,), (4,), (4,)), tuple(map(frozenset, ("p", "p", "p", "p", ""))))
+    verdict = checker(line).check(parse("G p"))
+    assert verdict.trace is not None
+    assert states_of(verdict.trace) == [0, 2, 4]
+    verdict = checker(line).check(parse("X X X q | p"))
+    assert verdict.status is Status.HOLDS
+
+
+TRAPS = {
+    "true for ever on a cycle of two": (((1,), (0,)), ("", ""), "A G true", Status.HOLDS),
+    "eventually, where branches join": (
+        ((1, 2), (3,), (3,), ()),
+        ("", "", "", "p"),
+        "F p",
+        "HOLDS",
+    ),
+    "eventually, on one branch only": (((1, 2), (), ()), ("", "p", ""), "F p", Status.FAILS),
+    "until, where a run ends first": (((1,), ()), ("p", "p"), "p U q", Status.FAILS),
+    "weak until, where a run ends first": (((1,), ()), ("p", "p"), "p W q", Status.HOLDS),
+    "next, at the end of a run": (((),), ("",), "X true", Status.FAILS),
+    "weak next, at the end of a run": (((),), ("",), "N false", Status.HOLDS),
+    "a state that leads to itself": (((0,),), ("p",), "G F p & G p", Status.HOLDS),
+    "always eventually on a stem": (((1,), (1,)), ("p", ""), "G F p", Status.FAILS),
+    "eventually always after a stem": (((1,), (1,)), ("", "p"), "F G p", Status.HOLDS),
+    "AF AG is more than F G": (((0, 1), (2,), (2,)), ("p", "", "p"), "AF AG p", Status.FAILS),
+    "F G where AF AG fails": (((0, 1), (2,), (2,)), ("p", "", "p"), "F G p", Status.HOLDS),
+    "a way out from everywhere": (((0, 1), ()), ("", "p"), "AG EF p", Status.HOLDS),
+    "a way out is not taken for ever": (((0, 1), ()), ("", "p"), "AF p", Status.FAILS),
+}
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_traps_of_other_checkers(name: str) -> None:
+    edges, true, formula, expected = TRAPS[name]
+    graph = Graph(edges, tuple(frozenset(each.split()) for each in true))
+    assert checker(graph).check(parse(formula)).status == expected
+
+
+def leaving(graph: Graph, state: int, strength: Strength) -> Class[int]:
+    """The class of steps out of `state` to another one."""
+    return Class(strength, lambda source, step: source == state and step.target != state)
+
+
+def entering(state: int, strength: Strength) -> Class[int]:
+    """The class of steps to `state`."""
+    return Class(strength, lambda _source, step: step.target == state)
+
+
+def test_an_unfair_loop_is_no_counterexample() -> None:
+    loop = Graph(((0, 1), ()), (frozenset(), frozenset({"p"})))
+    assert checker(loop).check(parse("F p")).status is Status.FAILS
+    weak = leaving(loop, 0, Strength.WEAK)
+    assert checker(loop, Runs.COMPLETE, weak).check(parse("F p")).status is Status.HOLDS
+
+
+def test_strong_fairness_asks_for_what_is_enabled_again_and_again() -> None:
+    back = Graph(((1,), (0, 2), ()), tuple(map(frozenset, ("", "", "p"))))
+    out = Class[int](Strength.WEAK, lambda source, step: step.target == 2)
+    assert checker(back, Runs.COMPLETE, out).check(parse("F p")).status is Status.FAILS
+    out = Class[int](Strength.STRONG, lambda source, step: step.target == 2)
+    assert checker(back, Runs.COMPLETE, out).check(parse("F p")).status is Status.HOLDS
+
+
+def test_a_fair_lasso_is_real_and_fair() -> None:
+    met = 0
+    for seed in range(1_500):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance, 5), random_path(chance, 2)
+        classes = [entering(chance.randrange(5), chance.choice(list(Strength))) for _ in range(2)]
+        verdict = checker(graph, Runs.INFINITE, *classes).check(formula)
+        if verdict.trace is None or not verdict.cycle:
+            continue
+        met += 1
+        assert breaks(graph, formula, verdict.trace, verdict.cycle), (seed, formula, graph)
+        round_ = verdict.trace.steps[-verdict.cycle :]
+        sources = [verdict.trace.start, *(s.target for s in verdict.trace.steps)][
+            -verdict.cycle - 1 : -1
+        ]
+        for one in classes:
+            taken = any(one.contains(s, step) for s, step in zip(sources, round_, strict=True))
+            enabled = [one.enabled(source, explore(graph)) for source in sources]
+            if one.strength is Strength.STRONG:
+                assert taken or not any(enabled), (seed, formula, graph)
+            else:
+                assert taken or not all(enabled), (seed, formula, graph)
+    assert met > 50
+
+
+def test_a_formula_and_its_negation_never_both_hold_unless_there_is_no_run() -> None:
+    for seed in range(300):
+        chance = random.Random(seed)
+        graph, formula = random_graph(chance, 4), random_path(chance, 3)
+        one = checker(graph).check(formula).status
+        other = checker(graph).check(negated(formula)).status
+        assert not (one is other is Status.HOLDS), (seed, formula, graph)
+        some = checker(graph).check(Exists(formula)).status
+        assert (some is Status.HOLDS) is (other is Status.FAILS), (seed, formula, graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected"),
+    [
+        ("p U", "ends too early", "a proposition"),
+        ("p & & q", "at character 5", "a temporal operator"),
+        ("(p", "ends too early", ")"),
+        ("AG p q", "at character 6", "U, R, W or M"),
+        ("", "ends too early", "true"),
+        ("p ^ q", "at character 3", "->"),
+        ("p <- q", "at character 3", "<->"),
+        ('"p', "at character 1", "a proposition in quotes"),
+        ("E[p U q]", "at character 2", "("),
+        ("p\x1b[2J", "at character 2", "&"),
+    ],
+)
+def test_a_mistyped_formula_says_where_and_what_was_expected(
+    text: str, where: str, expected: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(text)
+    assert where in str(raised.value)
+    assert expected in str(raised.value)
+    assert "\x1b" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["p " * 9_000, "!" * 3_000 + "p", "<->".join("p" * 40)])
+def test_a_formula_that_is_too_large_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"too large|too deeply|cannot be read"):
+        parse(text)
+
+
+def test_long_formulas_of_one_operator_are_read() -> None:
+    parse(" & ".join(["p"] * 2_000))
+    assert parse("(" * 3_000 + "p" + ")" * 3_000) == parse("p")
+
+
+def test_operators_bind_as_documented() -> None:
+    for short, full in [
+        ("p & q | p", "(p & q) | p"),
+        ("p -> q -> p", "p -> (q -> p)"),
+        ("p U q U p", "p U (q U p)"),
+        ("! p & q", "(! p) & q"),
+        ("G p & q", "(G p) & q"),
+        ("AG p -> q", "(A (G p)) -> q"),
+        ("p | q -> p", "(p | q) -> p"),
+        ("X p U q", "(X p) U q"),
+    ]:
+        assert parse(short) == parse(full), short
+
+
+def test_an_unknown_proposition_is_refused_by_name() -> None:
+    graph = Graph(((),), (frozenset({"p"}),))
+    with pytest.raises(UsageError, match=r"no reachable state has 'r'.*there are: p, q"):
+        checker(graph).check(parse("G (p -> r)"))
+
+
+def test_too_many_temporal_operators_are_refused() -> None:
+    graph = Graph(((0,),), (frozenset({"p"}),))
+    many = " & ".join("F (" + "X " * count + "p & G F p)" for count in range(14))
+    with pytest.raises(UsageError, match="temporal operators"):
+        checker(graph).check(parse(many))
+
+
+def test_double_negation_is_kept_out_of_formulas() -> None:
+    assert negated(Not(parse("p"))) == parse("p")

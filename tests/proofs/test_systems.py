@@ -1,0 +1,83 @@
+"""Formulas about tables: propositions, verdicts, traces by real machines, and the command."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from proofs.explore import Trace
+from proofs.logic import Runs, parse
+from proofs.logic.systems import Noted, check, replay, vocabulary
+from proofs.model import Step
+from proofs.product import Product
+from proofs.verdicts import Status
+from pxp_fsm.tables import builtin
+from pxp_fsm.workbench.cli.main import commands
+
+PXP = Product(builtin("pxp"), builtin("pxp"))
+INTERACT = Product(builtin("interact"), builtin("interact"))
+
+
+@pytest.mark.parametrize(
+    ("product", "formula", "expected"),
+    [
+        (PXP, "AG EF ended", Status.HOLDS),
+        (PXP, "F ended", Status.FAILS),
+        (PXP, "G (1.INIT -> 2@DECIDE)", Status.HOLDS),
+        (PXP, "G !(1@DECIDE & 2@DECIDE)", Status.HOLDS),
+        (PXP, "G (ended -> (1.TERM | 2.TERM))", Status.HOLDS),
+        (PXP, "!1.REJECT W (1.INIT | 2.INIT)", Status.HOLDS),
+        (PXP, "G !1.TERM", Status.FAILS),
+        (INTERACT, "G (ended -> event.CLOSE)", Status.HOLDS),
+        (INTERACT, "F (1.RATIFY | 2.RATIFY)", Status.FAILS),
+        (INTERACT, "AG (1@DECIDE -> EX 2@DECIDE)", Status.HOLDS),
+    ],
+)
+def test_what_is_true_of_the_tables(product: Product, formula: str, expected: Status) -> None:
+    assert check(product, parse(formula)).status is expected
+
+
+def test_a_shortest_trace_and_a_shortest_lasso() -> None:
+    verdict = check(PXP, parse("G !1.TERM"))
+    assert verdict.trace is not None
+    assert verdict.trace.labels == ("2 INIT", "1 TERM")
+    verdict = check(PXP, parse("F ended"))
+    assert verdict.trace is not None
+    assert (len(verdict.trace.steps), verdict.cycle) == (4, 2)
+
+
+def test_every_finite_run_of_pxp_ends_both_agents() -> None:
+    assert check(PXP, parse("F ended"), Runs.FINITE).status is Status.HOLDS
+    assert check(PXP, parse("G !ended"), Runs.INFINITE).status is Status.HOLDS
+
+
+def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
+    start = Noted(("IDLE", "IDLE"), "")
+    wrong = Trace(start, (Step("1 INIT", Noted(("END", "DECIDE"), "1 INIT")),))
+    with pytest.raises(AssertionError, match="the machines are at"):
+        replay(PXP, wrong)
+
+
+def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
+    assert {"1@END", "2@IDLE", "1.REJECT", "event.CLOSE", "ended"} <= vocabulary(INTERACT)
+    assert "event.CLOSE" not in vocabulary(PXP)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["pxp", "--formula", "AG EF ended"], 0, "HOLDS"),
+        (["pxp", "--formula", "F ended"], 1, "(the last 2 for ever)"),
+        (["pxp", "--formula", "F ended", "--runs", "finite"], 0, "finite runs"),
+        (["pxp", "--formula", "F"], 2, "ends too early"),
+        (["pxp", "--formula", "F done"], 2, "no reachable state has 'done'"),
+        (["--formula", "F ended"], 2, "name them"),
+        (["pxp_hang_up", "--property", "terminates"], 2, "is not asked of pxp_hang_up"),
+        (["interact", "--property", "interact.never-stuck", "--relations", "noisy"], 0, "HOLDS"),
+        (["pxp", "--formula", "1@WAIT"], 1, "(at once, before any step)"),
+        (["pxp", "--formula", "F ended", "--relations", "noisy"], 2, "leave out"),
+    ],
+)
+def test_the_command(arguments: list[str], code: int, said: str) -> None:
+    done = CliRunner().invoke(commands, ["check", *arguments])
+    assert (done.exit_code, said in done.output) == (code, True), done.output
