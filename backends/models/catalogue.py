@@ -1,0 +1,183 @@
+"""What servers can do and what models cost, as data: the bundled table, and one of your own."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from backends.models.naming import ModelName
+from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.messages import quoted
+from pxp_fsm.models import Capability, Request, Usage
+
+_MILLION = 1_000_000
+_FRAME = 512
+"""Tokens, at most, that a server adds to a request: its frame, and how it follows a schema."""
+_TURN = 16
+"""Tokens, at most, that a server adds to each turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server can do (`can`), where its key is, and how it is spoken to."""
+
+    models: str
+    can: frozenset[Capability] = frozenset()
+    key: str = ""
+    limit: str = "max_tokens"
+    image_tokens: int = 5000
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars for a million tokens, when they were true (`as_of`), and where they were read."""
+
+    models: str
+    input: float
+    output: float
+    cache_read: float
+    cache_written: float
+    batch: float
+    as_of: date
+    source: str = ""
+
+    def of(self, usage: Usage, *, batched: bool = False) -> float:
+        """What `usage` costs, in dollars."""
+        cost = (
+            usage.sent * self.input
+            + usage.received * self.output
+            + usage.cache_read * self.cache_read
+            + usage.cache_written * self.cache_written
+        )
+        return cost * (self.batch if batched else 1.0) / _MILLION
+
+    def worst(self, request: Request, server: Server) -> float:
+        """The most that `request` can cost, in dollars: nothing cached, the longest reply."""
+        sent = most_sent(request, server) * max(self.input, self.cache_written, self.cache_read)
+        return (sent + request.max_tokens * self.output) / _MILLION
+
+
+def most_sent(request: Request, server: Server) -> int:
+    """The most tokens that a request can be: a token is a byte at least."""
+    texts = [request.system, *(turn.text for turn in request.turns)]
+    schema = len(str(request.schema).encode()) if request.schema is not None else 0
+    images = sum(len(turn.images) for turn in request.turns)
+    said = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return said + schema + images * server.image_tokens + _FRAME + _TURN * len(request.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Servers and prices, the first that fits a name counting."""
+
+    servers: tuple[Server, ...]
+    prices: tuple[Price, ...]
+
+    def server(self, name: ModelName) -> Server:
+        """The server of the model `name`; raises `UsageError` where none fits."""
+        for server in self.servers:
+            if _fits(server.models, name):
+                return server
+        raise UsageError(f"no server in the catalogue fits {quoted(str(name))}; add a [[server]]")
+
+    def price(self, name: ModelName) -> Price | None:
+        """What the model `name` costs, or None where that is not known."""
+        return next((price for price in self.prices if _fits(price.models, name)), None)
+
+
+def _fits(pattern: str, name: ModelName) -> bool:
+    """A pattern without a URL is of the vendor's own server."""
+    return fnmatchcase(str(name), pattern) and (name.at_home or "@" in pattern)
+
+
+def catalogue(path: Path | None = None) -> Catalogue:
+    """The bundled catalogue, after that in the file `path`.
+
+    Raises `DataError`, naming the file and the entry, where something in it cannot be used.
+    """
+    text = files("backends.models").joinpath("catalogue.toml").read_text("utf-8")
+    bundled = _read(text, "the bundled catalogue")
+    if path is None:
+        return bundled
+    try:
+        own = _read(path.read_text("utf-8"), str(path))
+    except OSError as error:
+        why = str(error.strerror).lower()
+        raise DataError(f"the catalogue {path} cannot be read: {why}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"the catalogue {path} is not UTF-8") from error
+    return Catalogue(own.servers + bundled.servers, own.prices + bundled.prices)
+
+
+def _read(text: str, where: str) -> Catalogue:
+    try:
+        raw = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DataError(f"{where} is no TOML: {error}") from error
+    unknown = sorted(set(raw) - {"server", "price"})
+    if unknown:
+        raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: server, price")
+    servers = tuple(_server(entry, here) for entry, here in _entries(raw, "server", where))
+    prices = tuple(_price(entry, here) for entry, here in _entries(raw, "price", where))
+    return Catalogue(servers, prices)
+
+
+def _entries(raw: dict[str, Any], kind: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:
+    entries = raw.get(kind, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(f"{where}: write [[{kind}]], with two brackets")
+    for number, entry in enumerate(entries, start=1):
+        yield entry, f"{where}, {kind} {number}"
+
+
+def _server(entry: dict[str, Any], where: str) -> Server:
+    names = {"models": str, "can": list, "key": str, "limit": str, "image_tokens": int}
+    _check(entry, {**names, "extra": dict}, {"models", "can"}, where)
+    known = {str(one) for one in Capability}
+    for said in entry["can"]:
+        if said not in known:
+            raise DataError(
+                f"{where}: can has {quoted(said)}; there are: {', '.join(sorted(known))}"
+            )
+    can = frozenset(Capability(one) for one in entry["can"])
+    limit = entry.get("limit", "max_tokens")
+    if limit not in ("max_tokens", "max_completion_tokens"):
+        raise DataError(f"{where}: limit is max_tokens or max_completion_tokens")
+    if Capability.BATCHES in can and not entry["models"].startswith("anthropic:"):
+        raise DataError(f"{where}: batches are spoken with anthropic models only")
+    return Server(**{**entry, "can": can})
+
+
+def _price(entry: dict[str, Any], where: str) -> Price:
+    reals = ("input", "output", "cache_read", "cache_written", "batch")
+    kinds: dict[str, Any] = dict.fromkeys(reals, (int, float))
+    kinds |= {"models": str, "as_of": date, "source": str}
+    entry = {**entry, "batch": entry.get("batch", 1.0)}
+    if "input" in entry:  # where nothing is said, caching changes nothing
+        for name in ("cache_read", "cache_written"):
+            entry.setdefault(name, entry["input"])
+    _check(entry, kinds, set(kinds) - {"source"}, where)
+    for name in reals:
+        if not (math.isfinite(entry[name]) and entry[name] >= 0) or entry[name] > _MILLION:
+            raise DataError(f"{where}: {name} is dollars for a million tokens, from 0")
+    return Price(**entry)
+
+
+def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where: str) -> None:
+    unknown = sorted(set(entry) - set(kinds))
+    if unknown:
+        raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: {', '.join(kinds)}")
+    missing = sorted(needed - set(entry))
+    if missing:
+        raise DataError(f"{where} says nothing of {missing[0]}")
+    for name, value in entry.items():
+        if not isinstance(value, kinds[name]) or isinstance(value, bool):
+            raise DataError(f"{where}: {name} cannot be {quoted(value)}")

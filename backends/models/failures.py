@@ -1,0 +1,131 @@
+"""What can go wrong with a call, told apart by what to do: ask again, end the session, or stop."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from backends.models.keys import Key
+from pxp_fsm.errors import Halted, NoAnswer, PXPError
+from pxp_fsm.messages import quoted
+
+AGAIN = frozenset({408, 409, 425, 429})
+"""Statuses below 500 after which the same request may do; all from 500 on may, too."""
+
+_PAYMENT = (401, 402, 403, 404)
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError")
+_PASSING = ("overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error")
+
+_MALFORMED = (
+    ({"JSONDecodeError", "UnicodeDecodeError"}, "it is no JSON"),
+    ({"APIResponseValidationError", "ValidationError"}, "it has not the form of a reply"),
+    ({"APIError"}, "its stream told of an error"),
+)
+
+
+class CallFailed(NoAnswer):
+    """A call without a usable reply.
+
+    `again` says whether the same request may still succeed, after `wait` seconds if the server
+    said so; `billed` whether it may have cost money, and `cost` how many dollars at most, where
+    that is known. `sent` is False where no server was reached.
+    """
+
+    def __init__(
+        self,
+        cause: str,
+        *,
+        again: bool,
+        billed: bool,
+        wait: float | None = None,
+        request_id: str = "",
+        sent: bool = True,
+        cost: float = 0.0,
+    ) -> None:
+        super().__init__(cause)
+        self.again = again
+        self.billed = billed
+        self.wait = wait
+        self.request_id = request_id
+        self.sent = sent
+        self.cost = cost
+
+
+def malformed(what: str, request_id: str = "") -> CallFailed:
+    """A reply that is none: it was made, so it may have been billed."""
+    return CallFailed(
+        f"its reply is malformed: {what}", again=True, billed=True, request_id=request_id
+    )
+
+
+def explained(error: Exception, where: str, key: Key | None) -> PXPError | None:
+    """What an `error` that came out of a vendor's library means; None if it is not about a call.
+
+    Both libraries have the same tree of exceptions, and neither is imported here. What a server
+    says is quoted, never trusted; should it repeat the `key`, that is left out.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "APIStatusError" in names:
+        return _status(error, where, key)
+    if names & {"APITimeoutError", "TimeoutException"}:
+        return _connection(error, f"{where} did not answer in time")
+    if names & {"APIConnectionError", "HTTPError", "StreamError"}:
+        return _connection(error, f"{where}: the connection failed")
+    for kinds, said in _MALFORMED:
+        if names & kinds:
+            return malformed(said)
+    return None
+
+
+def _connection(error: Exception, said: str) -> CallFailed:
+    cause = error.__cause__ or error
+    sent = type(cause).__name__ not in _NEVER_SENT
+    return CallFailed(f"{said} ({type(cause).__name__})", again=True, billed=sent, sent=sent)
+
+
+def _status(error: Any, where: str, key: Key | None) -> PXPError:
+    status, headers = int(error.status_code), error.response.headers
+    request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+    kind, message = _body(error.body)
+    if key is not None:
+        message = message.replace(key.reveal(), repr(key))
+    said = f"{where}: HTTP {status}" + (f", {quoted(message, 200)}" if message else "")
+    if status in _PAYMENT:
+        why = {401: "the key was refused", 402: "it is to be paid", 403: "this is not allowed"}
+        return Halted(f"{said}: {why.get(status, 'there is no such model or address')}")
+    in_stream = status < 400
+    passing = kind in _PASSING if in_stream else status in AGAIN or status >= 500
+    return CallFailed(
+        said,
+        again=passing and headers.get("x-should-retry") != "false",
+        billed=in_stream,
+        wait=retry_after(headers),
+        request_id=str(request_id),
+    )
+
+
+def _body(body: object) -> tuple[str, str]:
+    """The kind of an error and what the server says of it, whatever it sent."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if isinstance(inner, Mapping):
+        return str(inner.get("type") or ""), str(inner.get("message") or "")
+    return "", ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to wait, or None: `retry-after-ms`, `retry-after`, a date."""
+    for name, part in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) / part
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    date = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    try:
+        return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)
+    except (OverflowError, ValueError):
+        return None

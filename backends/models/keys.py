@@ -1,0 +1,60 @@
+"""Keys: from the environment, or a `.env` file in the present folder; shown nowhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pxp_fsm.errors import UsageError
+
+ENV_FILE = ".env"
+
+
+class Key:
+    """A secret that only `reveal` gives away; it cannot be printed, compared, copied or stored."""
+
+    __slots__ = ("_secret", "_variable")
+
+    def __init__(self, secret: str, variable: str) -> None:
+        self._secret = secret
+        self._variable = variable
+
+    def reveal(self) -> str:
+        """The secret itself: for the vendor's client, and nothing else."""
+        return self._secret
+
+    def __repr__(self) -> str:
+        return f"<the key in {self._variable}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not stored")
+
+
+def find_key(variable: str, folder: Path | None = None) -> Key | None:
+    """The key that `variable` holds: of the environment, else of `.env` in `folder`; or None.
+
+    Raises `UsageError`, which never shows it, where it is no key at all.
+    """
+    found = os.environ.get(variable) or _from_file((folder or Path()) / ENV_FILE, variable)
+    if not found:
+        return None
+    secret = found.strip()
+    if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise UsageError(
+            f"what {variable} holds is no key: it has blanks or characters that no key has; "
+            f"copy it again"
+        )
+    return Key(secret, variable)
+
+
+def _from_file(path: Path, variable: str) -> str | None:
+    if not path.is_file():
+        return None
+    from dotenv import dotenv_values
+
+    try:
+        return dotenv_values(path, interpolate=False).get(variable)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read ({type(error).__name__}); it is lines of NAME=VALUE, in UTF-8"
+        ) from error

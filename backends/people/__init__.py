@@ -1,0 +1,5 @@
+"""People who take part in sessions."""
+
+from backends.people.terminal import PersonsRelation, TerminalPerson, terminal_there
+
+__all__ = ["PersonsRelation", "TerminalPerson", "terminal_there"]

@@ -1,0 +1,115 @@
+"""Questions on a terminal: lines that are checked as they are entered, and texts of many lines.
+
+Ctrl-C and Ctrl-D leave: both are `KeyboardInterrupt` to whoever asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pxp_fsm.errors import PXPError
+from pxp_fsm.messages import printable
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+
+class Left(KeyboardInterrupt):
+    """The person left; `typed` is what stood in the line that they left."""
+
+    def __init__(self, typed: str) -> None:
+        super().__init__()
+        self.typed = typed
+
+
+def terminal_there() -> bool:
+    """Whether somebody can be asked: input and output are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def say(*parts: tuple[str, str] | str) -> None:
+    """Print a line of texts, each with its style or plain; nothing in them steers the terminal."""
+    from prompt_toolkit import print_formatted_text
+    from prompt_toolkit.formatted_text import FormattedText
+
+    styled = [("", part) if isinstance(part, str) else part for part in parts]
+    print_formatted_text(FormattedText([(style, printable(text)) for style, text in styled]))
+
+
+async def ask_line(
+    question: str,
+    accept: Callable[[str], object],
+    *,
+    default: str = "",
+    words: Sequence[str] = (),
+) -> str:
+    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays."""
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.validation import ValidationError, Validator
+
+    class Accepted(Validator):
+        def validate(self, document: object) -> None:
+            text = getattr(document, "text", "")
+            try:
+                accept(text)
+            except PXPError as error:
+                raise ValidationError(len(text), printable(str(error))) from None
+
+    completer = WordCompleter(list(words), ignore_case=True, sentence=True) if words else None
+    return await _ask(
+        question,
+        default=default,
+        validator=Accepted(),
+        validate_while_typing=False,
+        completer=completer,
+        complete_while_typing=False,
+        key_bindings=_leaving(),
+    )
+
+
+async def ask_lines(question: str, *, default: str = "") -> str:
+    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it."""
+    text = await _ask(question, default=default, multiline=True, key_bindings=_many_lines())
+    return text.strip()
+
+
+def _leaving() -> KeyBindings:
+    """Ctrl-D leaves wherever the cursor stands, as Ctrl-C does."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("c-d")
+    def _leave(event: KeyPressEvent) -> None:
+        event.app.exit(exception=EOFError)
+
+    return bindings
+
+
+def _many_lines() -> KeyBindings:
+    """Enter goes on to the next line; on an empty last line it ends the text."""
+    bindings = _leaving()
+
+    @bindings.add("enter")
+    def _enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        document = buffer.document
+        at_the_end = not document.text_after_cursor.strip()
+        if at_the_end and not document.current_line.strip():
+            buffer.validate_and_handle()
+        else:
+            buffer.newline()
+
+    return bindings
+
+
+async def _ask(question: str, **options: object) -> str:
+    from prompt_toolkit import PromptSession
+
+    session: PromptSession[str] = PromptSession()
+    try:
+        return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
+    except (KeyboardInterrupt, EOFError):
+        raise Left(session.default_buffer.text) from None

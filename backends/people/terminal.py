@@ -1,0 +1,214 @@
+"""A person at the terminal who takes part in sessions (arXiv 2410.20600, section 4.1.2).
+
+They are shown the instance, the conversation, and what the automaton allows; nothing is sent before
+a last look, and whoever leaves finds what they had typed when they come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from backends.people.drafts import Draft, Drafts
+from backends.people.prompts import Left, ask_line, ask_lines, say, terminal_there
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import Answer, Instance, Message, Question
+from pxp_fsm.problem import Problem
+from pxp_fsm.relations import NOISY, Assumption, Outcome
+from pxp_fsm.situation import Situation
+
+__all__ = ["PersonsRelation", "TerminalPerson", "terminal_there"]
+
+_MEANING = {
+    "RAT": "the prediction matches yours, and you agree with the explanation",
+    "REF": "something differs, and you stay with your answer",
+    "REV": "something differs, and you have changed your answer",
+    "REJ": "prediction and explanation both differ, and you give up",
+}
+_SAID = {"yes": Outcome.YES, "no": Outcome.NO, "unsure": Outcome.UNSURE}
+_SEND, _EDIT = "send", "edit"
+_HEADING, _NAME = "bold", "ansicyan"
+
+
+class TerminalPerson:
+    """Answers, names tags, and looks at each message before it is sent, all at the terminal.
+
+    `shown` leaves an instance's picture somewhere and says where, or gives None. What was typed
+    when the person leaves (Ctrl-C, Ctrl-D) is kept in the folder `drafts`.
+    """
+
+    name = "person at the terminal"
+
+    def __init__(
+        self, problem: Problem, shown: Callable[[Instance], Path | None], drafts: Path
+    ) -> None:
+        self._problem = problem
+        self._shown = shown
+        self._drafts = Drafts(drafts)
+        self._draft = Draft()
+        self._place = ("", 0)
+        self._told = ("", 0)
+
+    async def answer(self, question: Question) -> Answer:
+        """Their prediction and explanation, once the conversation so far has been shown."""
+        self._come_to(_session(question), len(question.history) + 1)
+        self._show_all(question)
+        if self._draft == Draft() and len(question.history) > 1:
+            own = question.history[-2].answer
+            self._draft = Draft(own.prediction, own.explanation)
+        with self._kept("prediction"):
+            said = await ask_line(
+                "Your prediction: ",
+                self._problem.from_text,
+                default=self._draft.prediction,
+                words=_words(self._problem),
+            )
+        self._draft = replace(self._draft, prediction=said)
+        with self._kept("explanation"):
+            explained = await ask_lines(
+                "Your explanation (an empty line ends it):\n", default=self._draft.explanation
+            )
+        self._draft = replace(self._draft, explanation=explained)
+        return Answer(self._problem.from_text(said), explained)
+
+    async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
+        """The guard whose tag they name; only what automaton, j and k allow is accepted."""
+        self._come_to(situation.received.session, situation.number)
+        self._show_new([situation.received])
+        tags = {
+            row.guard: row.label
+            for row in situation.rules.automaton.transitions
+            if row.guard in situation.guards
+        }
+        say((_HEADING, f"What may you send as message {situation.number}?"))
+        for guard, tag in tags.items():
+            may = guard in allowed
+            why = _MEANING.get(guard or "", "") if may else _why_not(situation)
+            say("  ", (_NAME if may else "", f"{tag:8}"), why)
+        may_be = {tags[guard].upper(): guard for guard in allowed}
+        with self._kept():
+            return may_be[await _one_of("Your tag: ", tuple(may_be))]
+
+    async def judge(self, what: str, left: str, right: str) -> Outcome:
+        """Whether two texts count as the same `what` for them; unsure counts as no."""
+        say((_HEADING, f"Is it the same {what}?"))
+        for number, text in enumerate((left, right), start=1):
+            _show_text(f"{number}", text)
+        with self._kept():
+            return _SAID[(await _one_of("yes, no or unsure? ", tuple(_SAID))).lower()]
+
+    async def review(self, question: Question, tag: str, answer: Answer) -> bool:
+        """A last look at the message; whether to send it, or to make it again."""
+        self._come_to(_session(question), len(question.history) + 1)
+        say((_HEADING, f"Message {len(question.history) + 1}, as it would be sent:"))
+        _show_answer(tag, answer)
+        with self._kept():
+            if (await _one_of("send or edit? ", (_SEND, _EDIT))).lower() == _EDIT:
+                return False
+        self._drafts.drop(*self._place)
+        self._draft = Draft()
+        return True
+
+    def _come_to(self, session: str, number: int) -> None:
+        """Turn to a message, with the draft of it that there may be."""
+        if self._place != (session, number):
+            self._place = (session, number)
+            self._draft = self._drafts.read(session, number) or Draft()
+            if self._draft != Draft():
+                say("What you had typed for this message when you left is here again.")
+
+    @contextmanager
+    def _kept(self, part: str | None = None) -> Iterator[None]:
+        """Write the draft down if the person leaves now; the line they left is its `part`."""
+        try:
+            yield
+        except Left as left:
+            if part is not None:
+                self._draft = replace(self._draft, **{part: left.typed})
+            if self._draft != Draft():
+                path = self._drafts.keep(*self._place, self._draft)
+                say(f"What you typed and did not send is kept in {path}.")
+            raise
+
+    def _show_all(self, question: Question) -> None:
+        """The instance, where the session is new to them, and what has been said since."""
+        if self._told[0] != _session(question):
+            say("")
+            say((_HEADING, f"{_session(question)}: {question.query}"))
+            described = self._problem.described(question.instance)
+            say("  ", question.instance.key, f": {described}" if described is not None else "")
+            picture = self._shown(question.instance)
+            if picture is not None:
+                say(f"  its picture: {picture}")
+            if self._problem.labels:
+                none = "" if self._problem.none is None else f"; or {self._problem.none}"
+                say(f"  a prediction is any of: {', '.join(self._problem.labels)}{none}")
+        self._show_new(question.history)
+
+    def _show_new(self, history: Sequence[Message]) -> None:
+        for message in history:
+            if self._told[0] != message.session or self._told[1] < message.number:
+                say((_HEADING, f"{message.number}  {message.sender} → {message.receiver}"))
+                _show_answer(message.tag, message.answer)
+                self._told = (message.session, message.number)
+
+
+class PersonsRelation:
+    """MATCH or AGREE by a person's own word, for one agent; nothing is assumed of it."""
+
+    name = "person"
+    assumptions: frozenset[Assumption] = NOISY
+
+    def __init__(self, person: TerminalPerson, what: str) -> None:
+        self._person = person
+        self._what = what
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return await self._person.judge(self._what, left, right)
+
+
+async def _one_of(question: str, words: tuple[str, ...]) -> str:
+    """One of `words`, however it was typed: as a whole, or so far that it could be no other."""
+
+    def meant(text: str) -> str:
+        typed = text.strip().lower()
+        found = [word for word in words if word.lower() == typed] or [
+            word for word in words if typed and word.lower().startswith(typed)
+        ]
+        if len(found) != 1:
+            raise UsageError(f"it is one of: {', '.join(words)}")
+        return found[0]
+
+    return meant(await ask_line(question, meant, words=words))
+
+
+def _words(problem: Problem) -> tuple[str, ...]:
+    """The words that a prediction is made of, to be completed as they are typed."""
+    return problem.labels if problem.none is None else (*problem.labels, problem.none)
+
+
+def _session(question: Question) -> str:
+    """The session's name; before its first message the instance stands for it."""
+    return question.history[-1].session if question.history else question.instance.key
+
+
+def _why_not(situation: Situation) -> str:
+    k = situation.rules.k
+    if situation.rules.asks_each_time and k is not None and situation.number <= k:
+        return f"not now: only after message {k} (k = {k})"
+    return "not now: nothing that could be said makes it true at this message"
+
+
+def _show_answer(tag: str, answer: Answer) -> None:
+    say("   ", (_NAME, tag))
+    _show_text("prediction", answer.prediction)
+    _show_text("explanation", answer.explanation)
+
+
+def _show_text(label: str, text: str) -> None:
+    first, *others = text.split("\n")
+    say(f"   {label}: {first}")
+    for line in others:
+        say(f"     {line}")

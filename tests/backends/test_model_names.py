@@ -1,0 +1,291 @@
+"""Names, catalogues, keys and presets: what is wrong is said before a run, and no key is shown."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import NAME, RUN, record
+from speaking import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
+
+from backends.databases import CallsOf, SqlBlackboard
+from backends.models.catalogue import catalogue
+from backends.models.keys import Key, find_key
+from backends.models.naming import HOMES, parsed
+from backends.models.openai_chat import OpenAIChat
+from backends.models.presets import adapted, find_preset, presets
+from backends.models.serving import Settings, check
+from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
+from pxp_fsm.models import Capability
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "model", "url"),
+    [
+        ("anthropic:claude-haiku-4-5", "anthropic", "claude-haiku-4-5", HOMES["anthropic"]),
+        ("openai:gpt-4o", "openai", "gpt-4o", HOMES["openai"]),
+        (
+            "openai:llama3.2:3b@http://localhost:11434/v1/",
+            "openai",
+            "llama3.2:3b",
+            "http://localhost:11434/v1",
+        ),
+        ("openai:meta/a@b@https://x.org/v1", "openai", "meta/a@b", "https://x.org/v1"),
+        ("anthropic:x@http://[::1]:80", "anthropic", "x", "http://[::1]:80"),
+    ],
+)
+def test_a_name_says_kind_model_and_server(name: str, kind: str, model: str, url: str) -> None:
+    found = parsed(name)
+    assert (found.kind, found.model, found.url) == (kind, model, url)
+    assert parsed(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "claude",
+        "anthropic",
+        "anthropic:",
+        "gemini:x",
+        "openai:@http://x/v1",
+        "openai: x",
+        "openai:x@http://",
+        "openai:x@http://a:b",
+        "openai:x@http://a@http://b",
+        "openai:x\n",
+        "openai:x@http://a b/v1",
+        "openai:x@http://[::1",
+        "openai:x@http://a:99999",
+    ],
+)
+def test_a_name_that_is_none_is_refused_in_a_sentence(name: str) -> None:
+    with pytest.raises(UsageError, match=r"write anthropic:NAME|names no|cannot be read"):
+        parsed(name)
+
+
+@pytest.mark.parametrize("url", [f"https://me:{KEY}@x.org/v1", f"https://x.org/v1?key={KEY}"])
+def test_a_key_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError, match="a model's URL holds no key") as refused:
+        parsed(f"openai:x@{url}")
+    assert KEY not in str(refused.value)
+
+
+@given(st.text())
+def test_any_name_is_parsed_or_refused(name: str) -> None:
+    for text in (name, f"openai:{name}", f"anthropic:x@http://{name}"):
+        try:
+            assert parsed(str(parsed(text))) == parsed(text)
+        except UsageError as error:
+            assert str(error)
+
+
+def test_capabilities_are_declared_and_checked_before_a_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    assert Capability.TEMPERATURE not in check(ANTHROPIC, [Capability.IMAGES])
+    with pytest.raises(UsageError, match="cannot do what is asked of it here: seed, temperature"):
+        check(ANTHROPIC, [Capability.TEMPERATURE, Capability.SEED])
+    local = "openai:llava@http://localhost:8000/v1"
+    with pytest.raises(UsageError, match="images; if your server can, say so"):
+        check(local, [Capability.IMAGES])
+    with pytest.raises(UsageError, match="batches"):
+        check(local, settings=Settings(batches=True))
+    with pytest.raises(UsageError, match=r"what .* costs is not known"):
+        check(local, settings=Settings(dollars=1.0))
+    own = tmp_path / "mine.toml"
+    own.write_text(
+        '[[server]]\nmodels = "openai:llava@http://localhost*"\ncan = ["images"]\n'
+        '[[price]]\nmodels = "openai:llava@*"\ninput = 0\noutput = 0\nas_of = 2026-01-01\n'
+    )
+    settings = Settings(dollars=1.0, catalogue=own)
+    assert check(local, [Capability.IMAGES], settings) == {Capability.IMAGES}
+    assert check(ANTHROPIC, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[server]\n", "is no TOML"),
+        ("server = 1\n", "write [[server]]"),
+        ("[[servers]]\n", "'servers' is unknown"),
+        ('[[server]]\nmodels = "x"\n', "server 1 says nothing of can"),
+        ('[[server]]\nmodels = "x"\ncan = ["fly"]\n', "can has 'fly'"),
+        ('[[server]]\nmodels = "x"\ncan = []\nkey = 5\n', "key cannot be 5"),
+        ('[[server]]\nmodels = "x"\ncan = []\nlimit = "n"\n', "limit is max_tokens or"),
+        ('[[server]]\nmodels = "openai:x"\ncan = ["batches"]\n', "anthropic models only"),
+        ('[[price]]\nmodels = "x"\ninput = 1\noutput = 1\n', "price 1 says nothing of as_of"),
+        ('[[price]]\nmodels = "x"\ninput = -1\noutput = 1\nas_of = 2026-01-01\n', "input is"),
+        ('[[price]]\nmodels = "x"\ninput = nan\noutput = 1\nas_of = 2026-01-01\n', "input is"),
+        ('[[price]]\nmodels = "x"\ninput = true\noutput = 1\nas_of = 2026-01-01\n', "input"),
+        ("a = " + "[" * 5000, "is no TOML"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_used_is_refused_with_its_entry(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(DataError) as refused:
+        catalogue(path)
+    assert says in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_every_bundled_price_is_dated_and_has_its_source() -> None:
+    for price in catalogue().prices:
+        assert price.source.startswith("https://")
+        assert price.cache_read <= price.input <= price.output
+
+
+def test_the_vendors_key_goes_to_the_vendor_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, KEY)
+    for name in ("anthropic:claude-haiku-4-5@http://localhost:1", "openai:gpt-4o@http://l:1/v1"):
+        server = Server(lambda request, name=name: reply_to(request, name))
+        served(name, server, ask())
+        assert KEY not in str(server.seen[0].headers)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_without_a_key_the_remedy_and_the_offline_way_are_named(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(UsageError, match=r"\.env file.*runs offline.*--replay FILE"):
+        check(name)
+    assert check(name, settings=Settings(replay=tmp_path / "any.jsonl"))
+
+
+def test_a_key_comes_from_the_environment_or_the_env_file_of_this_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    assert find_key("ANTHROPIC_API_KEY") is None
+    (tmp_path / ".env").write_text(f'export ANTHROPIC_API_KEY="{KEY}"\nOTHER=$(rm -rf)\n')
+    found = find_key("ANTHROPIC_API_KEY")
+    assert found is not None and found.reveal() == KEY
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-another")
+    found = find_key("ANTHROPIC_API_KEY")
+    assert found is not None and found.reveal() == "sk-another"
+    for wrong in ("sk a b", "sk-ü", "sk\tx"):
+        monkeypatch.setenv("ANTHROPIC_API_KEY", wrong)
+        with pytest.raises(UsageError, match="holds is no key") as refused:
+            find_key("ANTHROPIC_API_KEY")
+        assert wrong not in str(refused.value)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    (tmp_path / ".env").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="lines of NAME=VALUE"):
+        find_key("ANTHROPIC_API_KEY")
+
+
+def test_a_key_cannot_be_printed_or_stored() -> None:
+    key = Key(KEY, "X")
+    assert KEY not in f"{key!r} {key} {[key]}"
+    for store in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="not stored"):
+            store(key)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_key_is_in_no_log_database_error_repr_or_recording(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, KEY)
+    database, recording = tmp_path / "lab.sqlite", tmp_path / "calls.jsonl"
+    refusing = httpx2.Response(
+        401, json={"error": {"type": "authentication_error", "message": f"what is this {KEY}?"}}
+    )
+    said = []
+    with caplog.at_level(logging.DEBUG), SqlBlackboard(str(database)) as board:
+        board.start_run(RUN)
+        board.start_session(record())
+        for handlers in (
+            [lambda r: httpx2.Response(529), lambda r: reply_to(r, name)],
+            [lambda _r: refusing],
+            [lambda _r: httpx2.Response(400, json={"error": {"message": "no"}})],
+        ):
+            try:
+                reply = served(
+                    name,
+                    Server(*handlers),
+                    ask(str(len(said)), session=NAME),
+                    Settings(cache=recording),
+                    log=CallsOf(board, "drug-1"),
+                )
+                said.append(repr(reply))
+            except (Halted, NoAnswer) as error:
+                said.append(f"{error!r} {error} {error.__cause__!r} {vars(error)}")
+        board.engine.dispose()
+    assert len(said) == 3
+    assert caplog.records
+    assert KEY not in caplog.text
+    assert KEY not in "".join(said)
+    assert b"fine" in recording.read_bytes()
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes()
+
+
+def test_without_the_openai_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[openai\]'"):
+        served(OPENAI, Server(), ask())
+    assert OpenAIChat.__module__ == "backends.models.openai_chat"
+
+
+def test_the_papers_settings_are_presets() -> None:
+    given = {
+        preset.name: (
+            preset.machine.temperature,
+            preset.machine.max_tokens,
+            preset.judge.temperature,
+            preset.judge.max_tokens,
+            preset.repetitions,
+        )
+        for preset in presets()
+    }
+    assert given == {
+        "B-rad": (1.0, 300, 0.0, 10, 5),
+        "B-drug": (0.3, 1024, 0.0, 10, 1),
+        "C-rad": (None, 300, 0.0, 10, 5),
+        "C-drug": (None, 1024, 0.0, 10, 1),
+    }
+    with pytest.raises(UsageError, match="there are: B-rad, B-drug, C-rad, C-drug"):
+        find_preset("D")
+
+
+def test_a_preset_says_what_a_model_of_today_does_not_take() -> None:
+    judge = find_preset("C-rad").judge
+    table = catalogue()
+    named = parsed(ANTHROPIC)
+    asking, said = adapted(judge, ANTHROPIC, table.server(named).can)
+    assert (asking.temperature, asking.plain) == (None, True)
+    assert said is not None and "takes no temperature (the paper's is 0)" in said
+    asking, said = adapted(judge, OPENAI, table.server(parsed(OPENAI)).can)
+    assert (asking.temperature, said) == (0.0, None)
+    for preset in presets():
+        for one in (preset.machine, preset.judge):
+            table.server(parsed(one.model))
+
+
+def test_a_library_that_is_not_installed_is_missed_before_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("backends.models.serving.find_spec", lambda _name: None)
+    with pytest.raises(
+        UsageError, match=r"needs the openai library: pip install 'pxp-fsm\[openai\]'"
+    ):
+        check("openai:llama@http://localhost:1/v1")

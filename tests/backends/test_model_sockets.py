@@ -1,0 +1,120 @@
+"""Both protocols over real connections, to a server in another thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from speaking import Pauses, ask, events, run, said
+from werkzeug import Request as Asked
+from werkzeug import Response
+
+from backends.models.failures import CallFailed
+from backends.models.serving import Serving, Settings
+from pxp_fsm.errors import Halted
+from pxp_fsm.models import Reply
+
+KINDS = ("anthropic", "openai")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def name(kind: str, httpserver: HTTPServer) -> str:
+    url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
+    return f"{kind}:x@{url}"
+
+
+def path(kind: str) -> str:
+    return "/v1/messages" if kind == "anthropic" else "/v1/chat/completions"
+
+
+async def asking(name: str, settings: Settings, *requests: Any) -> list[Reply]:
+    pauses = Pauses()
+    async with Serving(settings, clock=pauses, sleep=pauses.sleep) as serving:
+        model = serving.model(name)
+        return list(await asyncio.gather(*map(model.reply, requests)))
+
+
+def test_plain_then_429_then_html_then_plain(kind: str, name: str, httpserver: HTTPServer) -> None:
+    expecting = httpserver.expect_ordered_request
+    expecting(path(kind), method="POST").respond_with_json(said(kind, "one"))
+    expecting(path(kind)).respond_with_json({}, status=429, headers={"retry-after": "1"})
+    expecting(path(kind)).respond_with_data("<html>busy", content_type="text/html")
+    expecting(path(kind)).respond_with_json(said(kind, "two"))
+
+    async def both() -> list[str]:
+        first = await asking(name, Settings(), ask("1"))
+        second = await asking(name, Settings(), ask("2"))
+        return [reply.text for reply in (*first, *second)]
+
+    assert run(both()) == ["one", "two"]
+    httpserver.check_assertions()
+
+
+def test_a_body_that_is_shorter_than_promised(kind: str, name: str, httpserver: HTTPServer) -> None:
+    body = json.dumps(said(kind)).encode()
+
+    def cut(_request: Asked) -> Response:
+        promised = {"content-length": str(len(body) + 100), "content-type": "application/json"}
+        return Response(iter([body]), headers=promised, direct_passthrough=True)
+
+    httpserver.expect_oneshot_request(path(kind)).respond_with_handler(cut)
+    httpserver.expect_request(path(kind)).respond_with_json(said(kind))
+    assert run(asking(name, Settings(), ask()))[0].served.retries == 1
+
+
+def test_a_stream_that_is_cut_politely(kind: str, name: str, httpserver: HTTPServer) -> None:
+    stream = "text/event-stream"
+    cut = httpserver.expect_oneshot_request(path(kind))
+    cut.respond_with_data(events(kind, cut=True), content_type=stream)
+    httpserver.expect_request(path(kind)).respond_with_data(events(kind), content_type=stream)
+    reply = run(asking(name, Settings(), ask(max_tokens=9000)))[0]
+    assert (reply.text, reply.served.retries) == ("fine", 1)
+
+
+def test_a_server_that_says_nothing_is_late(kind: str, name: str, httpserver: HTTPServer) -> None:
+    silent = threading.Event()
+
+    def wait(_request: Asked) -> Response:
+        silent.wait(20)
+        return Response()
+
+    httpserver.expect_request(path(kind)).respond_with_handler(wait)
+    try:
+        with pytest.raises(CallFailed, match="did not answer in time"):
+            run(asking(name, Settings(timeout=0.2, attempts=1), ask()))
+    finally:
+        silent.set()
+
+
+def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTTPServer) -> None:
+    lock = threading.Lock()
+    under_way = most = 0
+
+    def count(_request: Asked) -> Response:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        threading.Event().wait(0.02)
+        with lock:
+            under_way -= 1
+        return Response(json.dumps(said(kind)), content_type="application/json")
+
+    httpserver.expect_request(path(kind)).respond_with_handler(count)
+    requests = [ask(str(number)) for number in range(9)]
+    assert len(run(asking(name, Settings(in_flight=2), *requests))) == 9
+    assert most <= 2
+
+
+def test_a_server_that_is_not_there_stops_the_run(kind: str) -> None:
+    with pytest.raises(Halted, match="is it running"):
+        run(asking(f"{kind}:x@http://127.0.0.1:9/v1", Settings(attempts=2), ask()))
