@@ -1,20 +1,18 @@
-"""What `pxp check` does: which claims on which tables, and results in four formats."""
+"""What `pxp check` does: which claims on which tables, and what comes of it."""
 
 from __future__ import annotations
 
-import json
-import re
 import time
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from proofs.checking import Bounds, Checker
-from proofs.claims import ASSUMPTIONS, CLAIMS, Claim
-from proofs.itf import to_itf
+from proofs.certificate import Certificate, beyond, certify
+from proofs.checking import Bounds, Checker, Result
+from proofs.claims import CLAIMS, NAMED, Claim, assumptions_of, find
+from proofs.explicit import check_explicit
 from proofs.product import Product, standing_checks
+from proofs.theorems import Proof
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Message
@@ -31,13 +29,21 @@ _SMALL = Bounds(n=5, k=1)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to check; nothing in `tables` means both built-in protocols."""
+    """What to check; nothing in `tables` means both built-in protocols.
+
+    With `values`, INTERACT's sessions are explored over so many explicit values of y and of e, for
+    which MATCH and AGREE are equality. With `formulas` nothing else is checked: each of them on the
+    product of the tables under free guards, over `runs` that are complete, finite or infinite.
+    """
 
     tables: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     relations: str | None = None
     n: int = 10
     k: int = 3
+    values: int | None = None
+    formulas: tuple[str, ...] = ()
+    runs: str = "complete"
 
 
 @dataclass(frozen=True)
@@ -56,69 +62,196 @@ class Line:
     messages: tuple[Message, ...] = field(default=(), repr=False)
 
 
-def run(request: Request) -> Iterator[Line]:
-    """Check what is asked for, line by line. Raises `UsageError` or `TableError`."""
+@dataclass(frozen=True)
+class Checked:
+    """The lines of a check, and the certificates of what was proved on the way."""
+
+    lines: tuple[Line, ...]
+    certificates: tuple[Certificate, ...] = ()
+
+    def leave(self, folder: Path) -> tuple[Path, ...]:
+        """Write the certificates into `folder`, which is made if need be."""
+        if self.certificates:
+            folder.mkdir(parents=True, exist_ok=True)
+        return tuple(one.write(folder) for one in self.certificates)
+
+
+def run(request: Request) -> Checked:
+    """Check what is asked for. Raises `UsageError` or `TableError`."""
     bounds = Bounds(request.n, request.k)
     bounds.rules("interact")
-    if request.relations is not None and request.relations not in ASSUMPTIONS:
-        raise UsageError(
-            f"there are no assumptions {request.relations!r}; there are: {', '.join(ASSUMPTIONS)}"
-        )
+    if request.relations is not None:
+        assumptions_of(request.relations)
     own = [table for table in request.tables if table not in PROVED_OF]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
+    if request.formulas:
+        return Checked(tuple(_formulas(request)))
+    if len(own) > 2:
+        raise UsageError("one table is joined with itself, two with each other; not more")
+    if request.values is not None:
+        _check_values(request, own, builtin)
+        return Checked(tuple(_over_values(request, bounds)))
+    lines, certificates = list[Line](), list[Certificate]()
     for table in builtin:
-        yield from _wanted(_standing(table, table), request)
-        yield from _claims(table, request, bounds)
+        lines += _wanted(_standing(table, table), request)
+        claims = _claims_of(table, request)
+        if any(claim.induction for claim in claims):
+            certificates.append(certify(table))
+        proofs = [proof for one in certificates for proof in one.proofs]
+        proofs += beyond(table, {f"{claim.protocol}.{claim.name}" for claim in claims})
+        lines += _claims(claims, request, bounds, proofs)
     if own:
-        if len(own) > 2:
-            raise UsageError("one table is joined with itself, two with each other; not more")
-        yield from _wanted(_standing(own[0], own[-1]), request)
+        lines += _wanted(_standing(own[0], own[-1]), request)
+    if not lines:
+        raise UsageError(
+            f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
+            f"of your own there are: {', '.join(_TITLES)}"
+        )
+    return Checked(tuple(lines), tuple(certificates))
 
 
 def _check_names(names: Sequence[str]) -> None:
     known = {claim.name for claim in CLAIMS} | set(_TITLES)
     for name in names:
-        if name not in known:
+        if name not in known | {f"{claim.protocol}.{claim.name}" for claim in CLAIMS}:
             raise UsageError(
                 f"there is no property {name!r}; there are: {', '.join(sorted(known))}"
             )
+
+
+def _check_values(request: Request, own: Sequence[str], builtin: Sequence[str]) -> None:
+    if own or (request.tables and list(builtin) != ["interact"]):
+        raise UsageError("--values explores INTERACT; give the table interact alone")
+    if request.relations not in (None, "equivalence"):
+        raise UsageError(
+            "over explicit values MATCH and AGREE are equality: --values goes with "
+            f"--relations equivalence, not {request.relations}"
+        )
 
 
 def _wanted(lines: Iterator[Line], request: Request) -> Iterator[Line]:
     return (line for line in lines if not request.names or line.name in request.names)
 
 
-def _claims(table: str, request: Request, bounds: Bounds) -> Iterator[Line]:
-    checkers = {False: Checker(bounds), True: Checker(_SMALL)}
-    for claim in CLAIMS:
-        if claim.protocol not in PROVED_OF[table]:
-            continue
-        if request.names and claim.name not in request.names:
-            continue
+def _claims_of(table: str, request: Request) -> list[Claim]:
+    return [
+        claim
+        for claim in CLAIMS
+        if claim.protocol in PROVED_OF[table]
+        and (
+            not request.names
+            or not {claim.name, f"{claim.protocol}.{claim.name}"}.isdisjoint(request.names)
+        )
+    ]
+
+
+def _claims(
+    claims: Sequence[Claim], request: Request, bounds: Bounds, proofs: Sequence[Proof]
+) -> Iterator[Line]:
+    checkers = {small: Checker(_SMALL if small else bounds, proofs=proofs) for small in (0, 1)}
+    for claim in claims:
         names = claim.expected if request.relations is None else (request.relations,)
         for name in names:
-            small = _only_shows_a_need(claim, name)
-            result = checkers[small].check(claim, name)
-            yield Line(
-                claim.protocol,
-                claim.name,
-                claim.title,
-                name,
-                result.verdict,
-                result.expected,
-                result.as_expected,
-                result.seconds,
-                result.model,
-                result.messages,
-            )
+            small = request.relations is None and _only_shows_a_need(claim, name)
+            yield _line(checkers[small].check(claim, name))
+
+
+def _line(result: Result) -> Line:
+    claim = result.claim
+    return Line(
+        claim.protocol,
+        claim.name,
+        claim.title,
+        result.assumptions,
+        result.verdict,
+        result.expected,
+        result.as_expected,
+        result.seconds,
+        result.model,
+        result.messages,
+    )
 
 
 def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:
-    """Whether it is asked only to show that the claim needs an assumption, or that it does not."""
-    return assumptions.startswith("without ") or (
+    """Whether it is asked only to show which assumptions the claim needs."""
+    return assumptions not in (*NAMED, "reflexive") or (
         claim.protocol == "pxp(k)" and claim.expected.get(assumptions) is Status.FAILS
     )
+
+
+def _over_values(request: Request, bounds: Bounds) -> Iterator[Line]:
+    wanted = _claims_of("interact", request)
+    for result in check_explicit(wanted, bounds, request.values or 0):
+        yield _line(result)
+
+
+def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Line, Checker]:
+    """The failing line of the claim `name` (or PROTOCOL.NAME), with the checker that found it.
+
+    Without `relations` it is the first set of assumptions under which the claim is known to fail.
+    Raises `UsageError` where there is no such claim, where more protocols than one have one that
+    fails, and where it does not fail.
+    """
+    fails = [
+        (claim, assumed)
+        for claim in find(name)
+        for assumed in (claim.expected if relations is None else (relations,))
+        if relations is not None or claim.expected[assumed] is Status.FAILS
+    ]
+    checker, seen = Checker(Bounds(n, k)), list[str]()
+    found = list[Line]()
+    for protocol in dict.fromkeys(claim.protocol for claim, _ in fails):
+        for claim, assumed in fails:
+            if claim.protocol == protocol:
+                line = _line(checker.check(claim, assumed))
+                seen.append(f"{assumed}: {line.verdict.status}")
+                if line.verdict.status is Status.FAILS and line.verdict.trace is not None:
+                    found.append(line)
+                    break
+    if len(found) > 1:
+        names = " or ".join(f"{line.subject}.{line.name}" for line in found)
+        raise UsageError(f"more than one protocol has a {name} that fails: say {names}")
+    if not found:
+        told = f" ({'; '.join(seen)})" if seen else ""
+        raise UsageError(f"{name} has no counterexample{told}; try another with --relations")
+    return found[0], checker
+
+
+def _formulas(request: Request) -> Iterator[Line]:
+    from proofs.logic import Runs, parse
+    from proofs.logic.systems import check
+
+    if request.names or request.relations is not None or request.values is not None:
+        raise UsageError("--formula is about tables under free guards; leave out the other choices")
+    if not 1 <= len(request.tables) <= 2:
+        raise UsageError("--formula is about one table joined with itself, or two: name them")
+    formulas = [(text, parse(text)) for text in request.formulas]
+    product = _product(request.tables[0], request.tables[-1])
+    for text, formula in formulas:
+        started = time.perf_counter()
+        verdict = check(product, formula, Runs(request.runs))
+        yield Line(
+            _subject(product),
+            text,
+            text,
+            f"free guards, {request.runs} runs",
+            verdict,
+            Status.HOLDS,
+            verdict.status is Status.HOLDS,
+            time.perf_counter() - started,
+            product.name,
+        )
+
+
+def _product(left: str, right: str) -> Product:
+    one, two = load_automaton(left), load_automaton(right)
+    check_peers(one, two)
+    return Product(one, two)
+
+
+def _subject(product: Product) -> str:
+    return product.left.name if product.left == product.right else product.name
 
 
 _TITLES = {
@@ -133,17 +266,14 @@ _TITLES = {
 
 def _standing(left: str, right: str) -> Iterator[Line]:
     """The standing checks of two tables under free guards."""
-    one, two = load_automaton(left), load_automaton(right)
-    check_peers(one, two)
-    product = Product(one, two)
+    product = _product(left, right)
     started = time.perf_counter()
     verdicts = standing_checks(product)
     seconds = (time.perf_counter() - started) / len(verdicts)
-    subject = one.name if one == two else product.name
     for name, verdict in verdicts.items():
         holds = verdict.status is Status.HOLDS
         yield Line(
-            subject,
+            _subject(product),
             name,
             _TITLES[name],
             "free guards",
@@ -153,124 +283,3 @@ def _standing(left: str, right: str) -> Iterator[Line]:
             seconds,
             product.name,
         )
-
-
-def lines(results: Sequence[Line]) -> Iterator[str]:
-    """The results for a terminal, and a last line that sums up."""
-    for line in results:
-        mark = " " if line.as_expected else "!"
-        yield (
-            f"{mark} {line.subject:<9} {line.name:<30} {line.assumptions:<22} "
-            f"{_said(line):<11} {line.seconds:6.2f} s  {_shown(line)}".rstrip()
-        )
-    wrong = [line for line in results if not line.as_expected]
-    yield f"{len(results)} verdicts, {len(wrong)} not as expected" + (
-        ": " + ", ".join(f"{line.name} ({line.assumptions})" for line in wrong) if wrong else ""
-    )
-
-
-def _said(line: Line) -> str:
-    return line.verdict.status.value
-
-
-def _shown(line: Line) -> str:
-    parts = [line.verdict.detail]
-    if line.verdict.trace is not None:
-        parts.append(", ".join(line.verdict.trace.labels))
-    if line.verdict.cycle:
-        parts.append(f"(the last {line.verdict.cycle} for ever)")
-    return " ".join(filter(None, parts))
-
-
-def exit_code(results: Sequence[Line]) -> int:
-    """0 as expected, 1 not as expected, 4 unknown."""
-    if any(not line.as_expected and line.verdict.status is not Status.UNKNOWN for line in results):
-        return UNEXPECTED
-    return UNKNOWN if any(line.verdict.status is Status.UNKNOWN for line in results) else 0
-
-
-def as_json(results: Sequence[Line]) -> str:
-    """The results as a JSON list."""
-    return json.dumps([_record(line) for line in results], indent=1)
-
-
-def _record(line: Line) -> dict[str, Any]:
-    return {
-        "subject": line.subject,
-        "property": line.name,
-        "title": line.title,
-        "assumptions": line.assumptions,
-        "verdict": line.verdict.status.value,
-        "detail": line.verdict.detail,
-        "expected": line.expected.value if line.expected else None,
-        "as_expected": line.as_expected,
-        "trace": list(line.verdict.trace.labels) if line.verdict.trace else None,
-        "cycle": line.verdict.cycle,
-        "seconds": round(line.seconds, 4),
-    }
-
-
-def as_junit(results: Sequence[Line]) -> str:
-    """The results as JUnit XML: a test case each, a failure where not as expected."""
-    failures = sum(not line.as_expected for line in results)
-    suite = ET.Element(
-        "testsuite", name="pxp check", tests=str(len(results)), failures=str(failures)
-    )
-    for line in results:
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            classname=line.subject,
-            name=f"{line.name} ({line.assumptions})",
-            time=f"{line.seconds:.3f}",
-        )
-        if not line.as_expected:
-            failure = ET.SubElement(case, "failure", message=f"{_said(line)}: {line.title}")
-            failure.text = _shown(line)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True)
-
-
-def as_sarif(results: Sequence[Line]) -> str:
-    """The results as SARIF 2.1.0: an error for each verdict that is not as expected."""
-    rules = {line.name: line.title for line in results}
-    found = [
-        {
-            "ruleId": line.name,
-            "level": "none" if line.as_expected else "error",
-            "kind": "pass" if line.as_expected else "fail",
-            "message": {"text": f"{_said(line)} under {line.assumptions}. {_shown(line)}".strip()},
-            "locations": [{"logicalLocations": [{"name": line.subject}]}],
-        }
-        for line in results
-    ]
-    return json.dumps(
-        {
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [
-                {
-                    "tool": {
-                        "driver": {
-                            "name": "pxp check",
-                            "rules": [
-                                {"id": name, "shortDescription": {"text": title}}
-                                for name, title in rules.items()
-                            ],
-                        }
-                    },
-                    "results": found,
-                }
-            ],
-        },
-        indent=1,
-    )
-
-
-def write_traces(results: Sequence[Line], folder: Path) -> None:
-    """Each trace as ITF JSON, named after subject, property and assumptions."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for line in results:
-        if line.verdict.trace is not None:
-            stem = "-".join((line.subject, line.name, line.assumptions))
-            path = folder / f"{re.sub(r'[^a-z0-9+-]+', '-', stem)}.itf.json"
-            path.write_text(to_itf(line.name, line.model, line.verdict), "utf-8")

@@ -11,5 +11,17 @@ K = 3
 INSTANCES = 20
 """How many instances a repetition has, if there are so many: the papers' number."""
 
+OUTPUT = "runs"
+"""The folder in which a run leaves what it made."""
+
 DATABASE = "blackboard.sqlite"
 """The file in the output folder in which a run is kept."""
+
+SCOPES = ("call", "session", "run", "pair")
+"""How far a judge may remember its verdicts: `guards.judge.Scope`."""
+
+MOST_VOTES = 99
+"""How often, at most, a judge is asked one question."""
+
+AT_ONCE = 32
+"""How many sessions go on at a time where none takes anything from another."""

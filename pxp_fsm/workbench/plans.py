@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from typing import get_type_hints
 
 from pxp_fsm.decisions import check_bound
 from pxp_fsm.errors import UsageError
+from pxp_fsm.learning import Gate, Gated, Keep
 from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.workbench import defaults
+from pxp_fsm.workbench import defaults, orders
+from pxp_fsm.workbench.orders import Order
 from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
 
 MOST = 10**9
@@ -30,7 +33,15 @@ class Plan:
     or all where there are fewer. `data` is the folder of the authors' data, or None for the bundled
     set. For PXP `n` is None and `k` bounds the self-loops; None leaves them unbounded. `timeout`,
     in seconds, bounds each question to an agent or its relations; a session whose question stays
-    without an answer ends as late.
+    without an answer ends as late. `machine`, `human` and `judge` (of AGREE) name who sits in place
+    of the task's own agents and relation; None leaves the task's own. `preset` names a paper whose
+    settings are taken; `prompts` is the text of a file of prompts, or None for the task's own.
+    `scope` is how far a judge remembers its verdicts (None: the session, or with `memo` off not at
+    all), `votes` how often it is asked each question. `learn` says when the machine keeps what it
+    is told, and `gate` what is refused otherwise (`pxp_fsm.learning`); with `carry` it goes on with
+    what it has learned from session to session (None: the task's own machine does, a model does
+    not). `order` is that of the instances
+    (`pxp_fsm.workbench.orders`).
     """
 
     task: str
@@ -43,6 +54,17 @@ class Plan:
     data: str | None = None
     memo: bool = True
     timeout: float | int | None = None
+    machine: str | None = None
+    human: str | None = None
+    judge: str | None = None
+    preset: str | None = None
+    prompts: str | None = None
+    scope: str | None = None
+    votes: int = 1
+    learn: str = Keep.ALWAYS.value
+    gate: str = Gated.REVISION.value
+    carry: bool | None = None
+    order: str = Order.SHUFFLED.value
 
     def rules(self) -> Rules:
         """The protocol's rules; `UsageError` where a bound is out of range."""
@@ -53,6 +75,11 @@ class Plan:
         if self.protocol == "pxp":
             return Pxp(self.k)
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the machine goes on with what it has learned; a model does only if asked to."""
+        return self.machine is None and self.preset is None if self.carry is None else self.carry
 
     def as_json(self) -> str:
         """The plan as it is stored."""
@@ -90,12 +117,22 @@ def check(plan: Plan) -> None:
         if not isinstance(value, kind):
             raise UsageError(f"{name} cannot be {quoted(value)}")
     plan.rules()
+    for name, known in (("learn", Keep), ("gate", Gated), ("order", Order)):
+        if getattr(plan, name) not in set(known):
+            raise UsageError(
+                f"{name} is one of {', '.join(known)}; it was {quoted(getattr(plan, name))}"
+            )
     check_bound(plan.repetitions, "repetitions are")
     for name in ("n", "k", "repetitions"):
         if (getattr(plan, name) or 0) > MOST:
             raise UsageError(f"{name} is at most {MOST}; give a smaller one")
     if type(plan.seed) is not int or abs(plan.seed) >= _SEEDS:
         raise UsageError(f"a seed is a whole number between -{_SEEDS} and {_SEEDS}")
+    if plan.scope is not None and plan.scope not in defaults.SCOPES:
+        there = ", ".join(defaults.SCOPES)
+        raise UsageError(f"there is no scope {quoted(plan.scope)}; there are: {there}")
+    if not 1 <= plan.votes <= defaults.MOST_VOTES:
+        raise UsageError(f"a judge votes 1 to {defaults.MOST_VOTES} times, not {plan.votes}")
     if plan.timeout is not None and not 0 < plan.timeout <= MOST:
         raise UsageError(f"a timeout is more than 0 and at most {MOST} seconds")
 
@@ -107,7 +144,32 @@ def read(plan: Plan) -> tuple[Task, DataSet]:
     """
     task = find_task(plan.task)
     check(plan)
-    return task, choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
+    data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
+    gate_of(plan, data)
+    orders.check(Order(plan.order), len(data.sessions), plan.repetitions)
+    return task, data
+
+
+def gate_of(plan: Plan, data: DataSet) -> Gate | None:
+    """What keeps the machine from learning as it is told; None where it learns everything."""
+    if plan.learn == Keep.ALWAYS:
+        return None
+    rows = [(row.instance, row.answer.prediction) for row in validation(data)]
+    return Gate(Keep(plan.learn), Gated(plan.gate), rows)
+
+
+def validation(data: DataSet) -> tuple[Row, ...]:
+    """The rows that lessons are weighed on: the set held back, or what no session is about."""
+    sessions = set(data.sessions)
+    return data.validation or tuple(row for row in data.whole if row not in sessions)
+
+
+def data_fingerprint(plan: Plan, data: DataSet) -> str:
+    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those it weighs on."""
+    if plan.learn in (Keep.ALWAYS, Keep.NEVER):
+        return data.fingerprint
+    held = replace(data, sessions=validation(data)).fingerprint
+    return hashlib.sha256(f"{data.fingerprint}/{held}".encode()).hexdigest()
 
 
 def choose(plan: Plan, data: DataSet) -> DataSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -19,6 +19,8 @@ from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
 from pxp_fsm.workbench.drawing import leave as leave_drawing
+from pxp_fsm.workbench.intervals import Estimate
+from pxp_fsm.workbench.outcomes import estimates, outcomes_of
 from pxp_fsm.workbench.runs import Run
 from pxp_fsm.workbench.statistics import Published, Statistics, published
 
@@ -106,15 +108,22 @@ def as_markdown(sheet: Sheet) -> str:
     return f"# {sheet.title}\n\n" + "".join(f"| {line} |\n" for line in lines)
 
 
-def as_csv(statistics: Statistics, columns: Sequence[Published]) -> str:
-    """Table 1 as CSV: a row a class, nothing but a number in every other column."""
+def as_csv(
+    statistics: Statistics, columns: Sequence[Published], found: Mapping[str, Estimate]
+) -> str:
+    """Table 1 as CSV: a row a class, nothing but a number or nothing in every other column.
+
+    `low` and `high` are the interval of the proportion of all sessions, from `found`.
+    """
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     titles = (column.title for column in columns)
-    table.writerow(("class", "median", "share", "min", "max", *titles))
+    table.writerow(("class", "median", "share", "min", "max", "low", "high", *titles))
     for place, row in enumerate(statistics.classes()):
         own = (_decimal(row.median), rounded(row.share), row.least, row.most)
-        table.writerow((row.name, *own, *_theirs(columns, place)))
+        interval = found[row.name].interval if row.name in found else None
+        bounds = (f"{interval.low:.4f}", f"{interval.high:.4f}") if interval else ("", "")
+        table.writerow((row.name, *own, *bounds, *_theirs(columns, place)))
     return written.getvalue()
 
 
@@ -139,8 +148,9 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
         were = "was" if failed == 1 else "were"
         told = f"{counted(failed, 'session')} {were} ended by a fault"
         lines.append(f"{told} and in no count of the table.")
-    lines += run.task.notes
-    lines += run.task.accuracy(run.data)
+    lines += run.notes
+    if run.named.machine is None:
+        lines += run.task.accuracy(run.data)
     return lines
 
 
@@ -156,7 +166,7 @@ def leave(
     stem = _stem(run, board, folder)
     texts = {
         ".md": as_markdown(table1(statistics, columns)),
-        ".csv": as_csv(statistics, columns),
+        ".csv": as_csv(statistics, columns, estimates(outcomes_of(board, run.name))),
     }
     left = []
     for suffix, written in texts.items():

@@ -1,29 +1,44 @@
 """Runs: repetitions of a session for every instance, written to a blackboard, resumable.
 
-Within a repetition the machine carries what it has learned from session to session, so order
-matters; it is drawn from the seed. Each repetition starts with a machine that has learned nothing.
+Each repetition starts with a machine that has learned nothing. Unless the plan says otherwise, the
+machine carries what it learns from session to session, so that order matters; where it does not,
+sessions go on together. What must stay together is a unit (`units.py`): several processes may carry
+units of one run (`executors.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import DataError, NotThere, UsageError
-from pxp_fsm.messages import Message
+from pxp_fsm.learning import Keep
+from pxp_fsm.messages import Episode, Message, quoted
+from pxp_fsm.models import Model
 from pxp_fsm.session import Session
-from pxp_fsm.workbench.plans import Plan, read, stored_plan
+from pxp_fsm.workbench import defaults, named, orders, person, seating
+from pxp_fsm.workbench.metering import Meter
+from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read, stored_plan
 from pxp_fsm.workbench.recorded import check_table
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.workbench.units import Unit, units
+
+if TYPE_CHECKING:
+    from backends.models.serving import Serving, Settings
 
 __all__ = ["Plan", "Run", "Step", "resume", "start"]
+
+_AT_ONCE = 16
+"""How many sessions go on at a time where nothing else bounds the calls in flight."""
 
 _NUMBER = re.compile(r"-([0-9]{1,18})$")
 
@@ -40,108 +55,241 @@ class Step:
     ending: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What a session is about: its place in the run, and its row."""
+
+    repetition: int
+    position: int
+    row: Row
+
+
 class Run:
     """A run on a blackboard, new or resumed; `start` and `resume` make one.
 
-    `total` is the number of sessions planned.
+    `total` is the number of sessions planned; `meter` counts what its models cost, as it goes on;
+    `on_wait` is told when a server keeps it waiting, and why. Raises what `named.models` does.
     """
 
     def __init__(
-        self, name: str, plan: Plan, task: Task, data: DataSet, blackboard: SqlBlackboard
+        self,
+        name: str,
+        plan: Plan,
+        task: Task,
+        data: DataSet,
+        blackboard: SqlBlackboard,
+        settings: Settings | None = None,
     ) -> None:
+        self.named = named.models(plan, task, data, settings)
+        self.meter = Meter()
+        self.on_wait: Callable[[str], None] = lambda _why: None
         self.name = name
         self.plan = plan
         self.task = task
         self.data = data
         self._blackboard = blackboard
         self._rules = plan.rules()
-        self._stored = {record.session: record for record in blackboard.sessions(name)}
+        self._settings = settings
+        self._folder = Path(defaults.OUTPUT)
 
     @property
     def total(self) -> int:
         return self.plan.repetitions * len(self.data.sessions)
 
-    @property
+    @cached_property
     def finished(self) -> int:
-        """How many sessions were over when the run was opened."""
-        return sum(record.ending is not None for record in self._stored.values())
+        """How many sessions were over when this was first asked."""
+        found = (each.over for each in self._blackboard.summaries() if each.run == self.name)
+        return next(found, 0)
 
-    def execute(self, on_step: Callable[[Step], None] = lambda _step: None) -> None:
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader must know of who sat in its sessions."""
+        return named.notes(self.plan, self.named, self.task)
+
+    @property
+    def carries(self) -> bool:
+        """Whether a session depends on those before it in its repetition."""
+        return self.plan.goes_on and (self.task.at_once == 1 or self.named.machine is not None)
+
+    def units(self) -> Iterator[Unit]:
+        """The parts of the run that depend on no other, in order."""
+        return units(self.plan.repetitions, len(self.data.sessions), self.carries)
+
+    def execute(
+        self,
+        on_step: Callable[[Step], None] = lambda _step: None,
+        folder: Path = Path(defaults.OUTPUT),
+    ) -> None:
         """Carry the run to its end; can be interrupted at any instant and resumed.
 
-        Raises `BlackboardError` where another process is working on the run.
+        What a person looks at, and what they leave unsent, is kept in `folder`. Raises
+        `BlackboardError` where another process is working on the run.
         """
+        self._folder = folder
         self._blackboard.claim(self.name)
         try:
-            self._stored = {r.session: r for r in self._blackboard.sessions(self.name)}
             asyncio.run(self._execute(on_step))
         finally:
             self._blackboard.release(self.name)
 
-    async def _execute(self, on_step: Callable[[Step], None]) -> None:
-        for repetition in range(1, self.plan.repetitions + 1):
-            machine, human = map(self._timed, self.task.agents(self.data, self.plan.memo))
-            order = list(self.data.sessions)
-            random.Random(f"{self.plan.seed}/{repetition}").shuffle(order)
-            sessions = (
-                self._session(repetition, position, row, (machine, human), on_step)
-                for position, row in enumerate(order, start=1)
-            )
-            if self.task.at_once > 1:
-                await _together(sessions, self.task.at_once)
-            else:
-                for session in sessions:
-                    await session
+    def execute_unit(
+        self, unit: Unit, on_step: Callable[[Step], None] = lambda _step: None
+    ) -> None:
+        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
+        asyncio.run(self._execute(on_step, [unit]))
+
+    async def _execute(
+        self, on_step: Callable[[Step], None], chosen: Sequence[Unit] | None = None
+    ) -> None:
+        """Carry `chosen` units to their end, one after the other; None is every repetition."""
+        size = len(self.data.sessions)
+        whole = (Unit(one, 1, size) for one in range(1, self.plan.repetitions + 1))
+        async with self._serving() as serving:
+            seats = self._seats(serving)
+            for unit in whole if chosen is None else chosen:
+                await self._unit(unit, seats, serving, on_step)
+
+    def _seats(self, serving: Serving | None) -> seating.Seats:
+        opened = serving.model if serving is not None else _no_model
+        seats = seating.Seats(self.plan, self.task, self.data, self._folder, self.named, opened)
+        if self.named.judge is not None:
+            for record in self._blackboard.sessions(self.name):
+                entries = self._blackboard.entries(record.session)
+                seats.remember(record.session, record.agents[0][0], entries)
+        return seats
+
+    async def _unit(
+        self,
+        unit: Unit,
+        seats: seating.Seats,
+        serving: Serving | None,
+        on_step: Callable[[Step], None],
+    ) -> None:
+        place = (unit.repetition, unit.first, unit.last)
+        stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
+        for record in stored.values():
+            check_table(record)
+        order = orders.ordered(
+            self.data.sessions, orders.Order(self.plan.order), self.plan.seed, unit.repetition
+        )
+        seated = [
+            Seat(unit.repetition, position, order[position - 1])
+            for position in range(unit.first, unit.last + 1)
+        ]
+
+        def agents() -> tuple[Agent, Agent]:
+            return self._gated(seats.agents(unit.repetition))
+
+        if self.carries:
+            both, earlier = agents(), dict[str, tuple[Episode, ...]]()
+            for seat in seated:
+                with _noted(serving):
+                    session = await self._session(seat, both, earlier, stored, on_step)
+                for name, episode in session.episodes().items():
+                    earlier[name] = (*earlier.get(name, ()), episode)
+            return
+        # what is over is not replayed: nobody needs what was learned in it
+        left = [seat for seat in seated if not _over(stored.get(self._named(seat)))]
+        shared = agents() if self.plan.goes_on and self.plan.learn == Keep.ALWAYS else None
+
+        async def carry(seat: Seat) -> None:
+            with _noted(serving):
+                await self._session(seat, shared or agents(), {}, stored, on_step)
+
+        await _together(map(carry, left), self._at_once(serving))
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[Serving | None]:
+        """The models of the run while it is carried on; none where it names none."""
+        if not self.named.any:
+            yield None
+            return
+        from backends.models.serving import Serving, Settings
+
+        costs = self._blackboard.costs(self.name)
+        known = self._blackboard.replies(self.name)
+        self.meter = Meter(CallsOf(self._blackboard, self.name))
+        self.meter.begin(costs)
+        spent = sum(cost.dollars or 0.0 for cost in costs)
+        made = sum(cost.calls - cost.cached + cost.retries for cost in costs)
+        settings = self._settings or Settings()
+        async with Serving(
+            settings, self.meter, spent=spent, made=made, known=known, on_wait=self.on_wait
+        ) as serving:
+            yield serving
+
+    def _at_once(self, serving: Serving | None) -> int:
+        """How many sessions go on at a time; in batches, all of them; a person has one."""
+        if self.plan.human is not None:
+            return 1
+        if serving is None:
+            return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
+        settings = serving.settings
+        return len(self.data.sessions) if settings.batches else settings.in_flight or _AT_ONCE
+
+    def _gated(self, seated: tuple[Agent, Agent]) -> tuple[Agent, Agent]:
+        machine, human = map(self._timed, seated)
+        gate = gate_of(self.plan, self.data)
+        return (machine if gate is None else replace(machine, gate=gate)), human
+
+    def _named(self, seat: Seat) -> str:
+        return f"{self.name}/{seat.repetition}/{seat.position}"
 
     def _timed(self, agent: Agent) -> Agent:
         return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
 
     async def _session(
         self,
-        repetition: int,
-        position: int,
-        row: Row,
+        seat: Seat,
         agents: tuple[Agent, Agent],
+        earlier: Mapping[str, tuple[Episode, ...]],
+        known: Mapping[str, SessionRecord],
         on_step: Callable[[Step], None],
-    ) -> None:
-        name = f"{self.name}/{repetition}/{position}"
-        place = (name, repetition, position, row.instance.key)
-        stored = self._stored.get(name)
+    ) -> Session:
+        name = self._named(seat)
+        place = (name, seat.repetition, seat.position, seat.row.instance.key)
+        stored = known.get(name)
         session = Session(
             name,
-            row.instance,
+            seat.row.instance,
             *agents,
             self._rules,
-            blackboard=self._blackboard if stored is None or stored.ending is None else None,
+            blackboard=self._blackboard if not _over(stored) else None,
             on_message=lambda message: on_step(Step(*place, message)),
+            earlier=earlier,
         )
         if stored is None:
-            record = self._record(session, repetition, position, row, agents)
-            self._blackboard.start_session(record)
+            self._blackboard.start_session(self._record(session, seat, agents))
         else:
+            self._check_agents(stored, agents)
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
-            if stored.ending is not None:
-                return
+            if _over(stored):
+                return session
         while session.ending is None:
             await session.step()
             await asyncio.sleep(0)
         on_step(Step(*place, None, session.ending.value))
+        return session
 
-    def _record(
-        self,
-        session: Session,
-        repetition: int,
-        position: int,
-        row: Row,
-        agents: tuple[Agent, Agent],
-    ) -> SessionRecord:
+    def _check_agents(self, stored: SessionRecord, agents: tuple[Agent, Agent]) -> None:
+        """Raise `UsageError` where others sat in a stored session than sit there now."""
+        for agent, (name, description) in zip(agents, stored.agents, strict=True):
+            if (agent.name, agent.describe()) != (name, description):
+                raise UsageError(
+                    f"in session {stored.session} {name} was {quoted(description, 200)}, and would "
+                    f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
+                    f"changed; start a new run"
+                )
+
+    def _record(self, session: Session, seat: Seat, agents: tuple[Agent, Agent]) -> SessionRecord:
         automaton = self._rules.automaton
         return SessionRecord(
             session=session.name,
             run=self.name,
-            repetition=repetition,
-            position=position,
-            instance=row.instance,
+            repetition=seat.repetition,
+            position=seat.position,
+            instance=seat.row.instance,
             protocol=self._rules.name,
             n=self._rules.n,
             k=self._rules.k,
@@ -153,7 +301,20 @@ class Run:
         )
 
 
-async def _together(sessions: Iterator[Coroutine[None, None, None]], at_once: int) -> None:
+def _over(record: SessionRecord | None) -> bool:
+    return record is not None and record.ending is not None
+
+
+def _no_model(name: str) -> Model:
+    raise UsageError(f"this run names no model, and so not {name}")
+
+
+def _noted(serving: Serving | None) -> AbstractContextManager[object]:
+    """Within it, calls to models belong to one session."""
+    return serving.session() if serving is not None else nullcontext()
+
+
+async def _together(sessions: Iterator[Coroutine[None, None, object]], at_once: int) -> None:
     """Carry all to their end, `at_once` of them at a time: one that waits holds up no other."""
 
     async def carry() -> None:
@@ -168,23 +329,37 @@ async def _together(sessions: Iterator[Coroutine[None, None, None]], at_once: in
         raise failed.exceptions[0] from failed
 
 
-def start(plan: Plan, blackboard: SqlBlackboard, found: tuple[Task, DataSet] | None = None) -> Run:
-    """A new run, recorded under the next free name `TASK-NUMBER`; nothing is run yet.
+def start(
+    plan: Plan,
+    blackboard: SqlBlackboard,
+    found: tuple[Task, DataSet] | None = None,
+    settings: Settings | None = None,
+    name: str | None = None,
+) -> Run:
+    """A new run, recorded as `name` or the next free `TASK-NUMBER`; nothing is run yet.
 
-    `found` is what `plans.read` says of the plan, where it has been read already. Raises
+    `found` is what `plans.read` says of the plan, where it has been read already; `settings` are
+    how its models are asked, which a run does not depend on and does not store. Raises
     `UsageError`, `DataError` or `BlackboardError` before anything is stored.
     """
     task, data = found or read(plan)
+    person.check(plan.human, task)
+    named.models(plan, task, data, settings)
+    gate = gate_of(plan, data)
+    if gate is not None:
+        gate.check(task.agents(data, plan.memo)[0].respondent)
     if plan.data is not None:
         plan = replace(plan, data=str(Path(plan.data).absolute()))
-    taken = (_NUMBER.search(record.run) for record in blackboard.runs())
-    name = f"{plan.task}-{max((int(match[1]) for match in taken if match), default=0) + 1}"
-    record = RunRecord(name, plan.task, plan.as_json(), plan.seed, __version__, data.fingerprint)
+    if name is None:
+        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
+        name = f"{plan.task}-{max((int(match[1]) for match in taken if match), default=0) + 1}"
+    held = data_fingerprint(plan, data)
+    record = RunRecord(name, plan.task, plan.as_json(), plan.seed, __version__, held)
     blackboard.start_run(record)
-    return Run(name, plan, task, data, blackboard)
+    return Run(name, plan, task, data, blackboard, settings)
 
 
-def resume(name: str, blackboard: SqlBlackboard) -> Run:
+def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:
     """The run `name`, to be carried on at the next message.
 
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where another
@@ -204,8 +379,8 @@ def resume(name: str, blackboard: SqlBlackboard) -> Run:
         )
     plan = stored_plan(name, record.plan)
     task, data = read(plan)
-    if data.fingerprint != record.data_fingerprint:
+    if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
-    for session in blackboard.sessions(name):
+    for session in blackboard.sessions(name, limit=1):
         check_table(session)
-    return Run(name, plan, task, data, blackboard)
+    return Run(name, plan, task, data, blackboard, settings)

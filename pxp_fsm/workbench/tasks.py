@@ -7,14 +7,15 @@ by a name from a file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Instance
+from pxp_fsm.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,11 @@ class Task:
     `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human) for
     one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
     printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
-    beside the order of instances. `at_once` is how many sessions of a repetition may go on at a
-    time: more than 1 only where no agent takes anything from one session to the next.
+    beside the order of instances; `seat_notes` say it of the task's own `machine` and `judge`, and
+    are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
+    go on at a time: more than 1 only where no agent takes anything from one session to the next.
+    `problem` is how models and people are asked; None where the task can only be answered by its
+    own agents.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Task:
     accuracy: Callable[[DataSet], Sequence[str]]
     notes: tuple[str, ...] = ()
     at_once: int = 1
+    problem: Problem | None = None
+    seat_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def task_names() -> tuple[str, ...]:
@@ -102,4 +108,10 @@ def _drug() -> Task:
     return DRUG
 
 
-_BUILTIN: dict[str, Callable[[], Task]] = {"drug": _drug}
+def _rad() -> Task:
+    from pxp_fsm.workbench.rad.task import RAD
+
+    return RAD
+
+
+_BUILTIN: dict[str, Callable[[], Task]] = {"drug": _drug, "rad": _rad}

@@ -62,9 +62,11 @@ def test_a_run_leaves_table_drawings_and_database_where_it_says(ran: Path) -> No
     for path in (ran / "runs").glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")  # noqa: S314 - our own drawing
     header, *rows = (ran / "runs" / "drug-1-table.csv").read_text().splitlines()
-    assert header.startswith("class,median,share,min,max,DRUG 2025")
-    cells = [row.rpartition('"')[2].strip(",").split(",")[-8:] for row in rows]
+    assert header.startswith("class,median,share,min,max,low,high,DRUG 2025")
+    cells = [row.rpartition('"')[2].strip(",").split(",")[-10:] for row in rows]
     assert len(cells) == 8
+    assert cells[0][4:6] == ["", ""]  # no interval is of the number of all sessions
+    del cells[0][4:6]
     assert all(float(number) >= 0 for row in cells for number in row)
 
 

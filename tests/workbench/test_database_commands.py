@@ -11,6 +11,7 @@ import pytest
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.workbench.cli.listing import list_all
 
 DATABASE = "b.sqlite"
 
@@ -73,7 +74,7 @@ def test_a_run_goes_out_and_comes_in(folder: Path, form: str) -> None:
     assert "Imported into sqlite:///new.sqlite: a-1, 3 sessions, 3 messages, mark" in done.stdout
     assert pxp(folder, "verify", "new.sqlite").returncode == 0
     twice = pxp(folder, "import", f"a-1.{form}", "--database", "new.sqlite")
-    assert (twice.returncode, "has a run 'a-1' already" in twice.stderr) == (3, True)
+    assert (twice.returncode, "has a run 'a-1' already" in twice.stderr) == (2, True)
 
 
 def test_a_run_is_no_path(folder: Path) -> None:
@@ -105,7 +106,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
-    assert "schema version 2, is up to date" in done.stdout
+    assert "schema version 4, is up to date" in done.stdout
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
@@ -114,3 +115,55 @@ def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
     assert "a-1: 3 sessions, 0 over" in done.stdout
     assert "\x1b" not in done.stdout
     assert "more" not in pxp(folder, "sessions", "--database", DATABASE).stdout
+
+
+def test_an_upgrade_is_told_before_it_is_done(folder: Path) -> None:
+    connection = sqlite3.connect(folder / DATABASE)
+    connection.execute("UPDATE blackboard_version SET version_num = '2'")
+    for what in ("VIEW table1", "VIEW costs", "TABLE calls"):
+        connection.execute(f"DROP {what}")
+    connection.commit()
+    connection.close()
+    before = (folder / DATABASE).read_bytes()
+    told = pxp(folder, "upgrade", "--dry-run", DATABASE)
+    assert "schema version 2; an upgrade to 4 would do" in told.stdout
+    assert "Version 3: Table 1 by the agents' roles" in told.stdout
+    assert (folder / DATABASE).read_bytes() == before
+    assert "upgraded from version 2" in pxp(folder, "upgrade", DATABASE).stdout
+    assert "Nothing was changed." in pxp(folder, "verify", DATABASE).stdout
+
+
+def test_a_list_goes_on_where_it_was_left(folder: Path) -> None:
+    whole = pxp(folder, "sessions", "--database", DATABASE).stdout.splitlines()
+    assert whole[0].split() == ["session", "instance", "protocol", "messages", "ended"]
+    assert [line.split()[0] for line in whole[1:4]] == ["a-1/1/1", "a-1/1/2", "a-1/1/3"]
+    part = pxp(folder, "sessions", "--database", DATABASE, "--skip", "2", "--limit", "2")
+    assert [line.split()[0] for line in part.stdout.splitlines()[1:3]] == [
+        whole[3].split()[0],
+        whole[4].split()[0],
+    ]
+    assert "… and 2 more; 2 before" in part.stdout
+    beyond = pxp(folder, "sessions", "--database", DATABASE, "--skip", "6")
+    assert (beyond.returncode, "none after the first 6" in beyond.stderr) == (2, True)
+
+
+def test_a_list_stands_in_columns_whatever_is_in_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SqlBlackboard(str(folder / DATABASE)) as board:
+        board.start_run(RunRecord("wide", "a", "{}", 0, "0", "f"))
+        for position, key in enumerate(("x", "阿司匹林", "e\u0301", "\U0001f9ea"), 1):
+            agents = (("m", "machine"), ("h", "human"))
+            place = (f"wide/1/{position}", "wide", 1, position, Instance(key, "x"))
+            rules = ("interact", None, position, "interact", "f", True, (), agents)
+            board.start_session(SessionRecord(*place, *rules))
+        board.close("wide/1/1", "late", "", [])
+        board.close("wide/1/2", "ratified", "why", [])
+        list_all(board, "wide", 10, 0)
+    assert capsys.readouterr().out == (
+        "session   instance  protocol      messages  ended\n"
+        "wide/1/1  x         interact k=1  0         late:\n"
+        "wide/1/2  阿司匹林  interact k=2  0         ratified\n"
+        "wide/1/3  e\u0301         interact k=3  0         not over\n"
+        "wide/1/4  \U0001f9ea        interact k=4  0         not over\n"
+    )

@@ -14,6 +14,7 @@ from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.rules import Ending
 from pxp_fsm.workbench import report, runs
+from pxp_fsm.workbench.intervals import Estimate, Interval
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.statistics import Repetition, Statistics, published, statistics_of
 
@@ -46,11 +47,13 @@ def test_a_share_is_of_its_own_repetition() -> None:
 
 
 def test_the_csv_has_nothing_but_numbers() -> None:
-    text = report.as_csv(statistics((20, 8), (20, 9)), published("drug"))
+    found = {"one-way, human": Estimate(0.425, 0.1, 0.1, 40, Interval(0.25, 0.5))}
+    text = report.as_csv(statistics((20, 8), (20, 9)), published("drug"), found)
     header, *rows = csv.reader(io.StringIO(text))
-    assert header[:6] == ["class", "median", "share", "min", "max", "DRUG 2025"]
-    assert rows[0] == ["in all", "20", "1.00", "20", "20", "20", "20", "20", "20"]
-    assert rows[1] == ["one-way, human", "8.5", "0.43", "8", "9", "18", "19", "17", "18"]
+    assert header[:8] == ["class", "median", "share", "min", "max", "low", "high", "DRUG 2025"]
+    assert rows[0] == ["in all", "20", "1.00", "20", "20", "", "", "20", "20", "20", "20"]
+    own = ["one-way, human", "8.5", "0.43", "8", "9", "0.2500", "0.5000"]
+    assert rows[1] == [*own, "18", "19", "17", "18"]
     assert len({len(row) for row in (header, *rows)}) == 1
 
 

@@ -13,18 +13,47 @@ import click
     "--property", "names", multiple=True, metavar="NAME", help="Only this one; repeatable."
 )
 @click.option(
-    "--relations", metavar="NAME", help="Only under these assumptions on MATCH and AGREE."
+    "--relations",
+    metavar="NAME",
+    help="Only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, 'without "
+    "symmetric', deterministic+shared and the like.",
 )
 @click.option("--n", type=int, default=10, show_default=True, help="INTERACT's n, where explored.")
 @click.option("--k", type=int, default=3, show_default=True, help="k, where explored.")
+@click.option(
+    "--values",
+    type=click.IntRange(min=1),
+    metavar="V",
+    help="INTERACT over V explicit values of y and of e, without symmetry.",
+)
+@click.option(
+    "--formula",
+    "formulas",
+    multiple=True,
+    metavar="FORMULA",
+    help="Only this formula of temporal logic (docs/logic.md), on the TABLEs; repeatable.",
+)
+@click.option(
+    "--runs",
+    type=click.Choice(["complete", "finite", "infinite"]),
+    default="complete",
+    show_default=True,
+    help="Which runs a formula speaks of.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on standard output.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML too.")
 @click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="SARIF too.")
 @click.option(
-    "--traces",
+    "--itf",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Each trace as ITF JSON, into this folder.",
+)
+@click.option(
+    "--certificates",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where certificates are written.  [default: the user's data folder, where pxp run looks]",
 )
 @click.pass_context
 def check(
@@ -35,29 +64,38 @@ def check(
     relations: str | None,
     n: int,
     k: int,
+    values: int | None,
+    formulas: tuple[str, ...],
+    runs: str,
     as_json: bool,
     junit: Path | None,
     sarif: Path | None,
-    traces: Path | None,
+    itf: Path | None,
+    certificates: Path | None,
 ) -> None:
     """Check TABLEs: interact and pxp with every claim about them, or tables of your own.
 
-    One table is joined with itself, two with each other. Some claims say that something fails: the
-    verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
+    One table is joined with itself, two with each other. HOLDS is for all n and k, by a certificate
+    that is written; HOLDS UP TO is for the n and k explored. Some claims say that something fails:
+    the verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
     where one is unknown.
     """
-    from pxp_fsm.workbench import checks
+    from proofs.certified import user_folder
+    from pxp_fsm.workbench import checks, verdicts
+    from pxp_fsm.workbench.cli.printing import printable
 
-    request = checks.Request(tables, names, relations, n, k)
-    results = list(checks.run(request))
+    checked = checks.run(checks.Request(tables, names, relations, n, k, values, formulas, runs))
+    left = checked.leave(certificates or user_folder())
     if as_json:
-        click.echo(checks.as_json(results))
+        click.echo(verdicts.as_json(checked.lines))
     else:
-        for line in checks.lines(results):
-            click.echo(line)
-    for path, text in ((junit, checks.as_junit), (sarif, checks.as_sarif)):
-        if path is not None:
-            path.write_text(text(results), "utf-8")
-    if traces is not None:
-        checks.write_traces(results, traces)
-    context.exit(checks.exit_code(results))
+        for line in verdicts.lines(checked.lines):
+            click.echo(printable(line))
+        for path in left:
+            click.echo(printable(f"Certificate: {path}"))
+    for file, text in ((junit, verdicts.as_junit), (sarif, verdicts.as_sarif)):
+        if file is not None:
+            file.write_text(text(checked.lines) + "\n", "utf-8")
+    if itf is not None:
+        verdicts.write_traces(checked.lines, itf)
+    context.exit(verdicts.exit_code(checked.lines))

@@ -12,11 +12,15 @@ from typing import Any, NoReturn
 import click
 
 from pxp_fsm import __version__
-from pxp_fsm.errors import BlackboardError, NotThere, PXPError, TableError
+from pxp_fsm.errors import BlackboardError, ExperimentError, Halted, NotThere, PXPError, TableError
 from pxp_fsm.workbench.cli.check import check
+from pxp_fsm.workbench.cli.cost import cost
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
+from pxp_fsm.workbench.cli.experiment import compare, experiment
+from pxp_fsm.workbench.cli.judge import judge
 from pxp_fsm.workbench.cli.printing import printable
+from pxp_fsm.workbench.cli.report import report
 from pxp_fsm.workbench.cli.run import run
 from pxp_fsm.workbench.cli.sessions import sessions
 from pxp_fsm.workbench.cli.verify import upgrade, verify
@@ -35,7 +39,11 @@ class _Group(click.Group):
         except BrokenPipeError:
             raise click.exceptions.Exit(NO_READER) from None
         except PXPError as error:
-            _say("Error: ", error.problems if isinstance(error, TableError) else (str(error),))
+            if isinstance(error, TableError | ExperimentError):
+                _say("Error: ", error.problems)
+            else:
+                told = str(error).split("\n") if isinstance(error, Halted) else (str(error),)
+                _say("Error: ", told)
             fault = isinstance(error, BlackboardError) and not isinstance(error, NotThere)
             raise click.exceptions.Exit(FAULT if fault else BAD_INPUT) from error
         except OSError as error:
@@ -64,12 +72,29 @@ def _in_words(error: OSError) -> str:
 def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
 
-    Exit codes: 0 done, 1 a stored run was changed (verify), 2 the request or its data cannot be
-    used, 3 a database or disk failed, 130 stopped by Ctrl-C (everything sent so far is stored).
+    Exit codes: 0 done, 1 a stored run was changed (verify) or a verdict is not the expected one
+    (check), 2 the request or its data cannot be used, 3 a database or disk failed, 4 a verdict is
+    unknown (check), 130 stopped by Ctrl-C (everything sent so far is stored), 141 nobody reads the
+    pipe any more.
     """
 
 
-for _command in (check, run, sessions, draw, verify, upgrade, export, import_):
+_COMMANDS = (
+    check,
+    run,
+    experiment,
+    compare,
+    sessions,
+    report,
+    draw,
+    cost,
+    judge,
+    verify,
+    upgrade,
+    export,
+    import_,
+)
+for _command in _COMMANDS:
     commands.add_command(_command)
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pxp_fsm.messages import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
+__all__ = ["console", "printable"]
+
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
-
-
-def printable(text: str) -> str:
-    """`text` with every character that could steer a terminal shown by its code point."""
-    return "".join(
-        character if character.isprintable() else f"\\u{ord(character):04x}"
-        for character in text.replace("\n", " ")
-    )
 
 
 def console(*, stderr: bool = False) -> Console:

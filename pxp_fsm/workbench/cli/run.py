@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from pxp_fsm.workbench import defaults
+from pxp_fsm.workbench.cli.models import model_options, settings_of
 
 if TYPE_CHECKING:
     from pxp_fsm.workbench.plans import Plan
@@ -24,7 +25,20 @@ _PLAN_OPTIONS = (
     "seed",
     "memo",
     "timeout",
+    "human",
+    "machine",
+    "judge",
+    "preset",
+    "prompts",
+    "scope",
+    "votes",
+    "order",
+    "learn",
+    "gate",
+    "carry",
 )
+_NAMES = {"scope": "judge-scope"}
+"""Options that are called otherwise than what they set."""
 
 
 @click.command()
@@ -84,9 +98,82 @@ _PLAN_OPTIONS = (
     help="End a session as late whose question waits so long for its answer.  [default: never]",
 )
 @click.option(
+    "--human",
+    type=click.Choice(["terminal", "terminal:relations"]),
+    help="You, at this terminal, in the human's place: naming the tags yourself, or answering "
+    "MATCH and AGREE and letting the automaton name them.  [default: the task's own human]",
+)
+@click.option(
+    "--machine",
+    metavar="MODEL",
+    help="Who predicts in place of the task's own machine: anthropic:NAME, openai:NAME[@URL].",
+)
+@click.option("--judge", metavar="MODEL", help="Who decides AGREE in place of the task's own way.")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    help="A paper's models, settings and repetitions: B-rad, B-drug, C-rad, C-drug; with --machine "
+    "and --judge other models, at its settings.",
+)
+@click.option(
+    "--prompts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Your own prompts, in place of the task's (docs/prompts.md).",
+)
+@click.option(
+    "--judge-scope",
+    "scope",
+    type=click.Choice(defaults.SCOPES),
+    help="How far the judge's verdicts are remembered.  [default: session]",
+)
+@click.option(
+    "--votes",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How often the judge is asked each question; the majority counts.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["fixed", "shuffled", "sampled"]),
+    default="shuffled",
+    show_default=True,
+    help="Of the instances: as the data have them; drawn for each repetition; or drawn so that "
+    "no two repetitions have the same.",
+)
+@click.option(
+    "--learn",
+    type=click.Choice(["always", "better", "equal", "never"]),
+    default="always",
+    show_default=True,
+    help="When the machine keeps what it is told: always (uncontrolled), or where accuracy on the "
+    "validation set improves (controlled), or does not fall, or never.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice(["revision", "context"]),
+    default="revision",
+    show_default=True,
+    help="What is refused otherwise: the revised answer, or the lesson itself.",
+)
+@click.option(
+    "--carry/--no-carry",
+    default=None,
+    help="Whether the machine goes on with what it has learned from session to session.  "
+    "[default: the task's own machine does, a model does not]",
+)
+@click.option(
+    "--executor",
+    metavar="URL",
+    help="Spread the run over workers: dask://HOST:PORT or processes://N, on PostgreSQL.",
+)
+@model_options
+@click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
+    default=Path(defaults.OUTPUT),
     show_default=True,
     metavar="DIR",
     help="Where table and drawings are left.",
@@ -105,15 +192,24 @@ def run(
     output: Path,
     database: str | None,
     resume: str | None,
-    **plan: Any,
+    executor: str | None,
+    **options: Any,
 ) -> None:
-    """Run sessions of TASK (drug) and count their intelligibility, as in the papers' Table 1."""
+    """Run sessions of TASK (drug or rad) and count their intelligibility.
+
+    The count is that of the papers' Table 1.
+    """
     from pxp_fsm.workbench.cli import running
 
     if resume is not None:
         _refuse_with_resume(context)
+    plan = {name: options.pop(name) for name in _PLAN_OPTIONS}
+    if plan["preset"] is not None and not _given(context, "repetitions"):
+        from backends.models.presets import find_preset
+
+        plan["repetitions"] = find_preset(plan["preset"]).repetitions
     chosen = _plan(task, **plan) if resume is None else None
-    running.execute(task, chosen, resume, database, output)
+    running.execute(task, chosen, resume, database, output, settings_of(options), executor)
 
 
 def _plan(
@@ -124,6 +220,7 @@ def _plan(
     k: int | None,
     unbounded: bool,
     data: Path | None,
+    prompts: Path | None,
     **others: Any,
 ) -> Plan:
     """The plan that the options mean."""
@@ -137,15 +234,19 @@ def _plan(
         n = defaults.N
     if k is None and not unbounded:
         k = defaults.K
+    if prompts is not None:
+        from pxp_fsm.workbench.prompts import written
+
+        others["prompts"] = written(prompts)
     return Plan(task, protocol, n, k, data=str(data) if data is not None else None, **others)
+
+
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _refuse_with_resume(context: click.Context) -> None:
     """A resumed run goes by its own plan; an option that says otherwise would be a surprise."""
-    given = [
-        f"--{name}"
-        for name in _PLAN_OPTIONS
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
+    given = [f"--{_NAMES.get(name, name)}" for name in _PLAN_OPTIONS if _given(context, name)]
     if given:
         raise click.UsageError(f"a resumed run goes by its own plan; leave out {', '.join(given)}")

@@ -8,42 +8,114 @@ import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 import click
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.errors import UsageError
-from pxp_fsm.workbench import plans, report, runs
+from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.messages import Message
+from pxp_fsm.workbench import (
+    coverage,
+    estimating,
+    executors,
+    experiments,
+    named,
+    plans,
+    report,
+    runs,
+)
 from pxp_fsm.workbench.cli.printing import console, printable
 from pxp_fsm.workbench.defaults import DATABASE
+from pxp_fsm.workbench.outcomes import outcomes_of
 from pxp_fsm.workbench.report import counted
 from pxp_fsm.workbench.statistics import statistics_of
 
+if TYPE_CHECKING:
+    from backends.models.serving import Settings
+
 
 def execute(
-    task: str, plan: plans.Plan | None, resume: str | None, database: str | None, output: Path
+    task: str,
+    plan: plans.Plan | None,
+    resume: str | None,
+    database: str | None,
+    output: Path,
+    settings: Settings | None = None,
+    executor: str | None = None,
 ) -> None:
     """Run a new plan, or resume a run, then print and leave what came of it.
 
     Whatever can be wrong with the plan, its data or the output folder is found before the run.
     """
+    if executor is not None:
+        executors.check(executor, database)
     found = plans.read(plan) if plan is not None else None
-    if plan is not None:
+    _see_the_person(plan)
+    if plan is not None and found is not None:
+        named.models(plan, *found, settings)
         _prepare(output)
     with SqlBlackboard(database or str(output / DATABASE), create=plan is not None) as board:
         if plan is not None:
-            run = runs.start(plan, board, found)
+            run = runs.start(plan, board, found, settings)
         else:
-            run = runs.resume(str(resume), board)
+            run = runs.resume(str(resume), board, settings)
             if run.plan.task != task:
                 raise UsageError(f"run {run.name} is about {run.plan.task}, not {task}")
+            _see_the_person(run.plan)
             _prepare(output)
-        try:
-            _announce(run)
-            _with_progress(run)
-            _finish(run, board, database, output)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_stopped(run, board, database, output)) from None
+        _carry(run, board, database, output, executor)
+
+
+def execute_experiment(
+    path: Path,
+    database: str | None,
+    output: Path,
+    executor: str | None,
+    settings: Settings | None = None,
+) -> None:
+    """Run an experiment, or what is left of it, then print and leave what came of it."""
+    if executor is not None:
+        executors.check(executor, database)
+    experiment = experiments.load(path)
+    _see_the_person(experiment.plan)
+    named.models(experiment.plan, experiment.task, experiment.data, settings)
+    _prepare(output)
+    with SqlBlackboard(database or str(output / DATABASE)) as board:
+        run = experiments.open_run(experiment, board, settings)
+        click.echo(
+            printable(f"Experiment {experiment.title}, fingerprint {experiment.fingerprint}")
+        )
+        _carry(run, board, database, output, executor)
+
+
+def _carry(
+    run: runs.Run, board: SqlBlackboard, database: str | None, output: Path, executor: str | None
+) -> None:
+    try:
+        _announce(run, output)
+        if executor is not None and database is not None:
+            _with_workers(run, board, database, executor)
+        else:
+            _with_progress(run, output)
+        _finish(run, board, database, output)
+    except KeyboardInterrupt:
+        stopped = f"Stopped. {_resumable(run, board, database, output)}"
+        raise KeyboardInterrupt(stopped) from None
+    except Halted as error:
+        raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
+
+
+def _with_workers(run: runs.Run, board: SqlBlackboard, database: str, executor: str) -> None:
+    """A line whenever a worker has come to an end with its part."""
+    over = run.finished
+
+    def on_done(done: executors.Done) -> None:
+        nonlocal over
+        over += done.sessions
+        click.echo(f"{over} of {run.total} sessions are over", err=True)
+
+    executors.spread(run, database, board, executor, on_done)
 
 
 def _prepare(output: Path) -> None:
@@ -61,7 +133,7 @@ def _unwritable(path: Path, error: OSError) -> OSError:
     return OSError(f"cannot write {path}: {why}; give another folder with --output")
 
 
-def _announce(run: runs.Run) -> None:
+def _announce(run: runs.Run, output: Path) -> None:
     plan, rules = run.plan, run.plan.rules()
     bounds = [
         f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
@@ -72,12 +144,36 @@ def _announce(run: runs.Run) -> None:
         f"{counted(len(run.data.sessions), 'instance')}, "
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
     )
+    seated = [f"{seat} {name}" for seat, name in run.named.seats if name is not None]
+    if seated:
+        click.echo(printable(f"Models: {', '.join(seated)}"))
+    if plan.learn != "always":
+        held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
+        weighed = "" if plan.learn == "never" else held
+        click.echo(f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}")
+    for line in coverage.told(run, output):
+        click.echo(printable(line))
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
 
 
-def _with_progress(run: runs.Run) -> None:
-    if sys.stderr.isatty():
+def _see_the_person(plan: plans.Plan | None) -> None:
+    """A person is asked at a terminal; that there is one is known before anything is stored."""
+    if plan is not None and plan.human is not None:
+        from backends.people import terminal_there
+
+        if not terminal_there():
+            raise UsageError(
+                f"--human {plan.human} asks a person, and input or output is no terminal; run it "
+                f"in a terminal, without a pipe"
+            )
+
+
+def _with_progress(run: runs.Run, output: Path) -> None:
+    run.on_wait = lambda why: click.echo(printable(why), err=True)
+    if run.plan.human is not None:
+        _with_a_person(run, output)
+    elif sys.stderr.isatty():
         _with_a_bar(run)
     else:
         _with_lines(run)
@@ -89,7 +185,8 @@ def _with_lines(run: runs.Run) -> None:
 
     def over() -> None:
         if latest:
-            click.echo(f"repetition {latest} of {run.plan.repetitions} is over", err=True)
+            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
+            click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
 
     def on_step(step: runs.Step) -> None:
         nonlocal latest
@@ -101,47 +198,75 @@ def _with_lines(run: runs.Run) -> None:
     over()
 
 
+def _with_a_person(run: runs.Run, output: Path) -> None:
+    """Only how each session ended: the conversation itself is shown by whoever asks."""
+    latest: Message | None = None
+
+    def on_step(step: runs.Step) -> None:
+        nonlocal latest
+        latest = step.message or latest
+        if step.message is None:
+            tag = f"{latest.tag} by {latest.sender}" if latest is not None else "no message"
+            click.echo(
+                printable(f"Session {step.session} is over: {step.ending}; the last was {tag}")
+            )
+
+    click.echo("Ctrl-C or Ctrl-D leaves at any point; nothing is lost.")
+    run.execute(on_step, output)
+
+
 def _with_a_bar(run: runs.Run) -> None:
+    """How far it is; below that the tags sent, and what models cost, which would crowd it out."""
+    from rich.console import Group
+    from rich.live import Live
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
         TextColumn,
+        TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("sessions"),
+        TextColumn("sessions,"),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[tags]}", markup=False),
+        TextColumn("left"),
     )
     tags: Counter[str] = Counter()
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("", total=run.total, completed=run.finished, tags="")
+    out = console(stderr=True)
+    progress = Progress(*columns, console=out)
+    sent, spent = (Text(no_wrap=True, overflow="ellipsis") for _ in range(2))
+    with Live(Group(progress, sent, spent), console=out, transient=True) as shown:
+        run.on_wait = lambda why: shown.console.print(printable(why), markup=False)
+        bar = progress.add_task("", total=run.total, completed=run.finished)
 
         def on_step(step: runs.Step) -> None:
             if step.message is not None:
                 tags[step.message.tag] += 1
-            shown = " ".join(f"{tag} {number}" for tag, number in sorted(tags.items()))
             progress.update(
                 bar,
                 advance=1 if step.message is None else 0,
                 description=f"repetition {step.repetition}",
-                tags=shown,
             )
+            sent.plain = printable(" ".join(f"{tag} {many}" for tag, many in sorted(tags.items())))
+            spent.plain = run.meter.shown()
 
         run.execute(on_step)
 
 
-def _stopped(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
+def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
     where = ["--output", str(output)]
     if database is not None:
         where += ["--database", _shown(board, database)]
     command = [program(), "run", run.plan.task, "--resume", run.name, *where]
-    return f"Stopped. Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
+    return f"Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
 
 
 def _shown(board: SqlBlackboard, database: str) -> str:
@@ -158,8 +283,16 @@ def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: P
         raise _unwritable(output, error) from error
     table = report.table1(statistics, report.compared(run))
     console().print(report.as_rich(table))
-    for line in report.remarks(run, statistics):
+    outcomes = outcomes_of(board, run.name)
+    if outcomes.classes:
+        console().print(report.as_rich(estimating.estimate_sheet(outcomes)))
+    lines = [*estimating.explanation(outcomes)]
+    if run.carries:
+        lines += estimating.order_lines(outcomes, run.plan.seed)
+    for line in [*lines, *report.remarks(run, statistics)]:
         click.echo(printable(line))
+    if run.meter.shown():
+        click.echo(f"Models were asked: {run.meter.shown()}")
     click.echo("\nLeft behind:")
     for what, where in [(f"database, run {run.name}", board.shown), *left]:
         click.echo(printable(f"  {what}: {where}"))

@@ -24,13 +24,20 @@ DEFAULT_DATABASE = "runs/blackboard.sqlite"
     metavar="N",
     help="List at most N sessions.",
 )
-def sessions(name: str | None, database: str, limit: int) -> None:
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Leave out the first N sessions.",
+)
+def sessions(name: str | None, database: str, limit: int, skip: int) -> None:
     """List all sessions, those of run NAME, or show session NAME message by message."""
     from backends.databases import SqlBlackboard
-    from pxp_fsm.workbench.cli import showing
+    from pxp_fsm.workbench.cli import listing, showing
 
     with SqlBlackboard(database, create=False) as board:
         if name is not None and "/" in name:
             showing.show(board.session(name))
         else:
-            showing.list_all(board, name, limit)
+            listing.list_all(board, name, limit, skip)

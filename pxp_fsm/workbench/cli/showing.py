@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from backends.databases import FAULTS, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import SessionRecord, StoredSession
 from pxp_fsm.decisions import category
-from pxp_fsm.errors import NotThere
 from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Message
 from pxp_fsm.relations import Judgement, Outcome
@@ -20,47 +17,12 @@ from pxp_fsm.session import Entry
 from pxp_fsm.workbench.cli.printing import console as opened
 from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.recorded import check_table
-from pxp_fsm.workbench.report import counted
 
 
-def list_all(board: SqlBlackboard, run: str | None, limit: int) -> None:
-    """A line for each session of `run`, or of every run; `limit` of them at most."""
-    records = board.sessions(run, limit=limit)
-    if not records:
-        what = f"no run {run!r} with sessions" if run else "no sessions"
-        known = ", ".join(record.run for record in board.runs()) or "none"
-        raise NotThere(f"{board.shown} has {what}; runs: {known}")
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("session", "instance", "protocol", "messages", "ended"):
-        table.add_column(heading, no_wrap=heading == "session")
-    for record in records:
-        table.add_row(*map(_plain, _line(record)))
-    opened().print(table)
-    runs = [found for found in board.summaries() if run in (None, found.run)]
-    left = sum(found.sessions for found in runs) - len(records)
-    if left:
-        click.echo(f"… and {left:,} more; --limit N lists more of them, and there are the runs")
-        for found in runs:
-            over = f"{counted(found.sessions, 'session')}, {found.over:,} over"
-            click.echo(f"  {printable(found.run)}: {over}")
-
-
-def _line(record: SessionRecord) -> tuple[str, ...]:
-    ended = record.ending or "not over"
-    if ended in FAULTS:
-        ended = f"{ended}: {record.cause}"
-    return (
-        record.session,
-        record.instance.key,
-        _protocol(record),
-        str(record.messages),
-        ended,
-    )
-
-
-def _protocol(record: SessionRecord) -> str:
-    bounds = (f"{name}={value}" for name, value in (("n", record.n), ("k", record.k)) if value)
-    return " ".join((record.protocol, *bounds))
+def protocol(name: str, n: int | None, k: int | None) -> str:
+    """A protocol with its bounds."""
+    bounds = (f"{bound}={value}" for bound, value in (("n", n), ("k", k)) if value)
+    return " ".join((name, *bounds))
 
 
 def show(stored: StoredSession) -> None:
@@ -84,10 +46,11 @@ def show(stored: StoredSession) -> None:
 
 
 def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
+    said = protocol(record.protocol, record.n, record.k)
     return [
         ("session", record.session),
         ("instance", f"{record.instance.key}: {record.instance.x}"),
-        ("protocol", f"{_protocol(record)}, table {record.automaton} {record.fingerprint[:12]}"),
+        ("protocol", f"{said}, table {record.automaton} {record.fingerprint[:12]}"),
         *((name, description) for name, description in record.agents),
         ("assumptions", " ".join(record.assumptions) or "none (noisy)"),
         ("memo", "on" if record.memo else "off"),
@@ -131,7 +94,3 @@ def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str
         for definition in DEFINITIONS.values()
     ]
     return [*lines, f"{'two-way':<13} {'yes' if two_way(messages, *names) else 'no'}"]
-
-
-def _plain(value: str) -> Text:
-    return Text(printable(value))

@@ -54,20 +54,35 @@ def _pair(text: str) -> tuple[str, str]:
 
 @click.command()
 @click.argument("database", default=DEFAULT_DATABASE)
-def upgrade(database: str) -> None:
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+def upgrade(database: str, dry_run: bool) -> None:
     """Bring DATABASE (a file or a URL), written by an older version, up to date.
 
-    All of it or nothing. Make a copy first: there is no way back.
+    All of it or nothing. Make a copy first: there is no way back. A database that is up to date is
+    only looked at.
     """
     from backends.databases.engine import explained, open_engine
-    from backends.databases.versions import upgrade
+    from backends.databases.versions import outlook, upgrade
 
-    engine = open_engine(database, create=False, current=False)
+    engine = open_engine(database, create=False, current=False, reading=True)
     shown = engine.url.render_as_string(hide_password=True)
+    try:
+        with explained(shown):
+            found = outlook(engine, shown)
+    finally:
+        engine.dispose()
+    if found.before == found.after:
+        click.echo(f"{shown}: schema version {found.after}, is up to date")
+        return
+    if dry_run:
+        click.echo(f"{shown}: schema version {found.before}; an upgrade to {found.after} would do")
+        for step in found.steps:
+            click.echo(f"  {step}")
+        return
+    engine = open_engine(database, create=False, current=False)
     try:
         with explained(shown):
             before, after = upgrade(engine, shown)
     finally:
         engine.dispose()
-    done = "is up to date" if before == after else f"upgraded from version {before}"
-    click.echo(f"{shown}: schema version {after}, {done}")
+    click.echo(f"{shown}: schema version {after}, upgraded from version {before}")

@@ -13,9 +13,8 @@ from guards.reactions import SameReaction
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.workbench.drug.data import bundled, published
+from pxp_fsm.workbench.drug.problem import PROBLEM, QUERY
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
-
-QUERY = "Which reactants make this molecule in one step, and by which reaction?"
 
 _TOP = (1, 5, 10)
 
@@ -74,10 +73,15 @@ DRUG = Task(
     load=load,
     agents=agents,
     accuracy=accuracy,
-    notes=(
-        "AGREE is an approximation: it reads the class of reaction out of the explanations.",
-        "The human is a database (an oracle agent: it never REVISEs).",
-        "Repetitions differ by the order of instances (drawn from the seed), and so by what the "
-        "machine had learned before each; nothing else is random.",
-    ),
+    problem=PROBLEM,
+    notes=("The human is a database (an oracle agent: it never REVISEs).",),
+    seat_notes={
+        "judge": (
+            "AGREE is an approximation: it reads the class of reaction out of the explanations.",
+        ),
+        "machine": (
+            "Repetitions differ by the order of instances (drawn from the seed), and so by what "
+            "the machine had learned before each; nothing else is random.",
+        ),
+    },
 )

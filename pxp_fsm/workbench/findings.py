@@ -1,0 +1,263 @@
+"""The page `docs/findings.md` and its pictures, written from a run of every check.
+
+`python -m pxp_fsm.workbench.findings [FOLDER]` (or `make findings`) writes them anew; a test holds
+the page in the repository to what the run gives.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from proofs.checking import Bounds, Checker
+from proofs.claims import CLAIMS, NAMED, Claim, name_of
+from proofs.explore import explore
+from proofs.product import Product
+from proofs.properties import complete_words, longest_run
+from proofs.relational import Theory
+from proofs.replay import replay
+from proofs.sessions import AGENTS, SessionModel
+from proofs.verdicts import Status
+from pxp_fsm.diagrams import Diagram, sequence_chart
+from pxp_fsm.messages import Tag
+from pxp_fsm.relations import EQUIVALENCE, Assumption
+from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.tables import builtin
+from pxp_fsm.workbench import checks
+from pxp_fsm.workbench.counterexamples import chart
+from pxp_fsm.workbench.drawing import leave
+
+PAGE = "findings.md"
+PICTURES = "pictures/findings"
+
+_TEMPLATE = Path(__file__).with_name("findings_page.md")
+_DRAWN = {
+    "ends-agreed": ("interact.ends-agreed", "equivalence"),
+    "never-ultra": ("interact.never-ultra", "noisy"),
+    "refuted-never": ("interact.refuted-never", "tolerance"),
+    "pxp-terminates": ("pxp.terminates", "equivalence"),
+    "no-alternation": ("pxp(k).no-alternation", "noisy"),
+}
+"""The counterexamples that are drawn: file name, claim, assumptions."""
+
+_SETS = (*NAMED.values(), *(EQUIVALENCE - {one} for one in Assumption if one != "transitive"))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The page as text, and its pictures by file name."""
+
+    page: str
+    pictures: Mapping[str, Diagram]
+
+    def leave(self, folder: Path) -> None:
+        """Write page and pictures into `folder`."""
+        (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).write_text(self.page, "utf-8")
+        for name, diagram in self.pictures.items():
+            leave(diagram, folder / PICTURES / f"{name}.svg")
+
+
+def find() -> Findings:
+    """Check everything and tell what came of it."""
+    lines = checks.run(checks.Request()).lines
+    words = {
+        "claims": "\n".join(_claims(lines)),
+        "replies": "\n".join(_replies()),
+        "sequences": "\n".join(_sequences()),
+        "sizes": "\n".join(_sizes()),
+        "longest": _longest_lengths(),
+        "longest_tags": ", ".join(_tags(_longest(1)[1])),
+        "verdicts": str(len(lines)),
+        "unexpected": str(sum(not line.as_expected for line in lines)),
+    }
+    for name, (claim, assumed) in _DRAWN.items():
+        words[name.replace("-", "_")] = _shown(_line(lines, claim, assumed))
+    page = _filled(Template(_TEMPLATE.read_text("utf-8")).substitute(words))
+    return Findings(page, dict(_pictures()))
+
+
+def _filled(page: str) -> str:
+    """`page` with its paragraphs filled anew; tables, lists, headings and pictures stay."""
+    blocks = (
+        block
+        if block.startswith(("|", "#", "-", "!"))
+        else textwrap.fill(block, 100, break_long_words=False, break_on_hyphens=False)
+        for block in page.strip().split("\n\n")
+    )
+    return "\n\n".join(blocks) + "\n"
+
+
+def _line(lines: Iterable[checks.Line], claim: str, assumed: str) -> checks.Line:
+    return next(
+        line
+        for line in lines
+        if (f"{line.subject}.{line.name}", line.assumptions) == (claim, assumed)
+    )
+
+
+def _shown(line: checks.Line) -> str:
+    trace = line.verdict.trace
+    if trace is None:
+        return line.verdict.detail
+    tags = _tags(trace.labels)
+    if line.verdict.cycle:
+        return f"{', '.join(tags)} … (the last {line.verdict.cycle} for ever)"
+    return ", ".join(tags)
+
+
+def _tags(labels: Iterable[str]) -> list[str]:
+    return [label.partition(" ")[2] for label in labels]
+
+
+def _claims(lines: Iterable[checks.Line]) -> Iterator[str]:
+    """A row a claim: where it holds, what it needs, and what happens without."""
+    yield "| claim | name | holds for | how far | without, for instance |"
+    yield "|---|---|---|---|---|"
+    found = list(lines)
+    for claim in CLAIMS:
+        if claim.name.startswith("sequences") or (
+            claim.protocol == "pxp(k)" and claim.name.startswith("replies")
+        ):
+            continue
+        own = {
+            line.assumptions: line
+            for line in found
+            if (line.subject, line.name) == (claim.protocol, claim.name)
+        }
+        yield (
+            f"| {claim.title} | `{claim.protocol}.{claim.name}` | {_where(claim)} | "
+            f"{_how_far(claim, own)} | {_without(claim, own)} |"
+        )
+
+
+def _where(claim: Claim) -> str:
+    if not claim.suffices:
+        return "**fails**, even for equivalence"
+    if frozenset() in claim.suffices:
+        return "any relations"
+    sets = [", ".join(a.value for a in Assumption if a in one) for one in claim.suffices]
+    return "; or ".join(sets)
+
+
+def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+    """The least that was established where it holds, and for more assumptions."""
+    statuses = {
+        name: line.verdict for name, line in own.items() if line.verdict.status is not Status.FAILS
+    }
+    for_all = [n for n, verdict in statuses.items() if verdict.status is Status.HOLDS]
+    bounded = [n for n, verdict in statuses.items() if verdict.status is Status.HOLDS_UP_TO]
+    if not statuses:
+        return "–"
+    everywhere = "all n and k" if claim.protocol != "pxp" else "always"
+    if claim.exact or not bounded:
+        return everywhere
+    told = f"{bounded[0]}: up to {statuses[bounded[0]].detail}"
+    if not for_all:
+        return told
+    return f"{everywhere} for {for_all[0]}; {told}"
+
+
+def _without(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+    """The shortest counterexample for each thing that it cannot do without."""
+    fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
+    largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
+    if Assumption.TRANSITIVE in claim.needs:
+        largest["tolerance"] = fails["tolerance"]
+    if not claim.suffices:
+        largest = {"equivalence": fails["equivalence"]}
+    told = [f"{name}: {_shown(line)}" for name, line in sorted(largest.items())]
+    return "<br>".join(told) or "–"
+
+
+def _replies() -> Iterator[str]:
+    """What answers each tag in PXP, TERM aside, under each set of assumptions."""
+    counted = (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
+    yield f"| | {' | '.join(counted)} |"
+    yield f"|---|{'---|' * len(counted)}"
+    usual: dict[str, str] = {}
+    for assumptions in _SETS:
+        found: dict[str, set[str]] = {}
+        space = explore(SessionModel(Pxp(), Theory(assumptions), observes=False))
+        for state, steps in space.steps.items():
+            for step in steps:
+                agent, _, tag = step.label.partition(" ")
+                received = state.tags[1 - AGENTS.index(agent)]
+                if received and tag != Tag.TERM:
+                    found.setdefault(received, set()).add(tag)
+        cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}
+        usual = usual or cells
+        marked = (
+            text if text == usual[tag] else f"**{'any' if len(found[tag]) == 4 else text}**"
+            for tag, text in cells.items()
+        )
+        yield f"| {name_of(assumptions)} | {' | '.join(marked)} |"
+
+
+def _sequences() -> Iterator[str]:
+    yield "| n, k | equivalence | tolerance | noisy |"
+    yield "|---|---|---|---|"
+    for n, k in ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 3)):
+        counts = [
+            len(complete_words(explore(SessionModel(Interact(n, k), Theory(NAMED[name])))))
+            for name in ("equivalence", "tolerance", "noisy")
+        ]
+        yield f"| {n}, {k} | {' | '.join(map(str, counts))} |"
+
+
+def _sizes() -> Iterator[str]:
+    yield "| product | states | transitions |"
+    yield "|---|---|---|"
+    for name in ("interact", "pxp", "pxp_hang_up"):
+        pairs = explore(Product(builtin(name), builtin(name)))
+        yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
+    for name, assumptions in NAMED.items():
+        every: tuple[Rules, ...] = (Interact(10, 3), Pxp(), Pxp(3))
+        for rules in every:
+            model = SessionModel(rules, Theory(assumptions), observes=rules.n is not None)
+            space = explore(model)
+            title = model.name.replace("()", "")
+            yield f"| {title}, {name} | {space.states} | {space.transitions} |"
+
+
+def _longest(k: int) -> tuple[SessionModel, tuple[str, ...]]:
+    model = SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)
+    return model, longest_run(explore(model)).labels
+
+
+def _longest_lengths() -> str:
+    lengths = [f"{len(_longest(k)[1])} for k = {k}" for k in range(1, 6)]
+    return ", ".join(lengths)
+
+
+def _pictures() -> Iterator[tuple[str, Diagram]]:
+    for name, (claim, assumed) in _DRAWN.items():
+        line, checker = checks.counterexample(claim, assumed, 5, 1)
+        yield name, chart(line, checker.model(line.subject, line.assumptions))
+    model = Checker(Bounds(5, 1)).model("pxp(k)", "equivalence")
+    run = longest_run(explore(model))
+    messages = replay(model, run)
+    yield (
+        "longest",
+        sequence_chart(
+            messages,
+            texts=False,
+            title="PXP(1): a longest session (equivalence)",
+            note=f"{len(messages)} messages, TERM included: 2k + 5 with k = 1",
+            states=dict(zip(AGENTS, run.steps[-1].target.at, strict=True)),
+        ),
+    )
+
+
+def main() -> None:
+    """Write the page into the folder that is given, by default `docs`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs")
+    find().leave(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""RAD: findings in chest radiographs."""

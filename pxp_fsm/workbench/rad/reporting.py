@@ -1,0 +1,106 @@
+"""What a radiologist would write under a phantom: each finding with its place and its size."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from pxp_fsm.workbench.rad.findings import RIGHT, Finding
+
+REMARK = "(Synthetic phantom, no patient.)"
+"""Ends every report."""
+
+_PHRASES = {
+    "Cardiomegaly": (
+        "The cardiac silhouette is {how} enlarged: {size} cardiomegaly.",
+        "There is {size} cardiomegaly, the heart taking up {much} of the width of the chest.",
+        "{Size} enlargement of the heart, in keeping with cardiomegaly.",
+    ),
+    "Pleural Effusion": (
+        "There is a {size} {side}-sided pleural effusion with {extent}.",
+        "{Size} {side} pleural effusion with {extent}.",
+        "Fluid in the {side} pleural space with {extent}: a {size} effusion.",
+    ),
+    "Pneumothorax": (
+        "There is a {size} {side}-sided pneumothorax with {extent}.",
+        "{Size} {side} pneumothorax with {extent}.",
+        "Air in the {side} pleural space with {extent}: a {size} pneumothorax.",
+    ),
+    "Pneumonia": (
+        "There is a {size} patchy opacity in the {side} {zone} zone, consistent with pneumonia.",
+        "{Size} airspace consolidation of the {side} {zone} zone, suggesting pneumonia.",
+        "{Side} {zone} zone pneumonia: a {size} consolidation without loss of volume.",
+    ),
+    "Atelectasis": (
+        "{Extent} on the {side}: {size} atelectasis.",
+        "{Size} atelectasis of the {side} lung, with {extent}.",
+        "There is {size} atelectasis on the {side} side with {extent}.",
+    ),
+}
+_SIZES = {
+    "Cardiomegaly": ("mild", "moderate", "marked"),
+    "Pleural Effusion": ("small", "moderate", "large"),
+    "Pneumothorax": ("small", "moderate", "large"),
+    "Pneumonia": ("small", "moderate", "large"),
+    "Atelectasis": ("plate-like", "lower lobe", "complete"),
+}
+_MUCH = ("a little over half", "about six tenths", "two thirds")
+_EXTENTS = {
+    "Pleural Effusion": (
+        "blunting of the costophrenic angle",
+        "a meniscus that hides the diaphragm",
+        "opacity of more than half of the hemithorax and a shift of the mediastinum to the other "
+        "side",
+    ),
+    "Pneumothorax": (
+        "a thin rim without lung markings towards the apex",
+        "a visible pleural line and no lung markings outside it",
+        "the lung collapsed towards the hilum and the mediastinum pushed to the other side",
+    ),
+    "Atelectasis": (
+        "thin horizontal bands above the diaphragm",
+        "a triangular opacity beside the heart and a raised diaphragm",
+        "an opaque hemithorax with the mediastinum pulled towards it",
+    ),
+}
+_CLEAR = (
+    "The heart is of normal size. The lungs are clear and both costophrenic angles are sharp.",
+    "No abnormality is seen: normal heart size, clear lungs, no pleural effusion or pneumothorax.",
+    "Clear lungs, sharp costophrenic angles, heart not enlarged. A normal examination.",
+)
+_ABSENT = {
+    "Cardiomegaly": "The heart is of normal size.",
+    "Pleural Effusion": "No pleural effusion is seen.",
+    "Pneumothorax": "No pneumothorax is seen.",
+}
+
+
+def report(findings: Sequence[Finding], seed: str) -> str:
+    """The report on `findings`, the same for the same seed; it says that no patient is meant."""
+    drawn = random.Random(f"report/{seed}")
+    if not findings:
+        return f"{drawn.choice(_CLEAR)} {REMARK}"
+    sentences = [_sentence(finding, drawn) for finding in findings]
+    present = {finding.label for finding in findings}
+    sentences.append(
+        drawn.choice([said for label, said in _ABSENT.items() if label not in present])
+    )
+    return " ".join([*sentences, REMARK])
+
+
+def _sentence(finding: Finding, drawn: random.Random) -> str:
+    grade = finding.strength - 1
+    size = _SIZES[finding.label][grade]
+    side = "right" if finding.side == RIGHT else "left"
+    extent = _EXTENTS.get(finding.label, ("", "", ""))[grade]
+    return drawn.choice(_PHRASES[finding.label]).format(
+        size=size,
+        how=("mildly", "moderately", "markedly")[grade],
+        Size=size.capitalize(),
+        side=side,
+        Side=side.capitalize(),
+        zone=("upper", "middle", "lower")[finding.zone],
+        extent=extent,
+        Extent=extent.capitalize(),
+        much=_MUCH[grade],
+    )

@@ -1,0 +1,156 @@
+"""RAD: findings in chest X-rays (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from backends.databases.proxy import Proxy
+from backends.models.radiograph import LABELS, Radiograph
+from guards.derived import Derived
+from guards.findings import SameFindings
+from guards.labels import LabelSets, label_set
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.messages import Message, Tag
+from pxp_fsm.workbench.rad.data import bundled, published, training
+from pxp_fsm.workbench.rad.pictures import picture
+from pxp_fsm.workbench.rad.problem import PROBLEM, QUERY
+from pxp_fsm.workbench.tasks import DataSet, Row, Task
+
+_NEEDED = ("skimage", "sklearn")
+
+
+def load(folder: Path | None) -> DataSet:
+    """The authors' X-rays from `folder`, or the bundled phantoms."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise UsageError(
+            "RAD's own machine needs scikit-image and scikit-learn, which are not installed; "
+            "install the extra rad: pip install 'pxp-fsm[rad]', in a clone pip install '.[rad]'"
+        )
+    return bundled() if folder is None else published(folder)
+
+
+def untaught() -> Radiograph:
+    """The machine as it is before any session: it has seen the phantoms drawn for its training."""
+    seen = [(picture(row.instance), labels_of(row)) for row in training()]
+    return Radiograph(picture, seen)
+
+
+def labels_of(row: Row) -> frozenset[str]:
+    """The labels that count as right for `row`."""
+    return label_set(row.answer.prediction, LABELS)
+
+
+def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+    """A machine that has seen phantoms only, and the database proxy as the human."""
+    match, agree = LabelSets(LABELS), SameFindings()
+    answers = {row.instance.key: row.answer for row in data.sessions}
+    machine = Agent("m", untaught(), Derived(), match, agree, QUERY, memo)
+    human = Agent("h", Proxy(answers), Derived(revises=False), match, agree, QUERY, memo)
+    return machine, human
+
+
+def right(machine: Radiograph, rows: Sequence[Row]) -> int:
+    """For how many of `rows` the machine predicts exactly the right set of labels."""
+    return sum(predicted(machine, row) == labels_of(row) for row in rows)
+
+
+def predicted(machine: Radiograph, row: Row) -> frozenset[str] | None:
+    """The labels that `machine` predicts for `row`, or None where it has no answer."""
+    try:
+        return machine.labels(row.instance)
+    except NoAnswer:
+        return None
+
+
+def taught(machine: Radiograph, rows: Sequence[Row]) -> Radiograph:
+    """A copy of `machine` that has been told the labels of `rows`, once each."""
+    told = machine.copy()
+    for row in rows:
+        told.learn(row.instance, Message("taught", 2, "h", Tag.REFUTE, row.answer, "m"))
+    return told
+
+
+def accuracy(data: DataSet) -> Sequence[str]:
+    """How often exactly the right set of labels is named, as lines to print.
+
+    Session rows are told to the machine while it learns, so that only the sets held back say what
+    it has learned.
+    """
+    machine, sessions = untaught(), data.whole or data.sessions
+    after = taught(machine, sessions)
+    kind = "other phantoms" if data.in_sample else "phantoms, never a real film"
+    lines = [
+        f"Exactly the right labels ({data.origin}):",
+        f"  before learning, the machine having seen {len(training())} {kind}:",
+        *(f"    {name}: {_share(machine, rows)}" for name, rows in _sets(data) if rows),
+        "  after it was told the labels of all rows for sessions, once each:",
+        *(f"    {name}: {_share(after, rows)}" for name, rows in _sets(data)[1:] if rows),
+    ]
+    held_back = [(name, rows) for name, rows in _sets(data)[1:] if rows]
+    lines += [
+        f"  then, label by label, {name}: {_by_label(after, rows)}" for name, rows in held_back
+    ]
+    return lines + [
+        f"  always the same answer, {name}: {_constant(rows)}" for name, rows in held_back
+    ]
+
+
+def _sets(data: DataSet) -> list[tuple[str, Sequence[Row]]]:
+    return [
+        ("sessions", data.whole or data.sessions),
+        ("validation", data.validation),
+        ("test", data.test),
+    ]
+
+
+def _share(machine: Radiograph, rows: Sequence[Row]) -> str:
+    count = right(machine, rows)
+    return f"{count}/{len(rows)} ({count / len(rows):.0%})"
+
+
+def _by_label(machine: Radiograph, rows: Sequence[Row]) -> str:
+    """For each label, how often it was found of how often it is there, and how often wrongly."""
+    pairs = [(predicted(machine, row) or frozenset(), labels_of(row)) for row in rows]
+    told = []
+    for label in LABELS:
+        there = sum(label in correct for _, correct in pairs)
+        found = sum(label in said and label in correct for said, correct in pairs)
+        wrong = sum(label in said and label not in correct for said, correct in pairs)
+        told.append(f"{label} {found} of {there} and {wrong} wrongly")
+    return ", ".join(told)
+
+
+def _constant(rows: Sequence[Row]) -> str:
+    """What always giving the most frequent answer would come to."""
+    best, count = Counter(map(labels_of, rows)).most_common(1)[0]
+    return f"{count}/{len(rows)} ({', '.join(sorted(best)) or 'none'})"
+
+
+RAD = Task(
+    name="rad",
+    about="findings in chest X-rays",
+    load=load,
+    agents=agents,
+    accuracy=accuracy,
+    problem=PROBLEM,
+    notes=(
+        "Nothing here is a diagnosis.",
+        "The human is a database (an oracle agent: it never REVISEs).",
+    ),
+    seat_notes={
+        "judge": (
+            "AGREE is an approximation: it reads findings and their sides out of the reports.",
+        ),
+        "machine": (
+            "The machine measures grey values, and has learned from drawings.",
+            "Reports name their own labels, and the machine repeats what it was told: the table "
+            "says that it remembers, the accuracy on the sets held back what it has learned.",
+            "Repetitions differ by the order of instances (drawn from the seed), and so by what "
+            "the machine had learned before each; nothing else is random.",
+        ),
+    },
+)

@@ -1,0 +1,127 @@
+"""A report as files: the page, and beside it CSV, JSON and LaTeX of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from backends.databases import RunRecord, SqlBlackboard
+from backends.databases.engine import explained
+from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.workbench.reports import data, flows, page, sheets
+from pxp_fsm.workbench.reports.choosing import chosen
+from pxp_fsm.workbench.reports.contents import RunReport, gather
+from pxp_fsm.workbench.reports.observed import observed
+from pxp_fsm.workbench.reports.published import SESSIONS
+from pxp_fsm.workbench.reports.tables import Cell, as_csv, as_latex
+from pxp_fsm.workbench.statistics import ROWS
+
+SUFFIXES = (".html", ".htm")
+
+
+def write(
+    board: SqlBlackboard,
+    runs: Sequence[str],
+    path: Path,
+    *,
+    sessions: str | None = None,
+    test_set: bool | None = None,
+) -> tuple[Sequence[RunReport], Sequence[Path]]:
+    """Report `runs` (none: all there are) as `path` and files beside it; what was written.
+
+    Each file is replaced at once when it is whole. Raises `UsageError`, `NotThere`,
+    `BlackboardError`, and `OSError` where the disk refuses.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: a report is a page; give a name that ends in .html")
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True)
+    records = _records(board, runs)
+    whole = chosen(board, [record.run for record in records], sessions)
+    reports = [gather(board, record, test_set=test_set) for record in records]
+    stem = path.with_suffix("")
+    texts = dict(_texts(board, reports))
+    names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
+    drafts: dict[Path, Path] = {}
+    try:
+        drafts[path] = _draft(path)
+        with drafts[path].open("w", encoding="utf-8", newline="") as file:
+            page.write(board, reports, whole, [name.name for name in names.values()], file)
+        for suffix, target in names.items():
+            drafts[target] = _draft(target)
+            with drafts[target].open("w", encoding="utf-8", newline="") as file:
+                file.writelines(texts[suffix])
+        for target, draft in drafts.items():
+            draft.replace(target)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+    return reports, tuple(drafts)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.draft")
+
+
+def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
+    known = {record.run: record for record in board.runs()}
+    unknown = [run for run in runs if run not in known]
+    if unknown or not known:
+        which = ", ".join(map(repr, unknown)) or "to report"
+        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    return [known[run] for run in dict.fromkeys(runs)] if runs else list(known.values())
+
+
+def _texts(
+    board: SqlBlackboard, reports: Sequence[RunReport]
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """The files beside the page, by what their names end in."""
+    table1 = sheets.table1(reports)
+    flow = (("run", "message", "tag", "next", "sessions"),
+            ((r.name, *row) for r in reports for row in flows.rows(r.tally)))  # fmt: skip
+    yield "-table1.csv", iter([as_csv(*_table1(reports))])
+    yield "-table1.tex", iter([as_latex(table1)])
+    curve = (row for report in reports for row in sheets.curve_rows(report))
+    yield "-curves.csv", iter([as_csv(sheets.CURVE_HEADINGS, curve)])
+    yield "-flow.csv", iter([as_csv(*flow)])
+    tagged = [sheets.categories(report) for report in reports]
+    rows = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
+    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), rows)])
+    yield "-categories.tex", (as_latex(table) for table in tagged)
+    yield "-sessions.csv", _sessions(board, reports)
+    yield ".json", iter([data.as_json(reports)])
+
+
+def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+    """Table 1 with nothing but a number in every column after the first two."""
+    rows: list[Sequence[Cell]] = []
+    for report in reports:
+        for row in report.statistics.classes():
+            found = report.estimates.get(row.name)
+            interval = (found.interval.low, found.interval.high) if found else (None, None)
+            numbers = (float(row.median), float(row.share), row.least, row.most)
+            rows.append((report.name, row.name, *numbers, *interval))
+    for column in sheets.beside(reports):
+        counts = (SESSIONS, *column.counts)
+        for name, count in zip(("in all", *ROWS), counts, strict=True):
+            rows.append((column.title, name, count, count / SESSIONS, None, None, None, None))
+    return ("run", "class", "median", "share", "min", "max", "low", "high"), rows
+
+
+def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:
+    headings = ("session", "run", "repetition", "position", "instance", "ended", "messages", "tags")
+    yield as_csv(headings, ())
+    with explained(board.shown), board.engine.connect() as connection:
+        for report in reports:
+            for session in observed(connection, report.name, reasons=False):
+                tags = " ".join(step.tag for step in session.steps)
+                place = (session.repetition, session.position, session.instance)
+                row = (
+                    session.session,
+                    report.name,
+                    *place,
+                    session.ending or "",
+                    len(session.steps),
+                    tags,
+                )
+                yield as_csv(row, ())
