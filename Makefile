@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: help run test test-deep check bench clean
+.PHONY: help run test test-deep check bench findings clean
 
 help:
 	@echo "make run        the main job: 5 repetitions of 20 DRUG sessions, offline, into runs/"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-deep  what takes longer: hostile messages, kills, restarts, the wheel"
 	@echo "make check      formatting, lint, types and import contracts alone"
 	@echo "make bench      the benchmarks, a table each"
+	@echo "make findings   docs/findings.md and its pictures, from a run of every check"
 	@echo "make clean      remove the virtual environment and the caches"
 
 $(BIN)/python:
@@ -41,10 +42,13 @@ test: check
 	$(BIN)/pytest -n auto --dist loadfile
 
 test-deep: $(READY_DEV)
-	$(BIN)/pytest -m deep
+	$(BIN)/pytest -m deep -n auto
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done
+
+findings: $(READY_DEV)
+	$(BIN)/python -m pxp_fsm.workbench.findings docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,21 +1,28 @@
 """Every code block of README and docs runs in the tests.
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
-document, whose output must be what the document shows (`...` stands for anything).
+document, whose output must be what the document shows (`...` stands for anything). A `toml` block
+that begins with a file's name (`# mine.toml`) is that file in the folder.
 """
 
 from __future__ import annotations
 
 import doctest
 import os
+import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+settings.register_profile("untimed", settings(), deadline=None)  # tests are never timed
+settings.load_profile("untimed")
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -33,12 +40,19 @@ def run_console(example: Example) -> str | None:
             text=True,
             cwd=example.namespace["folder"].name,
             check=False,
-            env={**os.environ, "COLUMNS": "140"},
+            env={**os.environ, "COLUMNS": "140", "XDG_DATA_HOME": example.namespace["folder"].name},
         )
         got = done.stdout + done.stderr
         if expected.strip() and not doctest.OutputChecker().check_output(expected, got, OPTIONS):
             return f"{command}\nshould print\n{expected}\nbut printed ({done.returncode})\n{got}"
     return None
+
+
+def keep_file(example: Example) -> None:
+    """Save a block that says which file it is."""
+    named = re.match(r"# ([a-z_]+\.toml)\n", str(example.parsed))
+    if named:
+        Path(example.namespace["folder"].name, named[1]).write_text(str(example.parsed), "utf-8")
 
 
 def enter(namespace: dict[str, Any]) -> None:
@@ -53,6 +67,7 @@ pytest_collect_file = Sybil(
     parsers=[
         PythonCodeBlockParser(doctest_optionflags=OPTIONS),
         CodeBlockParser(language="console", evaluator=run_console),
+        CodeBlockParser(language="toml", evaluator=keep_file),
     ],
     patterns=["README.md", "docs/*.md"],
     setup=enter,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import venv
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,9 +34,11 @@ def test_the_wheel_installs_and_runs_elsewhere(tmp_path: Path) -> None:
     subprocess.run([python, *pip[1:], "install", "-q", wheel], check=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run = partial(subprocess.run, cwd=elsewhere, env=clean)
     pxp = home / "bin" / "pxp"
-    subprocess.run([pxp, "run", "drug", "--instances", "2"], check=True, cwd=elsewhere)
-    subprocess.run([pxp, "draw", "drug-1/1/1", "-o", "s.svg"], check=True, cwd=elsewhere)
+    run([pxp, "run", "drug", "--instances", "2"], check=True)
+    run([pxp, "draw", "drug-1/1/1", "-o", "s.svg"], check=True)
     assert (elsewhere / "s.svg").stat().st_size > 1000
     tests = [python, "-c", "import tests"]
-    assert subprocess.run(tests, cwd=elsewhere, check=False, capture_output=True).returncode != 0
+    assert run(tests, check=False, capture_output=True).returncode != 0
