@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
+READY_DEEP := $(VENV)/.ready-deep
 
 .PHONY: help run test test-deep check bench findings clean
 
@@ -29,6 +30,10 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY) $@
 
+$(READY_DEEP): $(READY_DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,storm]'
+	@touch $@
+
 run: $(READY)
 	$(BIN)/pxp run drug --repetitions 5
 
@@ -41,7 +46,7 @@ check: $(READY_DEV)
 test: check
 	$(BIN)/pytest -n auto --dist loadfile
 
-test-deep: $(READY_DEV)
+test-deep: $(READY_DEEP)
 	$(BIN)/pytest -m deep -n auto
 
 bench: $(READY_DEV)
