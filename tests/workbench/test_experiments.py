@@ -232,6 +232,8 @@ def test_the_commands_run_skip_and_compare(
     assert (code, "McNemar's exact test" in said, "3 pairs" in said) == (0, True, True)
     code, said = pxp("compare", "a.toml", "drug-9")
     assert (code, "has no run 'drug-9'" in said) == (2, True)
+    code, said = pxp("compare", "a.toml", "a.toml")
+    assert (code, "name two different ones" in said) == (2, True)
     written(tmp_path, BASE + '"x\\u001b" = 1\n', "c.toml")
     code, said = pxp("experiment", "c.toml")
     assert (code, "line 4: unknown key" in said, "\x1b" in said) == (2, True, False)

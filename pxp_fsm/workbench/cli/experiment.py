@@ -62,6 +62,8 @@ def compare(first: str, second: str, database: str) -> None:
     from pxp_fsm.workbench.cli.printing import console, printable
 
     names = [experiments.run_named(name) for name in (first, second)]
+    if names[0] == names[1]:
+        raise click.UsageError(f"both are the run {printable(names[0])}; name two different ones")
     with SqlBlackboard(database, create=False) as board:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
     found = outcomes.compare(left, right)
