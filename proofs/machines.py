@@ -57,7 +57,7 @@ def compare_machine(automaton: Automaton, build: Build = Machine) -> Comparison:
     """Compare a fresh machine of `build` with `Automaton.step`, in every case there is.
 
     The cases: each state; each event (decide, and each label of the table and one that it does
-    not have, as sent, received and from outside); no valuation, and all 2^g valuations of the
+    not have, as sent, received and from outside, with each partner that the table names); no valuation, and all 2^g valuations of the
     state's g guards. What is compared: the transition taken, the state after it (an event that is
     refused must not move the machine), the type of the exception.
     """
@@ -80,7 +80,16 @@ def _events(automaton: Automaton) -> tuple[Event, ...]:
     unknown = UNKNOWN
     while unknown in labels:
         unknown += "_"
-    return (DECIDE, *(Event(kind, label) for kind in Kind for label in (*labels, unknown)))
+    partners = dict.fromkeys(("", UNKNOWN, *(row.partner for row in automaton.transitions)))
+    return (
+        DECIDE,
+        *(
+            Event(kind, label, partner)
+            for kind in Kind
+            for label in (*labels, unknown)
+            for partner in (partners if len(partners) > 2 and kind is not Kind.EVENT else ("",))
+        ),
+    )
 
 
 def _valuations(guards: tuple[str, ...]) -> Iterator[Valuation | None]:

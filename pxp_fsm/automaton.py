@@ -32,27 +32,29 @@ class Event:
 
     Three kinds carry a label: a tag is received, an unguarded tag is sent because somebody chose
     to, something outside happens. `DECIDE` carries none: the guards choose among the guarded rows.
+    `partner` is who is at the other end, where there may be several; "" says nothing of it.
     """
 
     kind: Kind | None
     label: str
+    partner: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind.value}{self.label}" if self.kind else "decide"
+        return _written(self.kind, self.label, self.partner) if self.kind else "decide"
 
 
 DECIDE = Event(None, "")
 """The event in which the guards of the present state choose the transition."""
 
 
-def sending(tag: str) -> Event:
-    """The event of sending `tag` on an unguarded row."""
-    return Event(Kind.SEND, tag)
+def sending(tag: str, partner: str = "") -> Event:
+    """The event of sending `tag` (to `partner`) on an unguarded row."""
+    return Event(Kind.SEND, tag, partner)
 
 
-def receiving(tag: str) -> Event:
-    """The event of receiving `tag`."""
-    return Event(Kind.RECEIVE, tag)
+def receiving(tag: str, partner: str = "") -> Event:
+    """The event of receiving `tag` (from `partner`)."""
+    return Event(Kind.RECEIVE, tag, partner)
 
 
 def happening(name: str) -> Event:
@@ -74,7 +76,8 @@ class Transition:
     """One row of the table: from `source` to `target`, under `guard` (None is ⊤).
 
     `row` is the number of the written row, as in the paper's table; a written row that lists
-    several tags or sources is several transitions with the same number.
+    several tags or sources is several transitions with the same number. `partner` names the member
+    of a system to which the row sends or from which it receives; "" is whoever is at the other end.
     """
 
     row: int
@@ -83,16 +86,17 @@ class Transition:
     guard: str | None
     kind: Kind
     label: str
+    partner: str = ""
 
     @property
     def event(self) -> Event:
         """The event that takes this transition."""
-        return DECIDE if self.guard is not None else Event(self.kind, self.label)
+        return DECIDE if self.guard is not None else Event(self.kind, self.label, self.partner)
 
     @property
     def action(self) -> str:
-        """What is written at the arrow: `+RATIFY`, `-INIT`, `!CLOSE`."""
-        return f"{self.kind.value}{self.label}"
+        """What is written at the arrow: `+RATIFY`, `-INIT`, `!CLOSE`, `+TASK to left`."""
+        return _written(self.kind, self.label, self.partner)
 
 
 @dataclass(frozen=True)
@@ -133,18 +137,22 @@ class Automaton:
     def step(self, state: str, event: Event, valuation: Valuation | None = None) -> Transition:
         """The transition that `event` takes in `state`; a pure look-up.
 
+        A row that names no partner takes the event whoever the partner is.
+
         Raises `NotEnabled` where the table has no such row, and `GuardError` where `valuation`
         is not exactly one strict `True` over exactly the state's guards.
         """
         guard = self.true_guard(state, valuation) if event == DECIDE else None
-        try:
-            return self._rows[state, event, guard]
-        except KeyError:
+        found = self._rows.get((state, event, guard))
+        if found is None and event.partner:
+            found = self._rows.get((state, Event(event.kind, event.label), guard))
+        if found is None:
             offered = ", ".join(dict.fromkeys(str(t.event) for t in self.leaving(state)))
             raise NotEnabled(
                 f"{self.name}: nothing in state {state} takes {event}; "
                 f"possible there: {offered or 'nothing, it is an end state'}"
-            ) from None
+            )
+        return found
 
     def true_guard(self, state: str, valuation: Valuation | None) -> str:
         """The one guard that `valuation` makes true in `state`."""
@@ -174,16 +182,20 @@ class Automaton:
             )
         return true[0]
 
-    def sends(self, state: str, tag: str) -> Transition | None:
-        """The row, guarded or not, that sends `tag` in `state`, if there is one."""
-        return self._row(state, Kind.SEND, tag)
+    def sends(self, state: str, tag: str, partner: str = "") -> Transition | None:
+        """The row, guarded or not, that sends `tag` (to `partner`) in `state`, if there is one."""
+        return self._row(state, Kind.SEND, tag, partner)
 
-    def receives(self, state: str, tag: str) -> Transition | None:
-        """The row that receives `tag` in `state`, if there is one."""
-        return self._row(state, Kind.RECEIVE, tag)
+    def receives(self, state: str, tag: str, partner: str = "") -> Transition | None:
+        """The row that receives `tag` (from `partner`) in `state`, if there is one."""
+        return self._row(state, Kind.RECEIVE, tag, partner)
 
-    def _row(self, state: str, kind: Kind, label: str) -> Transition | None:
-        rows = (t for t in self.leaving(state) if t.kind is kind and t.label == label)
+    def _row(self, state: str, kind: Kind, label: str, partner: str) -> Transition | None:
+        rows = (
+            t
+            for t in self.leaving(state)
+            if t.kind is kind and t.label == label and t.partner in ("", partner)
+        )
         return next(rows, None)
 
     @cached_property
@@ -191,12 +203,17 @@ class Automaton:
         """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.
 
         The hashed text is UTF-8: `initial STATE`, one `final STATE` a final state, one
-        `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard), the lines sorted, each
-        ended by a newline.
+        `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard; one that names its partner
+        says so: `+TASK to left`), the lines sorted, each ended by a newline.
         """
         lines = [f"initial {self.initial}", *(f"final {state}" for state in self.final)]
         lines += [f"{t.source} {t.target} {t.guard or '⊤'} {t.action}" for t in self.transitions]
         return hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
+
+
+def _written(kind: Kind, label: str, partner: str) -> str:
+    between = {Kind.SEND: " to ", Kind.RECEIVE: " from "}.get(kind, "") if partner else ""
+    return f"{kind.value}{label}{between}{partner}"
 
 
 def one_hot(guard: str, guards: tuple[str, ...]) -> dict[str, bool]:

@@ -78,7 +78,7 @@ class Channel:
             return None
         machine = self._ends[name]
         self._check_reception(machine, queue[0])
-        machine.receive(queue[0].tag)
+        machine.receive(queue[0].tag, queue[0].sender)
         return queue.popleft()
 
     def _check(
@@ -86,7 +86,7 @@ class Channel:
     ) -> tuple[Event, Valuation | None]:
         self._check_envelope(message)
         machine = self._ends[message.sender]
-        row = machine.automaton.sends(machine.state, message.tag)
+        row = machine.automaton.sends(machine.state, message.tag, message.receiver)
         if row is None:
             allowed = [t.label for t in machine.enabled() if t.kind.value == "+"]
             self._refuse(
@@ -95,7 +95,7 @@ class Channel:
                 f"{', '.join(allowed) or 'nothing'}",
             )
         if row.guard is None:
-            event, taken = sending(message.tag), None
+            event, taken = sending(message.tag, message.receiver), None
         else:
             event = row.event
             taken = valuation
@@ -131,7 +131,7 @@ class Channel:
             self._refuse(message, "a tag is text")
 
     def _check_reception(self, machine: Machine, message: Message) -> None:
-        if machine.automaton.receives(machine.state, message.tag) is None:
+        if machine.automaton.receives(machine.state, message.tag, message.sender) is None:
             taken = [t.label for t in machine.enabled() if t.kind.value == "-"]
             self._refuse(
                 message,

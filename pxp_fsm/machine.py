@@ -84,13 +84,13 @@ class Machine:
         """Take the row of the one guard that `valuation` makes true."""
         return self.fire(DECIDE, valuation)
 
-    def send(self, tag: str) -> Transition:
-        """Take the unguarded row that sends `tag`."""
-        return self.fire(sending(tag))
+    def send(self, tag: str, partner: str = "") -> Transition:
+        """Take the unguarded row that sends `tag` (to `partner`)."""
+        return self.fire(sending(tag, partner))
 
-    def receive(self, tag: str) -> Transition:
-        """Take the row that receives `tag`."""
-        return self.fire(receiving(tag))
+    def receive(self, tag: str, partner: str = "") -> Transition:
+        """Take the row that receives `tag` (from `partner`)."""
+        return self.fire(receiving(tag, partner))
 
     def happen(self, name: str) -> Transition:
         """Take the row of the outside event `name`."""
@@ -101,9 +101,9 @@ class Machine:
 
         Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row.
         """
-        self.automaton.step(self.state, event, valuation)
+        row = self.automaton.step(self.state, event, valuation)
         self._taken = None
-        self._model.trigger(_trigger(event), valuation=valuation)
+        self._model.trigger(_trigger(row.event), valuation=valuation)
         taken: Transition | None = self._taken
         if taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
@@ -117,7 +117,9 @@ class Machine:
 
 
 def _trigger(event: Event) -> str:
-    return _PREFIX[event.kind] + event.label if event.kind else "on_decide"
+    if event.kind is None:
+        return "on_decide"
+    return _PREFIX[event.kind] + event.label + (f"@{event.partner}" if event.partner else "")
 
 
 def _condition(guard: str) -> Callable[[Any], bool]:

@@ -84,6 +84,11 @@ def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(("final", index), f"unknown state {name}; the states are {known}")
     numbers: dict[int, int] = {}
     for index, row in enumerate(raw["rows"]):
+        if "partner" in row and "event" in row:
+            yield Problem(
+                ("rows", index, "partner"),
+                "an event comes from outside and has no partner; drop it, or send or receive",
+            )
         if numbers.setdefault(row.get("number", -index), index) != index:
             yield Problem(
                 ("rows", index, "number"),
@@ -170,7 +175,17 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
     """One event under one guard takes one row; one tag is sent by one row of a state."""
     by_event: dict[object, Transition] = {}
     by_tag: dict[object, Transition] = {}
+    anybody: dict[object, dict[str, Transition]] = {}
     for transition, place in zip(automaton.transitions, places, strict=True):
+        earlier = anybody.setdefault((transition.source, transition.kind, transition.label), {})
+        earlier.setdefault(transition.partner, transition)
+        if len(earlier) > 1 and "" in earlier:
+            yield Problem(
+                place,
+                f"of the rows with {transition.kind.value}{transition.label} that leave "
+                f"{transition.source} one names its partner and one does not; name it on each",
+            )
+            continue
         key = (transition.source, transition.event, transition.guard)
         first = by_event.setdefault(key, transition)
         if first is not transition:
@@ -183,7 +198,9 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
             continue
         if transition.kind is not Kind.SEND:
             continue
-        twin = by_tag.setdefault((transition.source, transition.label), transition)
+        twin = by_tag.setdefault(
+            (transition.source, transition.label, transition.partner), transition
+        )
         if twin is not transition:
             yield Problem(
                 place,
@@ -216,8 +233,10 @@ def _reachability(automaton: Automaton) -> Iterator[Problem]:
 
 
 def _reception(automaton: Automaton, places: list[tuple[str | int, ...]]) -> Iterator[Problem]:
-    """With itself as the peer; another peer is checked where the two meet (`check_peers`)."""
+    """With itself as the peer; others are checked where they meet (`check_peers`, systems)."""
     if automaton.peer and automaton.peer != automaton.name:
+        return
+    if any(transition.partner for transition in automaton.transitions):
         return
     unheard = _labels(automaton, Kind.SEND) - _labels(automaton, Kind.RECEIVE)
     for transition, place in zip(automaton.transitions, places, strict=True):

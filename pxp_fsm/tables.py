@@ -115,7 +115,15 @@ def _build(raw: Mapping[str, Any]) -> Automaton:
         for item in raw["states"]
     )
     transitions = tuple(
-        Transition(row.get("number", place), source, row["to"], row.get("guard"), kind, label)
+        Transition(
+            row.get("number", place),
+            source,
+            row["to"],
+            row.get("guard"),
+            kind,
+            label,
+            row.get("partner", ""),
+        )
         for place, row in enumerate(raw["rows"], start=1)
         for source in _many(row["from"])
         for kind, key in ((Kind.SEND, "send"), (Kind.RECEIVE, "receive"), (Kind.EVENT, "event"))

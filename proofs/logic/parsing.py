@@ -46,7 +46,7 @@ GRAMMAR = r"""
 
 UNARY.2: /(A|E)?[GFXN]\b|[AE]\b/
 BINARY.2: /[URWM]\b/
-NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:]*/
+NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*/
 QUOTED: /"[^"\n]+"/
 %ignore /\s+/
 """

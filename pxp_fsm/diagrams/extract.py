@@ -63,7 +63,7 @@ def _edges(automaton: Automaton, taken: Counter[Transition]) -> tuple[Edge, ...]
     lines: dict[tuple[str, str, bool], dict[tuple[object, ...], list[Transition]]] = {}
     for t in automaton.transitions:
         rows = lines.setdefault((t.source, t.target, taken[t] > 0), {})
-        rows.setdefault((t.row, t.guard, t.kind, taken[t] and t.label), []).append(t)
+        rows.setdefault((t.row, t.guard, t.kind, taken[t] and t.label, t.partner), []).append(t)
     return tuple(
         Edge(
             source,
@@ -78,6 +78,8 @@ def _line(row: Sequence[Transition]) -> str:
     """The text of one written row; a free choice to send shows its guard ⊤."""
     first = row[0]
     actions = " ".join(_SIGNS[t.kind] + t.label for t in row)
+    if first.partner:
+        actions += f" {'to' if first.kind is Kind.SEND else 'from'} {first.partner}"
     guard = first.guard or ("⊤" if first.kind is Kind.SEND else None)
     return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
 
