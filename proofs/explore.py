@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from proofs.effort import Effort
 from proofs.model import Model, Step
 
 S = TypeVar("S", bound=Hashable)
@@ -67,12 +68,19 @@ class TooLarge(Exception):
     """Exploration stopped at its bound on states; nothing is known of the rest."""
 
 
-def explore(model: Model[S], limit: int = 5_000_000) -> Space[S]:
-    """Every reachable state of `model`. Raises `TooLarge` past `limit` states."""
+def explore(model: Model[S], limit: int = 5_000_000, effort: Effort | None = None) -> Space[S]:
+    """Every reachable state of `model`. Raises `TooLarge` past `limit` states, or past `effort`."""
     parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
     steps: dict[S, tuple[Step[S], ...]] = {}
     left = deque(parents)
+    depth, level = 0, len(parents)
     while left:
+        if len(steps) == level:
+            depth, level = depth + 1, len(parents)
+        if effort is not None and (not len(steps) & 1023 or len(parents) > effort.states):
+            reason = effort.spent(len(parents), depth, len(left))
+            if reason:
+                raise TooLarge(reason)
         state = left.popleft()
         steps[state] = tuple(model.successors(state))
         for step in steps[state]:

@@ -57,9 +57,10 @@ def compare_machine(automaton: Automaton, build: Build = Machine) -> Comparison:
     """Compare a fresh machine of `build` with `Automaton.step`, in every case there is.
 
     The cases: each state; each event (decide, and each label of the table and one that it does
-    not have, as sent, received and from outside, with each partner that the table names); no valuation, and all 2^g valuations of the
-    state's g guards. What is compared: the transition taken, the state after it (an event that is
-    refused must not move the machine), the type of the exception.
+    not have, as sent, received and from outside, with each partner that the table names); no
+    valuation, and all 2^g valuations of the state's g guards. What is compared: the transition
+    taken, the state after it (an event that is refused must not move the machine), the type of the
+    exception.
     """
     events = _events(automaton)
     differences = []

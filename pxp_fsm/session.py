@@ -170,9 +170,7 @@ class Session:
             raise Refused(
                 f"{where}: {self._participants[0].agent.name} starts, not {message.sender}"
             )
-        row = speaker.machine.automaton.sends(
-            speaker.machine.state, message.tag, message.receiver
-        )
+        row = speaker.machine.automaton.sends(speaker.machine.state, message.tag, message.receiver)
         if row is None or row.guard is None:
             return
         allowed = self.rules.allowed(message.number)

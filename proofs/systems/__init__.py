@@ -1,0 +1,19 @@
+"""Systems of any number of tables, joined by channels: what they can do, and what is true of it."""
+
+from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
+from proofs.systems.checking import check, standing_checks
+from proofs.systems.product import Composition, Configuration
+from proofs.systems.wiring import Member, System, system_of
+
+__all__ = [
+    "SYNCHRONOUS",
+    "Channel",
+    "Composition",
+    "Configuration",
+    "Member",
+    "System",
+    "check",
+    "parse_channel",
+    "standing_checks",
+    "system_of",
+]

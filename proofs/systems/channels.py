@@ -1,0 +1,125 @@
+"""Channels between members of a system: what becomes of a message on its way.
+
+A channel is a parameter of a check. Each directed pair of members has a buffer of its own: a tuple
+of tags, the oldest first. The functions are pure; nothing here knows who sends or receives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import quoted
+
+Buffer = tuple[str, ...]
+"""The tags on their way, the oldest first; in alphabetical order where the channel reorders."""
+
+LARGEST = 64
+"""The largest capacity that is taken."""
+
+FAULTS = ("lossy", "duplicating", "reordering")
+"""What a channel with a buffer may do to messages, as it is written."""
+
+
+class Sent(NamedTuple):
+    """What may become of a message that is sent: the buffer then, and whether it was lost."""
+
+    buffer: Buffer
+    lost: bool
+
+
+class Offer(NamedTuple):
+    """A message that may be delivered next, the buffer then, and whether a copy stays in it."""
+
+    tag: str
+    buffer: Buffer
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Synchronous with capacity 0; else a buffer of so many messages each way.
+
+    A reliable buffer keeps the order (FIFO), and blocks the sender while it is full. A lossy one
+    may lose each message as it is sent, and does where it is full. A duplicating one may deliver
+    each again, before the next. A reordering one delivers any of those on their way.
+    """
+
+    capacity: int = 0
+    lossy: bool = False
+    duplicating: bool = False
+    reordering: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.capacity <= LARGEST:
+            raise UsageError(
+                f"a channel's capacity is 0 (synchronous) to {LARGEST}, not {self.capacity}"
+            )
+        faulty = self.lossy or self.duplicating or self.reordering
+        if faulty and not self.capacity:
+            raise UsageError(
+                "a synchronous channel has no buffer, so it loses, duplicates and reorders nothing"
+            )
+
+    @property
+    def name(self) -> str:
+        """As it is written: `sync`, `fifo:2`, `lossy+reordering:3`."""
+        if not self.capacity:
+            return "sync"
+        faults = (self.lossy, self.duplicating, self.reordering)
+        said = [fault for fault, there in zip(FAULTS, faults, strict=True) if there]
+        return f"{'+'.join(said) or 'fifo'}:{self.capacity}"
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether sending and receiving are one step."""
+        return not self.capacity
+
+    def after_sending(self, buffer: Buffer, tag: str) -> Iterator[Sent]:
+        """What may become of `tag`, sent into `buffer`; nothing where the sender must wait."""
+        if len(buffer) < self.capacity:
+            longer = (*buffer, tag)
+            yield Sent(tuple(sorted(longer)) if self.reordering else longer, lost=False)
+        if self.lossy:
+            yield Sent(buffer, lost=True)
+
+    def offers(self, buffer: Buffer) -> Iterator[Offer]:
+        """The messages of `buffer` that may be delivered next."""
+        for place, tag in enumerate(buffer):
+            if tag in buffer[:place]:
+                continue
+            yield Offer(tag, (*buffer[:place], *buffer[place + 1 :]), kept=False)
+            if self.duplicating:
+                yield Offer(tag, buffer, kept=True)
+            if not self.reordering:
+                return
+
+
+SYNCHRONOUS = Channel()
+"""Sending and receiving are one step."""
+
+_WRITTEN = re.compile(r"(?P<kinds>[a-z]+(\+[a-z]+)*)(:(?P<capacity>[0-9]{1,6}))?")
+
+
+def parse_channel(text: str) -> Channel:
+    """The channel that `text` means: `sync`, `fifo:2`, `lossy:1`, `lossy+reordering:2` ...
+
+    Raises `UsageError` for anything else, with what could be meant.
+    """
+    if text == "sync":
+        return SYNCHRONOUS
+    found = _WRITTEN.fullmatch(text)
+    kinds = found["kinds"].split("+") if found else []
+    if found is None or not set(kinds) <= {"fifo", *FAULTS}:
+        raise UsageError(
+            f"there is no channel {quoted(text)}; write sync, or fifo:C, lossy:C, duplicating:C, "
+            f"reordering:C with a capacity C, several joined by + (lossy+reordering:2)"
+        )
+    if len(set(kinds)) != len(kinds) or {"fifo", "reordering"} <= set(kinds):
+        raise UsageError(f"the channel {quoted(text)} says two things at once; drop one of them")
+    if found["capacity"] is None or not int(found["capacity"]):
+        raise UsageError(f"the channel {quoted(text)} needs a capacity from 1: {'+'.join(kinds)}:2")
+    return Channel(int(found["capacity"]), *(fault in kinds for fault in FAULTS))

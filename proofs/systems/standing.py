@@ -1,0 +1,178 @@
+"""What every system must pass over any channel, each with a shortest trace where it fails.
+
+What is sent and not taken means something else with and without a buffer. Over a synchronous
+channel it must be taken there and then, unless its receiver is busy with somebody else: then the
+sender waits. Over one with buffers it may wait, and is an unspecified reception where the receiver
+can do nothing but receive, and each link that it listens to offers only what it does not take
+(Cécé and Finkel, Verification of programs with half-duplex communication, 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from proofs.systems.reaching import Reached
+from proofs.systems.replaying import shown
+from proofs.verdicts import Status, Verdict
+from pxp_fsm.automaton import Kind, Transition
+
+
+class Standing:
+    """The standing checks of what was reached of a composition."""
+
+    def __init__(self, reached: Reached) -> None:
+        self._reached = reached
+        self._composition = reached.composition
+        self._system = reached.composition.system
+
+    @cached_property
+    def checks(self) -> Mapping[str, Callable[[], Verdict]]:
+        """The checks by name."""
+        return {
+            "no-deadlock": self.no_deadlock,
+            "no-unspecified-reception": lambda: self._never(self._unspecified),
+            "no-orphan-message": lambda: self._never(self._orphan),
+            "nothing-sent-after-the-end": lambda: self._never(self._talks_on),
+            "end-reachable-from-everywhere": self.can_always_end,
+            "no-dead-row": self.no_dead_row,
+        }
+
+    def no_deadlock(self) -> Verdict:
+        """Every state in which nothing can happen is one in which every member has ended."""
+        for number in self._reached.dead_ends():
+            if not self._composition.ended(self._reached.states[number]):
+                return self._failed(number)
+        return self._unbroken()
+
+    def can_always_end(self) -> Verdict:
+        """From every reachable state some run leads to where every member has ended."""
+        if self._reached.cut:
+            return Verdict(Status.UNKNOWN, self._reached.cut)
+        can = self._reached.leading_to(self._composition.ended)
+        missing = can.find(0)
+        return self._unbroken() if missing < 0 else self._failed(missing)
+
+    def no_dead_row(self) -> Verdict:
+        """Every row of every member is taken in some run."""
+        rows = [
+            (place, row)
+            for place, member in enumerate(self._system.members)
+            for row in member.automaton.transitions
+        ]
+        left = set(rows)
+        for state in self._reached.states:
+            for move in self._composition.moves(state):
+                left.difference_update(move.rows)
+            if not left:
+                return Verdict(Status.HOLDS)
+        if self._reached.cut:
+            return Verdict(Status.UNKNOWN, self._reached.cut)
+        dead = [self._row_in_words(*one) for one in rows if one in left]
+        return Verdict(Status.FAILS, f"never taken: {', '.join(dict.fromkeys(dead))}")
+
+    def _never(self, wrong: Callable[[int], bool]) -> Verdict:
+        for number, state in enumerate(self._reached.states):
+            if wrong(state):
+                return self._failed(number)
+        return self._unbroken()
+
+    def _failed(self, number: int) -> Verdict:
+        trace = shown(self._composition, self._reached.trace_to(number))
+        return Verdict(Status.FAILS, trace=trace)
+
+    def _unbroken(self) -> Verdict:
+        cut = self._reached.cut
+        return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
+
+    def _unspecified(self, state: int) -> bool:
+        if self._composition.channel.synchronous:
+            return any(self._refused_now(state, orphan=False))
+        return any(self._refuses_all(state, place) for place in range(len(self._system.members)))
+
+    def _orphan(self, state: int) -> bool:
+        composition = self._composition
+        if composition.channel.synchronous:
+            return any(self._refused_now(state, orphan=True))
+        for link, field, contents in zip(
+            composition.links, composition.buffers, composition.contents, strict=True
+        ):
+            number = field.of(state)
+            if number and self._has_ended(state, link[1]):
+                offers = composition.channel.offers(contents.known[number])
+                where = self._at(state, link[1])
+                if not any(self._system.taken(*link, where, offer.tag) for offer in offers):
+                    return True
+        return False
+
+    def _talks_on(self, state: int) -> bool:
+        return any(
+            self._has_ended(state, place)
+            and any(r.kind is Kind.SEND for r in self._rows(state, place))
+            for place in range(len(self._system.members))
+        )
+
+    def _refused_now(self, state: int, *, orphan: bool) -> Iterator[bool]:
+        """Whether a row that could send is taken by nobody, who has ended (orphan) or has not."""
+        for place in range(len(self._system.members)):
+            for row in self._rows(state, place):
+                if row.kind is not Kind.SEND:
+                    continue
+                others = self._system.partners(place, row)
+                taken = (
+                    self._system.taken(place, other, self._at(state, other), row.label)
+                    for other in others
+                )
+                if any(taken):
+                    continue
+                going_on = [other for other in others if not self._has_ended(state, other)]
+                if orphan:
+                    yield not going_on
+                else:
+                    yield bool(going_on) and not any(
+                        self._is_busy(state, other, place) for other in going_on
+                    )
+
+    def _is_busy(self, state: int, place: int, sender: int) -> bool:
+        """Whether `place` has something to do with somebody else than `sender`."""
+        return any(
+            set(self._system.partners(place, row)) - {sender} for row in self._rows(state, place)
+        )
+
+    def _refuses_all(self, state: int, place: int) -> bool:
+        """Whether a member can only receive, and takes nothing of what waits on each link."""
+        rows = self._rows(state, place)
+        if self._has_ended(state, place) or any(row.kind is not Kind.RECEIVE for row in rows):
+            return False
+        heard = {other for row in rows for other in self._system.partners(place, row)}
+        composition, where = self._composition, self._at(state, place)
+        for link, field, contents in zip(
+            composition.links, composition.buffers, composition.contents, strict=True
+        ):
+            if link[1] != place or link[0] not in heard:
+                continue
+            offers = list(composition.channel.offers(contents.known[field.of(state)]))
+            if not offers or any(self._system.taken(*link, where, one.tag) for one in offers):
+                return False
+        return bool(heard)
+
+    def _at(self, state: int, place: int) -> str:
+        member = self._system.members[place].automaton
+        return member.states[self._composition.fields[place].of(state)].name
+
+    def _has_ended(self, state: int, place: int) -> bool:
+        composition = self._composition
+        return composition.fields[place].of(state) in composition.finals[place]
+
+    def _rows(self, state: int, place: int) -> tuple[Transition, ...]:
+        return self._leaving[place][self._composition.fields[place].of(state)]
+
+    @cached_property
+    def _leaving(self) -> tuple[tuple[tuple[Transition, ...], ...], ...]:
+        return tuple(
+            tuple(member.automaton.leaving(state.name) for state in member.automaton.states)
+            for member in self._system.members
+        )
+
+    def _row_in_words(self, place: int, row: Transition) -> str:
+        return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"
