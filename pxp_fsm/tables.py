@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from pxp_fsm.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.errors import TableError
-from pxp_fsm.forms import Unreadable, faults, located, read, text_of
+from pxp_fsm.forms import Fault, Unreadable, faults, located, read, text_of
 from pxp_fsm.soundness import Problem, problems_of
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
@@ -78,13 +78,23 @@ def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
         raw = read(text, filename)
     except Unreadable as error:
         raise TableError((str(error),)) from error
+    return automaton_from(raw, lambda faults: located(faults, text, filename))
+
+
+def automaton_from(
+    raw: Mapping[str, Any], told: Callable[[list[Fault]], tuple[str, ...]]
+) -> Automaton:
+    """The automaton that the content of a file describes, however the file is written.
+
+    `told` says faults at paths of `raw` in the words of that file, for the `TableError`.
+    """
     found = _structure_problems(raw)
     if not found:
         automaton = _build(raw)
         found = problems_of(automaton, raw)
         if not found:
             return automaton
-    raise TableError(located([(p.path, p.text) for p in found], text, filename))
+    raise TableError(told([(problem.path, problem.text) for problem in found]))
 
 
 def _structure_problems(raw: Mapping[str, Any]) -> list[Problem]:

@@ -1,0 +1,136 @@
+"""Tables in other formats: what is written is read back as the same table, and nothing else is."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from random_tables import tables
+
+from proofs.exchange import from_scxml, to_json, to_scxml, to_toml
+from pxp_fsm.automaton import Automaton
+from pxp_fsm.errors import TableError, UsageError
+from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
+
+SCXML = "{http://www.w3.org/2005/07/scxml}"
+ALLOWED = {
+    "scxml": ({"initial", "name", "version", "datamodel", "binding"}, {"state", "final"}),
+    "state": ({"id", "initial"}, {"transition"}),
+    "final": ({"id"}, set[str]()),
+    "transition": ({"event", "cond", "target", "type"}, {"send"}),
+    "send": ({"event", "target"}, set[str]()),
+}
+"""Of SCXML 1.0, section 3 and 6.2: what an element may have and hold, as far as we write it."""
+
+FLAT = """\
+<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" name="door" initial="Closed">
+  <state id="Closed">
+    <transition event="open" target="Open"/>
+    <transition target="Gone" cond="tired"><send event="bye"/></transition>
+  </state>
+  <state id="Open">
+    <transition event="close shut" target="Closed"/>
+  </state>
+  <final id="Gone"/>
+</scxml>
+"""
+PEER = 'name="door" xmlns:p="urn:pxp-fsm:automaton:1" p:peer="guest"'
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_a_table_written_out_and_read_back_is_the_same(table: Automaton) -> None:
+    assert parse_automaton(to_toml(table)) == table
+    assert parse_automaton(to_json(table), "x.json") == table
+    assert from_scxml(to_scxml(table)) == table
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_built_in_tables_come_back_with_all_their_prose(name: str) -> None:
+    table = builtin(name)
+    for back in (
+        parse_automaton(to_toml(table)),
+        parse_automaton(to_json(table), "x.json"),
+        from_scxml(to_scxml(table)),
+    ):
+        assert (back, back.fingerprint) == (table, table.fingerprint)
+
+
+@settings(max_examples=30)
+@given(tables())
+def test_what_is_written_keeps_to_the_rules_of_scxml(table: Automaton) -> None:
+    root = ET.fromstring(to_scxml(table))  # noqa: S314 - our own text
+    assert (root.tag, root.get("version")) == (f"{SCXML}scxml", "1.0")
+    ids = {element.get("id") for element in root if element.tag.startswith(SCXML)}
+    assert root.get("initial") in ids
+    for element in root.iter():
+        if not element.tag.startswith(SCXML):
+            continue
+        attributes, children = ALLOWED[element.tag.removeprefix(SCXML)]
+        assert {key for key in element.attrib if not key.startswith("{urn:pxp-fsm:")} <= attributes
+        held = {child.tag for child in element if child.tag.startswith(SCXML)}
+        assert held <= {SCXML + name for name in children}
+        assert element.get("target", "#_") in ids or element.get("target", "#_").startswith("#_")
+
+
+def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
+    door = from_scxml(FLAT.replace('name="door"', PEER))
+    assert (door.initial, door.final, door.guards) == ("Closed", frozenset({"Gone"}), {"tired": ""})
+    assert [(t.row, t.source, t.action, t.guard, t.target) for t in door.transitions] == [
+        (1, "Closed", "-open", None, "Open"),
+        (2, "Closed", "+bye", "tired", "Gone"),
+        (3, "Open", "-close", None, "Closed"),
+        (3, "Open", "-shut", None, "Closed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "<scxml",
+            "<!DOCTYPE scxml SYSTEM 'file:///etc/passwd'>\n<scxml",
+            "line 1: a document type",
+        ),
+        ("<scxml", "<!DOCTYPE x [<!ENTITY a 'b'>]>\n<scxml", "line 1: a document type is not read"),
+        ('event="open"', 'event="&open;"', "line 3: this is not XML: undefined entity"),
+        ("</scxml>", "", "this is not XML: no element found"),
+        ('<final id="Gone"/>', '<parallel id="Gone"/>', "line 9: 'parallel' cannot be part"),
+        ('<final id="Gone"/>', "<datamodel/>", "line 9: 'datamodel' cannot be part of a table"),
+        ('<transition event="open"', '<history id="h"/><transition event="open"', "a table has no"),
+        ('<transition event="open"', '<state id="in"/><transition event="o"', "states are nested"),
+        ('cond="tired"', 'cond="x &gt; 3"', "line 4: cond='x > 3': a cond is the name of one"),
+        ('cond="tired"', 'cond="__import__(1)"', "a cond is the name of one guard"),
+        ('target="Gone"', 'target="Gone Open"', "line 4: several targets"),
+        ('cond="tired">', 'event="ask">', "line 4: receives ask and sends bye at once"),
+        ('<send event="bye"/>', "<script>x</script>", "nothing in a file is run"),
+        ('<send event="bye"/>', '<send eventexpr="bye"/>', "send has 'eventexpr'"),
+        (
+            '<send event="bye"/>',
+            '<send event="bye" target="http://x"/>',
+            "goes to a member, #_NAME",
+        ),
+        ('<send event="bye"/>', "", "line 4: neither an event nor a send"),
+        ('event="open"', 'event="*"', "line 3: event '*': a tag is letters"),
+        ('target="Open"', 'target="Opne"', "line 3: unknown state Opne"),
+        ('name="door"', "", "'' is no name here"),
+        ("2005/07/scxml", "2005/07/html", "the root is 'scxml', not scxml of the namespace"),
+        ('<state id="Open">', '<state id="Open"><onentry/>', "write what is sent at the transit"),
+        ("<scxml", "<a><b><c><d><e><f><g>", "nested deeper"),
+    ],
+)
+def test_what_a_table_cannot_be_is_refused_with_its_line(old: str, new: str, said: str) -> None:
+    with pytest.raises(TableError) as refused:
+        from_scxml(FLAT.replace('name="door"', PEER).replace(old, new, 1), "door.scxml")
+    assert said in str(refused.value)
+    assert all(problem.startswith("door.scxml, line ") for problem in refused.value.problems)
+
+
+def test_half_of_a_surrogate_pair_is_not_for_toml() -> None:
+    text = to_json(builtin("pxp")).replace('"PXP"', '"\\ud800"')
+    table = parse_automaton(text, "x.json")
+    assert from_scxml(to_scxml(table)) == table
+    assert parse_automaton(to_json(table).encode().decode(), "x.json") == table
+    with pytest.raises(UsageError, match="half of a surrogate pair"):
+        to_toml(table)
