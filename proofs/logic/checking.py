@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from proofs.explore import Space
+from proofs.logic import mistakes
 from proofs.logic.covers import earliest, is_shown_early
 from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import TRUE, Atom, Exists, Formula, Not, atoms, negated
@@ -19,7 +20,6 @@ from proofs.logic.tableau import Tableau
 from proofs.model import Model
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import quoted
 
 S = TypeVar("S", bound=Hashable)
 
@@ -68,10 +68,7 @@ class Checker(Generic[S]):
         """
         unknown = sorted(set(atoms(formula)) - self.vocabulary)
         if unknown:
-            raise UsageError(
-                f"no reachable state has {', '.join(map(quoted, unknown))}; there are: "
-                f"{', '.join(sorted(self.vocabulary)) or 'none'}"
-            )
+            raise mistakes.unknown(unknown, self.vocabulary, "no reachable state has")
         path = _of_all_runs(formula)
         if not any(state in self.continuing for state in self._starts):
             return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")

@@ -59,10 +59,12 @@ class Fairness(Generic[S]):
     ) -> Iterator[Callable[[Any, tuple[Step[S], Any]], bool]]:
         """What a walk round `inner` must meet to be fair, each as a test on a node and its edge."""
         for one in self.classes:
-            if one.taken(inner):
-                yield lambda node, edge, one=one: one.contains(node[0], edge[0])  # type: ignore[misc] # mypy sees no default in a lambda
-            elif one.strength is Strength.WEAK:
-                yield lambda node, _edge, one=one: not one.enabled(node[0], space)  # type: ignore[misc] # as above
+            if one.strength is Strength.WEAK:
+                yield lambda node, edge, one=one: (  # type: ignore[misc] # mypy sees no default in a lambda
+                    one.contains(node[0], edge[0]) or not one.enabled(node[0], space)
+                )
+            elif one.taken(inner):
+                yield lambda node, edge, one=one: one.contains(node[0], edge[0])  # type: ignore[misc] # as above
 
 
 def is_fair(fairness: Fairness[S], inner: Inner[S], space: Space[S]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from proofs.logic.formulas import (
     implies,
     on_all,
 )
+from proofs.logic.mistakes import hint
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
 
@@ -41,11 +43,13 @@ GRAMMAR = r"""
       | "(" iff ")"
       | "true" -> true
       | "false" -> false
+      | COMPARED -> compared
       | NAME -> atom
       | QUOTED -> quoted
 
 UNARY.2: /(A|E)?[GFXN]\b|[AE]\b/
 BINARY.2: /[URWM]\b/
+COMPARED.3: /[A-Za-z_][A-Za-z0-9_@.:?]*\s*(<=|>=|!=|<|>|=)\s*[0-9]+/
 NAME: /[A-Za-z0-9_][A-Za-z0-9_@.:?]*/
 QUOTED: /"[^"\n]+"/
 %ignore /\s+/
@@ -62,6 +66,7 @@ EQUIVALENCES = 12
 
 _WORDS = {
     "NAME": "a proposition",
+    "COMPARED": "a comparison (number>=3)",
     "QUOTED": 'a proposition in quotes ("...")',
     "UNARY": "a temporal operator (G F X N, A E, AG EF ...)",
     "BINARY": "U, R, W or M",
@@ -74,11 +79,15 @@ _WORDS = {
 }
 
 
+_DIGITS = 9
+
+
 def parse(text: str) -> Formula:
     """The formula that `text` means; `UsageError` says where it goes wrong and what was expected.
 
     Operators from the tightest: ! and the unary temporal ones; U R W M (to the right); &; |; -> (to
-    the right); <->. A name in quotes may hold any character but a quote.
+    the right); <->. A name in quotes may hold any character but a quote. A comparison
+    (`number >= 3`) is a proposition whose name has no spaces.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -89,7 +98,8 @@ def parse(text: str) -> Formula:
     try:
         tree = _parser().parse(text)
     except UnexpectedCharacters as error:
-        at, expected = error.pos_in_stream or 0, error.allowed or set()
+        at = error.pos_in_stream or 0
+        expected = _accepted(text[:at])
     except UnexpectedToken as error:
         end = error.token.type == "$END"
         at, expected = len(text) if end else error.pos_in_stream or 0, error.accepts or set()
@@ -108,7 +118,17 @@ def _explained(text: str, at: int, expected: set[str]) -> str:
     where = (
         f"cannot be read at character {at + 1}, {quoted(rest, 30)}" if rest else "ends too early"
     )
-    return f"the formula {where}; expected there: {', '.join(shown) or 'a formula'}"
+    told = f"the formula {where}; expected there: {', '.join(shown) or 'a formula'}"
+    before = text[:at].split()
+    return told + (hint(text[at:].lstrip()) or hint(before[-1] if before else "", whole=True))
+
+
+def _accepted(before: str) -> set[str]:
+    """What may come after `before`, which can be read."""
+    reading = _parser().parse_interactive(before)
+    reading.exhaust_lexer()
+    found: set[str] = reading.accepts()  # type: ignore[no-untyped-call] # Lark leaves it so
+    return found
 
 
 def _literal(name: str) -> str:
@@ -149,6 +169,8 @@ def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - 
             return FALSE
         case "atom":
             return Atom(str(items[0]))
+        case "compared":
+            return Atom(_compared(str(items[0])))
         case "quoted":
             return Atom(str(items[0])[1:-1])
         case "negation":
@@ -170,6 +192,14 @@ def _formula(tree: Tree[Token] | Token) -> Formula:  # noqa: PLR0911, PLR0912 - 
             for other in found[1:]:
                 result = And(implies(result, other), implies(other, result))
             return result
+
+
+def _compared(text: str) -> str:
+    name = "".join(text.split())
+    number = re.split("[<>=]", name)[-1]
+    if len(number) > _DIGITS:
+        raise UsageError(f"a number in a formula has at most {_DIGITS} digits, not {len(number)}")
+    return name
 
 
 def _folded(kind: type[And | Or], found: list[Formula]) -> Formula:

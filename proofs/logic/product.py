@@ -172,8 +172,10 @@ class Reached(Generic[S]):
     ) -> tuple[Step[S], ...]:
         """A cycle through `start` inside `component` that waits for nothing and is fair."""
         inner = self._inside(component)
-        if not fairness:
-            return self._shortest_cycle(start, inner)
+        shortest = self._shortest_cycle(start, inner)
+        round_ = _edges_of(start, shortest)
+        if is_fair(fairness, round_, self.product.space):
+            return tuple(step for step, _ in shortest)
         return _tour(start, inner, self._must_meet(component, inner, fairness))
 
     def _must_meet(
@@ -189,11 +191,11 @@ class Reached(Generic[S]):
 
     def _shortest_cycle(
         self, start: Node[S], inner: dict[Node[S], tuple[Edge[S], ...]]
-    ) -> tuple[Step[S], ...]:
+    ) -> tuple[Edge[S], ...]:
         """By breadth-first search over nodes and what has been settled since the start."""
         product = self.product
         first = (start, product.settled(start))
-        parents: dict[tuple[Node[S], int], tuple[tuple[Node[S], int], Step[S]]] = {}
+        parents: dict[tuple[Node[S], int], tuple[tuple[Node[S], int], Edge[S]]] = {}
         queue = deque([first])
         seen = {first}
         while queue:
@@ -201,10 +203,10 @@ class Reached(Generic[S]):
             for step, target in inner[place[0]]:
                 reached = (target, place[1] | product.settled(target))
                 if target == start and reached[1] == product.all_settled:
-                    return _steps_back(parents, place, step)
+                    return _back(parents, place, (step, target))
                 if reached not in seen:
                     seen.add(reached)
-                    parents[reached] = (place, step)
+                    parents[reached] = (place, (step, target))
                     queue.append(reached)
         raise AssertionError("a recurring component has a cycle")
 
@@ -212,14 +214,22 @@ class Reached(Generic[S]):
 P = TypeVar("P", bound=Hashable)
 
 
-def _steps_back(
-    parents: dict[P, tuple[P, Step[S]]], place: P, last: Step[S]
-) -> tuple[Step[S], ...]:
-    steps = [last]
+def _back(parents: dict[P, tuple[P, Edge[S]]], place: P, last: Edge[S]) -> tuple[Edge[S], ...]:
+    edges = [last]
     while place in parents:
-        place, step = parents[place]
-        steps.append(step)
-    return tuple(reversed(steps))
+        place, edge = parents[place]
+        edges.append(edge)
+    return tuple(reversed(edges))
+
+
+def _edges_of(start: Node[S], cycle: Iterable[Edge[S]]) -> dict[Node[S], tuple[Edge[S], ...]]:
+    """The nodes of a closed walk from `start`, each with the edges that it takes there."""
+    found: dict[Node[S], tuple[Edge[S], ...]] = {}
+    here = start
+    for edge in cycle:
+        found[here] = (*found.get(here, ()), edge)
+        here = edge[1]
+    return found
 
 
 def _tour(
@@ -228,35 +238,38 @@ def _tour(
     tasks: Iterable[Callable[[Node[S], Edge[S]], bool]],
 ) -> tuple[Step[S], ...]:
     """A closed walk from `start` that meets every task: a short one, not a shortest."""
-    walk: list[Step[S]] = []
+    walk: list[tuple[Node[S], Edge[S]]] = []
     here = start
     for task in tasks:
-        steps, here = _nearest(here, inner, task)
-        walk.extend(steps)
+        if any(task(node, edge) for node, edge in walk):
+            continue
+        for edge in _nearest(here, inner, task):
+            walk.append((here, edge))
+            here = edge[1]
     if here != start or not walk:
-        steps, here = _nearest(here, inner, lambda _node, edge: edge[1] == start)
-        walk.extend(steps)
-    return tuple(walk)
+        for edge in _nearest(here, inner, lambda _node, edge: edge[1] == start):
+            walk.append((here, edge))
+            here = edge[1]
+    return tuple(step for _, (step, _) in walk)
 
 
 def _nearest(
     start: Node[S],
     inner: dict[Node[S], tuple[Edge[S], ...]],
     task: Callable[[Node[S], Edge[S]], bool],
-) -> tuple[tuple[Step[S], ...], Node[S]]:
-    """A shortest walk from `start` whose last edge meets `task`, and where it leads."""
-    parents: dict[Node[S], tuple[Node[S], Step[S]]] = {}
+) -> tuple[Edge[S], ...]:
+    """A shortest walk from `start` whose last edge meets `task`."""
+    parents: dict[Node[S], tuple[Node[S], Edge[S]]] = {}
     queue, seen = deque([start]), {start}
     while queue:
         node = queue.popleft()
         for edge in inner[node]:
-            step, target = edge
             if task(node, edge):
-                return _steps_back(parents, node, step), target
-            if target not in seen:
-                seen.add(target)
-                parents[target] = (node, step)
-                queue.append(target)
+                return _back(parents, node, edge)
+            if edge[1] not in seen:
+                seen.add(edge[1])
+                parents[edge[1]] = (node, edge)
+                queue.append(edge[1])
     raise AssertionError("a fair component meets every task")
 
 

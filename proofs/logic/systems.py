@@ -1,22 +1,24 @@
 """Formulas about two tables: what is true where, and traces that real machines have taken.
 
 Propositions: `1@WAIT` and `2@WAIT` say where an agent is; `1.RATIFY` that agent 1 sent RATIFY in
-the step that led here, `event.CLOSE` that CLOSE happened in it; `ended` that both are in an end
-state.
+the step that led here, `2?RATIFY` that agent 2 received it, `1:REV` that agent 1 sent by a row with
+that guard; `event.CLOSE` that CLOSE happened in it; `ended` that both are in an end state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from proofs.explore import Trace, explore
 from proofs.logic.checking import Checker, Runs
 from proofs.logic.formulas import Formula
+from proofs.logic.steps import Demand, Keys, fairness
+from proofs.logic.termination import Question, questions
 from proofs.model import Step
 from proofs.product import Pair, Product
 from proofs.verdicts import Verdict
-from pxp_fsm.automaton import DECIDE, Automaton, Kind, one_hot, sending
+from pxp_fsm.automaton import DECIDE, Automaton, Kind, Transition, one_hot, sending
 from pxp_fsm.machine import Machine
 
 EVENT = "!"
@@ -24,10 +26,11 @@ EVENT = "!"
 
 
 class Noted(NamedTuple):
-    """A state of the product, and the label of the step that led to it."""
+    """A state of the product, the label of the step that led to it, and its sender's guards."""
 
     pair: Pair
     latest: str
+    guards: tuple[str, ...] = ()
 
 
 class Noting:
@@ -42,10 +45,15 @@ class Noting:
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for step in self.product.successors(state.pair):
-            yield Step(step.label, Noted(step.target, step.label), step.facts)
+            guards = tuple(
+                row.guard
+                for _, row in rows_of(self.product, state.pair, step)
+                if row.kind is Kind.SEND and row.guard is not None
+            )
+            yield Step(step.label, Noted(step.target, step.label, guards), step.facts)
 
     def propositions(self, state: Noted) -> frozenset[str]:
-        said = {_proposition(state.latest)} if state.latest else set()
+        said = set(_propositions(state)) if state.latest else set()
         ended = {"ended"} if self.product.ended(state.pair) else set()
         return self.product.propositions(state.pair) | said | ended
 
@@ -55,13 +63,56 @@ def vocabulary(product: Product) -> frozenset[str]:
     return frozenset(_names(product))
 
 
-def check(product: Product, formula: Formula, runs: Runs = Runs.COMPLETE) -> Verdict:
-    """Whether the product satisfies `formula`; a failing trace has been taken by real machines.
+def rows_of(product: Product, pair: Pair, step: Step[Pair]) -> Iterator[tuple[int, Transition]]:
+    """The rows, each with its agent, that a step from `pair` takes."""
+    who, label = step.label.split(" ", 1)
+    for agent, (table, where) in enumerate(zip((product.left, product.right), pair, strict=True)):
+        kind = Kind.EVENT if who == EVENT else Kind.SEND if who == str(agent + 1) else Kind.RECEIVE
+        for row in table.leaving(where):
+            if (row.kind, row.label, row.target) == (kind, label, step.target[agent]):
+                yield agent, row
 
-    Raises `UsageError` for a proposition that there is none of.
+
+def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    """Whose step it is: the agent that sends, or the outside."""
+    return (step.label.split(" ", 1)[0],)
+
+
+def taking(product: Product) -> Keys[Noted]:
+    """Which rows a step takes."""
+
+    def rows(state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+        return {*rows_of(product, state.pair, Step(step.label, step.target.pair))}
+
+    return rows
+
+
+def terminates(product: Product) -> Iterator[tuple[Question[Noted], Verdict]]:
+    """Whether the product ends, question by question; traces have been taken by real machines."""
+    model = Noting(product)
+    for question in questions(model, explore(model), taking(product), acting):
+        verdict = question.answer()
+        if verdict.trace is not None:
+            replay(product, verdict.trace)
+        yield question, verdict
+
+
+def check(
+    product: Product,
+    formula: Formula,
+    runs: Runs = Runs.COMPLETE,
+    demands: Iterable[Demand] = (),
+) -> Verdict:
+    """Whether the product satisfies `formula`, on runs as fair as `demands` ask.
+
+    A failing trace has been taken by real machines. Raises `UsageError` for a proposition that
+    there is none of.
     """
     model = Noting(product)
-    verdict = Checker(model, explore(model), runs, vocabulary=vocabulary(product)).check(formula)
+    space = explore(model)
+    fairly = fairness(demands, model, space, vocabulary(product), taking(product), acting)
+    checker = Checker(model, space, runs, fairly, vocabulary(product))
+    verdict = checker.check(formula)
     if verdict.trace is not None:
         replay(product, verdict.trace)
     return verdict
@@ -104,10 +155,20 @@ def _names(product: Product) -> Iterator[str]:
         for row in table.transitions:
             if row.kind is Kind.SEND:
                 yield f"{number}.{row.label}"
+                if row.guard is not None:
+                    yield f"{number}:{row.guard}"
+            elif row.kind is Kind.RECEIVE:
+                yield f"{number}?{row.label}"
             elif row.kind is Kind.EVENT:
                 yield f"event.{row.label}"
 
 
-def _proposition(label: str) -> str:
-    who, said = label.split(" ", 1)
-    return f"event.{said}" if who == EVENT else f"{who}.{said}"
+def _propositions(state: Noted) -> Iterator[str]:
+    """What is true of the step that led to `state`."""
+    who, said = state.latest.split(" ", 1)
+    if who == EVENT:
+        yield f"event.{said}"
+        return
+    yield f"{who}.{said}"
+    yield f"{3 - int(who)}?{said}"
+    yield from (f"{who}:{guard}" for guard in state.guards)

@@ -33,7 +33,9 @@ class Request:
 
     With `values`, INTERACT's sessions are explored over so many explicit values of y and of e, for
     which MATCH and AGREE are equality. With `formulas` nothing else is checked: each of them on the
-    product of the tables under free guards, over `runs` that are complete, finite or infinite.
+    product of the tables under free guards, over `runs` that are complete, finite or infinite, and
+    as fair as `fair` asks (`weak:WHAT`, `strong:WHAT`); with `relations`, over the sessions of a
+    built-in protocol. With `termination` it is asked whether the product ends.
     """
 
     tables: tuple[str, ...] = ()
@@ -44,6 +46,8 @@ class Request:
     values: int | None = None
     formulas: tuple[str, ...] = ()
     runs: str = "complete"
+    fair: tuple[str, ...] = ()
+    termination: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,8 @@ def run(request: Request) -> Checked:
     own = [table for table in request.tables if table not in PROVED_OF]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
-    if request.formulas:
-        return Checked(tuple(_formulas(request)))
+    if request.formulas or request.termination or request.fair:
+        return Checked(tuple(_temporal(request)))
     if len(own) > 2:
         raise UsageError("one table is joined with itself, two with each other; not more")
     if request.values is not None:
@@ -218,24 +222,37 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Li
     return found[0], checker
 
 
+def _temporal(request: Request) -> Iterator[Line]:
+    from pxp_fsm.workbench import formulas
+
+    if request.termination:
+        return formulas.termination(request)
+    if not request.formulas:
+        raise UsageError("--fair is about runs of a formula; give a --formula")
+    if request.names or request.values is not None:
+        raise UsageError("--formula goes without --property and --values; leave them out")
+    return _formulas(request) if request.relations is None else formulas.over_sessions(request)
+
+
 def _formulas(request: Request) -> Iterator[Line]:
     from proofs.logic import Runs, parse
     from proofs.logic.systems import check
+    from pxp_fsm.workbench.formulas import check_about_tables, demands, suffix
 
-    if request.names or request.relations is not None or request.values is not None:
-        raise UsageError("--formula is about tables under free guards; leave out the other choices")
     if not 1 <= len(request.tables) <= 2:
         raise UsageError("--formula is about one table joined with itself, or two: name them")
     formulas = [(text, parse(text)) for text in request.formulas]
-    product = _product(request.tables[0], request.tables[-1])
+    fairly = demands(request)
+    product = product_of(request.tables[0], request.tables[-1])
     for text, formula in formulas:
+        check_about_tables(text, formula)
         started = time.perf_counter()
-        verdict = check(product, formula, Runs(request.runs))
+        verdict = check(product, formula, Runs(request.runs), fairly)
         yield Line(
-            _subject(product),
+            subject(product),
             text,
             text,
-            f"free guards, {request.runs} runs",
+            f"free guards, {request.runs} runs{suffix(request)}",
             verdict,
             Status.HOLDS,
             verdict.status is Status.HOLDS,
@@ -244,13 +261,15 @@ def _formulas(request: Request) -> Iterator[Line]:
         )
 
 
-def _product(left: str, right: str) -> Product:
+def product_of(left: str, right: str) -> Product:
+    """The product of two tables that can be peers; raises `TableError`."""
     one, two = load_automaton(left), load_automaton(right)
     check_peers(one, two)
     return Product(one, two)
 
 
-def _subject(product: Product) -> str:
+def subject(product: Product) -> str:
+    """What a product is called: a table by its name, where it is joined with itself."""
     return product.left.name if product.left == product.right else product.name
 
 
@@ -266,14 +285,14 @@ _TITLES = {
 
 def _standing(left: str, right: str) -> Iterator[Line]:
     """The standing checks of two tables under free guards."""
-    product = _product(left, right)
+    product = product_of(left, right)
     started = time.perf_counter()
     verdicts = standing_checks(product)
     seconds = (time.perf_counter() - started) / len(verdicts)
     for name, verdict in verdicts.items():
         holds = verdict.status is Status.HOLDS
         yield Line(
-            _subject(product),
+            subject(product),
             name,
             _TITLES[name],
             "free guards",

@@ -246,6 +246,20 @@ def test_a_formula_and_its_negation_never_both_hold_unless_there_is_no_run() -> 
         ('"p', "at character 1", "a proposition in quotes"),
         ("E[p U q]", "at character 2", "("),
         ("p\x1b[2J", "at character 2", "&"),
+        ("p)", "at character 2", "the end"),
+        ("p ∧ q", "at character 3", "write & for ∧"),
+        ("G p → q", "at character 5", "write -> for →"),
+        ("[] p", "at character 1", "write G for []"),
+        ("p and q", "at character 3", "write & for and"),
+        ("not p", "at character 5", "write ! for not"),
+        ("p V q", "at character 3", "write R for V"),
+        ("'p'", "at character 1", "write \" for '"),
+        ("\u0430 U b", "at character 1", "CYRILLIC SMALL LETTER A"),
+        ("p \u200b q", "at character 3", "ZERO WIDTH SPACE"),
+        ("number == 3", "at character 8", "write = for =="),
+        ("number > q", "at character 8", "with a whole number"),
+        ("number>=3=4", "at character 10", "the end"),
+        ("p U & q", "at character 5", "a comparison (number>=3)"),
     ],
 )
 def test_a_mistyped_formula_says_where_and_what_was_expected(
@@ -256,6 +270,11 @@ def test_a_mistyped_formula_says_where_and_what_was_expected(
     assert where in str(raised.value)
     assert expected in str(raised.value)
     assert "\x1b" not in str(raised.value)
+
+
+def test_a_comparison_is_one_proposition_however_it_is_spaced() -> None:
+    assert parse("G number >= 3") == parse("G number>=3") == parse('G "number>=3"')
+    assert parse("p<->q") == parse("p <-> q")
 
 
 @pytest.mark.parametrize("text", ["p " * 9_000, "!" * 3_000 + "p", "<->".join("p" * 40)])
@@ -287,6 +306,11 @@ def test_an_unknown_proposition_is_refused_by_name() -> None:
     graph = Graph(((),), (frozenset({"p"}),))
     with pytest.raises(UsageError, match=r"no reachable state has 'r'.*there are: p, q"):
         checker(graph).check(parse("G (p -> r)"))
+    graph = Graph(((),), (frozenset({"1.RATIFY"}),))
+    with pytest.raises(UsageError, match="did you mean 1.RATIFY"):
+        checker(graph).check(parse("F 1.ratfy"))
+    with pytest.raises(UsageError, match="did you mean true"):
+        checker(graph).check(parse("F True"))
 
 
 def test_too_many_temporal_operators_are_refused() -> None:

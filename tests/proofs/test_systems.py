@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from proofs.explore import Trace
 from proofs.logic import Runs, parse
-from proofs.logic.systems import Noted, check, replay, vocabulary
+from proofs.logic.systems import Noted, check, replay, terminates, vocabulary
 from proofs.model import Step
 from proofs.product import Product
 from proofs.verdicts import Status
@@ -31,6 +31,9 @@ INTERACT = Product(builtin("interact"), builtin("interact"))
         (INTERACT, "G (ended -> event.CLOSE)", Status.HOLDS),
         (INTERACT, "F (1.RATIFY | 2.RATIFY)", Status.FAILS),
         (INTERACT, "AG (1@DECIDE -> EX 2@DECIDE)", Status.HOLDS),
+        (PXP, "G (2?REVISE <-> 1.REVISE)", Status.HOLDS),
+        (PXP, "G (1:REV <-> 1.REVISE)", Status.HOLDS),
+        (PXP, "G (1?TERM -> 1@END & 2@END)", Status.HOLDS),
     ],
 )
 def test_what_is_true_of_the_tables(product: Product, formula: str, expected: Status) -> None:
@@ -44,6 +47,24 @@ def test_a_shortest_trace_and_a_shortest_lasso() -> None:
     verdict = check(PXP, parse("F ended"))
     assert verdict.trace is not None
     assert (len(verdict.trace.steps), verdict.cycle) == (4, 2)
+
+
+def test_termination_is_told_question_by_question() -> None:
+    answers = {question.name: verdict.status.value for question, verdict in terminates(PXP)}
+    assert answers == {
+        "end-reachable-from-everywhere": "HOLDS",
+        "no-trap": "HOLDS",
+        "ends-if-strong-rows": "HOLDS",
+        "ends-if-strong-agents": "FAILS",
+        "ends-if-weak-rows": "FAILS",
+        "ends-if-weak-agents": "FAILS",
+        "always-ends": "FAILS",
+    }
+    answers = {question.name: verdict.status.value for question, verdict in terminates(INTERACT)}
+    assert [name for name, status in answers.items() if status == "FAILS"] == [
+        "ends-if-weak-rows",
+        "always-ends",
+    ]
 
 
 def test_every_finite_run_of_pxp_ends_both_agents() -> None:
@@ -75,7 +96,19 @@ def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
         (["pxp_hang_up", "--property", "terminates"], 2, "is not asked of pxp_hang_up"),
         (["interact", "--property", "interact.never-stuck", "--relations", "noisy"], 0, "HOLDS"),
         (["pxp", "--formula", "1@WAIT"], 1, "(at once, before any step)"),
-        (["pxp", "--formula", "F ended", "--relations", "noisy"], 2, "leave out"),
+        (["pxp", "--formula", "F ended", "--property", "terminates"], 2, "leave them out"),
+        (["pxp", "--formula", "F 1.raTify"], 2, "did you mean 1.RATIFY"),
+        (["pxp", "--formula", "F number>3"], 2, "--relations noisy"),
+        (["pxp", "--formula", "F ended", "--fair", "strong:rows"], 0, "strong:rows"),
+        (["pxp", "--formula", "F ended", "--fair", "weak:rows"], 1, "(the last 2 for ever)"),
+        (["pxp", "--formula", "F ended", "--fair", "strong:1.TERM | 2.TERM"], 0, "HOLDS"),
+        (["pxp", "--formula", "F ended", "--fair", "strong:1.TURM"], 2, "did you mean 1.TERM"),
+        (["pxp", "--formula", "F ended", "--fair", "strong:F 1.TERM"], 2, "no temporal operator"),
+        (["pxp", "--formula", "F ended", "--fair", "1.TERM"], 2, "weak:WHAT or strong:WHAT"),
+        (["pxp", "--fair", "strong:rows"], 2, "give a --formula"),
+        (["pxp", "--termination"], 0, "ends-if-strong-rows"),
+        (["pxp", "--termination", "--formula", "F ended"], 2, "its own questions"),
+        (["--termination"], 2, "name them"),
     ],
 )
 def test_the_command(arguments: list[str], code: int, said: str) -> None:

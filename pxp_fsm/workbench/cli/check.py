@@ -31,7 +31,8 @@ import click
     "formulas",
     multiple=True,
     metavar="FORMULA",
-    help="Only this formula of temporal logic (docs/logic.md), on the TABLEs; repeatable.",
+    help="Only this formula of temporal logic (docs/logic.md), on the TABLEs, or with --relations "
+    "on sessions of interact or pxp; repeatable.",
 )
 @click.option(
     "--runs",
@@ -39,6 +40,16 @@ import click
     default="complete",
     show_default=True,
     help="Which runs a formula speaks of.",
+)
+@click.option(
+    "--fair",
+    multiple=True,
+    metavar="weak:WHAT|strong:WHAT",
+    help="Only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each of the "
+    "rows, or of the agents; repeatable.",
+)
+@click.option(
+    "--termination", is_flag=True, help="Only whether the TABLEs end: can, must, under fairness."
 )
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on standard output.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML too.")
@@ -67,6 +78,8 @@ def check(
     values: int | None,
     formulas: tuple[str, ...],
     runs: str,
+    fair: tuple[str, ...],
+    termination: bool,
     as_json: bool,
     junit: Path | None,
     sarif: Path | None,
@@ -84,7 +97,10 @@ def check(
     from pxp_fsm.workbench import checks, verdicts
     from pxp_fsm.workbench.cli.printing import printable
 
-    checked = checks.run(checks.Request(tables, names, relations, n, k, values, formulas, runs))
+    asked = checks.Request(
+        tables, names, relations, n, k, values, formulas, runs, fair, termination
+    )
+    checked = checks.run(asked)
     left = checked.leave(certificates or user_folder())
     if as_json:
         click.echo(verdicts.as_json(checked.lines))

@@ -1,0 +1,66 @@
+"""Formulas about the sessions of a protocol: the verdict, its bound, its trace by real machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+from proofs.explore import TooLarge, Trace, explore
+from proofs.logic.checking import Checker, Runs
+from proofs.logic.formulas import Formula, atoms
+from proofs.logic.sessions import Noted, Sessions, reading, vocabulary
+from proofs.logic.steps import Demand, fairness
+from proofs.model import Step
+from proofs.relational import Theory
+from proofs.replay import replay
+from proofs.sessions import SessionModel, State
+from proofs.verdicts import Status, Verdict
+from pxp_fsm.messages import Message
+from pxp_fsm.relations import Assumption
+from pxp_fsm.rules import Rules
+
+
+def check(
+    rules: Rules,
+    assumptions: frozenset[Assumption],
+    formula: Formula,
+    runs: Runs = Runs.COMPLETE,
+    demands: Iterable[Demand] = (),
+    limit: int = 1_000_000,
+) -> tuple[Verdict, tuple[Message, ...]]:
+    """Whether every session under `rules` satisfies `formula`, for any data under `assumptions`.
+
+    The messages are those of the real session that a failing trace was replayed in. HOLDS UP TO the
+    n and k of `rules`, where there are such; UNKNOWN past `limit` states. Raises `UsageError` for a
+    proposition that there is none of.
+    """
+    wanted = tuple(demands)
+    described = (one.of for one in wanted if not isinstance(one.of, str))
+    names = tuple(dict.fromkeys(chain(atoms(formula), *map(atoms, described))))
+    sessions = SessionModel(rules, Theory(assumptions), observes=False)
+    model = Sessions(sessions, reading(names, sessions.both))
+    try:
+        space = explore(model, limit)
+    except TooLarge as error:
+        return Verdict(Status.UNKNOWN, str(error)), ()
+    known = frozenset(names)
+    there = known | frozenset(vocabulary(sessions.both))
+    fairly = fairness(wanted, model, space, there, model.rows, model.agents)
+    verdict = Checker(model, space, runs, fairly, known).check(formula)
+    messages = () if verdict.trace is None else replay(sessions, plain(verdict.trace))
+    return bounded(verdict, rules), messages
+
+
+def plain(trace: Trace[Noted]) -> Trace[State]:
+    """A trace of the session model itself."""
+    steps = (Step(step.label, step.target.state, step.facts) for step in trace.steps)
+    return Trace(trace.start.state, tuple(steps))
+
+
+def bounded(verdict: Verdict, rules: Rules) -> Verdict:
+    """HOLDS UP TO the n and k that were explored, where there are such."""
+    numbers = (("n", rules.n), ("k", rules.k))
+    bounds = ", ".join(f"{name} = {number}" for name, number in numbers if number is not None)
+    if verdict.status is not Status.HOLDS or not bounds:
+        return verdict
+    return Verdict(Status.HOLDS_UP_TO, bounds)
