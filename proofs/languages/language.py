@@ -1,0 +1,226 @@
+"""A set of tag sequences as a minimal deterministic automaton, and what can be asked of it.
+
+A sequence is a word of symbols `AGENT:TAG` (`m:INIT`, `h:REFUTE`); the initiator is m, the
+responder h, whatever their names in a recording. The automata are automata-lib's, without the
+state from which nothing is accepted; two of them are compared, never what they were made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from proofs.sessions import AGENTS
+from pxp_fsm.errors import UsageError
+from pxp_fsm.intelligibility import ALPHABET
+
+if TYPE_CHECKING:
+    from automata.fa.dfa import DFA
+
+Word = tuple[str, ...]
+"""A tag sequence, symbol by symbol."""
+
+
+def symbol(agent: str, tag: str) -> str:
+    """The symbol for `tag` sent by `agent` (m or h)."""
+    return f"{agent}:{tag}"
+
+
+SYMBOLS = tuple(sorted(symbol(agent, tag) for agent in AGENTS for tag in ALPHABET))
+"""The symbols that every language here is over, in alphabetical order."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A set of tag sequences; `title` says of what.
+
+    `automaton` is over `SYMBOLS` and minimal; make one with `of_automaton` or `of_words`. Two
+    languages are equal (`==`) where they have the same sequences, whatever their titles.
+    """
+
+    title: str
+    automaton: DFA
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Language) and bool(self.automaton == other.automaton)
+
+    def __hash__(self) -> int:
+        return hash((self.states, self.shortest()))
+
+    def __contains__(self, word: Iterable[str]) -> bool:
+        read = tuple(word)
+        followed, state = self._read(read)
+        return followed == len(read) and state in self.automaton.final_states
+
+    def __and__(self, other: Language) -> Language:
+        found = self.automaton.intersection(other.automaton)
+        return of_automaton(f"{self.title} & {other.title}", found)
+
+    def __or__(self, other: Language) -> Language:
+        found = self.automaton.union(other.automaton)
+        return of_automaton(f"{self.title} | {other.title}", found)
+
+    def __sub__(self, other: Language) -> Language:
+        found = self.automaton.difference(other.automaton)
+        return of_automaton(f"{self.title} - {other.title}", found)
+
+    def __le__(self, other: Language) -> bool:
+        return bool(self.automaton.issubset(other.automaton))
+
+    @property
+    def states(self) -> int:
+        """How many states the minimal automaton has; 1 for the empty language."""
+        return len(self.automaton.states)
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether it has finitely many sequences."""
+        return bool(self.automaton.isfinite())
+
+    def count(self) -> int | None:
+        """How many sequences there are, exactly; None where they are infinitely many."""
+        return int(self.automaton.cardinality()) if self.finite else None
+
+    def counts(self, longest: int) -> tuple[int, ...]:
+        """How many sequences there are of each length from 0 to `longest`, exactly."""
+        lengths = range(longest + 1)
+        return tuple(int(self.automaton.count_words_of_length(one)) for one in lengths)
+
+    def lengths(self) -> tuple[int, int | None] | None:
+        """The shortest and the longest length (None: no longest); None where it is empty."""
+        if self.automaton.isempty():
+            return None
+        longest = self.automaton.maximum_word_length()
+        return int(self.automaton.minimum_word_length()), None if longest is None else int(longest)
+
+    def shortest(self) -> Word | None:
+        """The shortest sequence, and of several the alphabetically first; None where it is empty.
+
+        So `(one - other).shortest()` is the witness that one is not included in the other.
+        """
+        return next(self.words(), None)
+
+    def words(self) -> Iterator[Word]:
+        """Every sequence, the shortest first, those of one length in alphabetical order."""
+        bounds = self.lengths()
+        if bounds is None:
+            return
+        least, longest = bounds
+        for length in count(least) if longest is None else range(least, longest + 1):
+            yield from self._of_length(length)
+
+    def _of_length(self, length: int) -> Iterator[Word]:
+        """The sequences of `length`, following only what can still be accepted."""
+        moves, ends = self.automaton.transitions, self.automaton.final_states
+        while len(self._reach) <= length:
+            later = self._reach[-1] if self._reach else None
+            self._reach.append(
+                frozenset(ends)
+                if later is None
+                else frozenset(s for s, row in moves.items() if not later.isdisjoint(row.values()))
+            )
+        if self.automaton.initial_state not in self._reach[length]:
+            return
+        waiting: list[tuple[Any, Word]] = [(self.automaton.initial_state, ())]
+        while waiting:
+            state, word = waiting.pop()
+            left = length - len(word)
+            if not left:
+                yield word
+                continue
+            for one in sorted(moves[state], reverse=True):
+                if moves[state][one] in self._reach[left - 1]:
+                    waiting.append((moves[state][one], (*word, one)))
+
+    @cached_property
+    def _reach(self) -> list[frozenset[Any]]:
+        """For each number of steps, the states from which that many can lead to acceptance."""
+        return []
+
+    def prefixes(self) -> Language:
+        """Everything with which one of its sequences begins."""
+        from automata.fa.dfa import DFA
+
+        one = self.automaton
+        if one.isempty():
+            return self
+        live = DFA(
+            states=one.states,
+            input_symbols=one.input_symbols,
+            transitions=one.transitions,
+            initial_state=one.initial_state,
+            final_states=one.states,
+            allow_partial=True,
+        )
+        return of_automaton(f"beginnings of {self.title}", live)
+
+    def after(self, word: Iterable[str]) -> tuple[str, ...]:
+        """The symbols that may follow `word` in one of its sequences; none where it left it."""
+        read = tuple(word)
+        followed, state = self._read(read)
+        return tuple(sorted(self.automaton.transitions[state])) if followed == len(read) else ()
+
+    def follows(self, word: Iterable[str]) -> int:
+        """How many symbols of `word` one of its sequences begins with."""
+        return self._read(word)[0]
+
+    def _read(self, word: Iterable[str]) -> tuple[int, Any]:
+        """How many symbols were read before there was no move, and the state that led to."""
+        state: Any = self.automaton.initial_state
+        followed = 0
+        for one in word:
+            row = self.automaton.transitions[state]
+            if one not in row:
+                break
+            state = row[one]
+            followed += 1
+        return followed, state
+
+
+def of_automaton(title: str, automaton: DFA) -> Language:
+    """The language of an automaton over `SYMBOLS`, minimised; the empty one has a single state."""
+    least = automaton.minify(retain_names=False).to_partial()
+    if least.isempty():  # what is left of it would accept nothing in many ways
+        least = type(automaton)(
+            states={0},
+            input_symbols=set(SYMBOLS),
+            transitions={0: {}},
+            initial_state=0,
+            final_states=set(),
+            allow_partial=True,
+        )
+    return Language(title, least)
+
+
+def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
+    """The language that has just these sequences: a recorded set of sessions, as a prefix tree.
+
+    Raises `UsageError` for a symbol that is not one of `SYMBOLS`.
+    """
+    from automata.fa.dfa import DFA
+
+    known = frozenset(SYMBOLS)
+    tree: dict[int, dict[str, int]] = {0: {}}
+    ends = set[int]()
+    for word in words:
+        at = 0
+        for one in word:
+            if one not in known:
+                raise UsageError(f"{one!r} is no symbol of a tag sequence; one is m:INIT")
+            following = tree[at].setdefault(one, len(tree))
+            if following == len(tree):
+                tree[following] = {}
+            at = following
+        ends.add(at)
+    found = DFA(
+        states=set(tree),
+        input_symbols=set(SYMBOLS),
+        transitions=tree,
+        initial_state=0,
+        final_states=ends,
+        allow_partial=True,
+    )
+    return of_automaton(title, found)

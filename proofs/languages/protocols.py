@@ -1,0 +1,144 @@
+"""The complete tag sequences of a protocol, from the model of its sessions.
+
+The model keeps how the values in play are related and nothing else of the data, so that its labels
+are those of all sessions, for any number of values; forgetting the states leaves the language.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+from proofs.claims import name_of
+from proofs.explore import explore
+from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
+from proofs.model import Model, Step
+from proofs.relational import Theory
+from proofs.sessions import SessionModel, State
+from pxp_fsm.errors import UsageError
+from pxp_fsm.relations import Assumption
+from pxp_fsm.rules import Interact, Rules
+
+if TYPE_CHECKING:
+    from automata.fa.dfa import DFA
+
+S = TypeVar("S", bound=Hashable)
+
+ENDLESS = sys.maxsize
+"""The n of a session of INTERACT that no bound closes."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Sessions whose tags are asked about: rules, and what is assumed of MATCH and AGREE.
+
+    INTERACT with `bounded` false goes on until it is ratified or rejected, whatever n is.
+    """
+
+    rules: Rules
+    assumptions: frozenset[Assumption]
+    bounded: bool = True
+
+    @property
+    def title(self) -> str:
+        n, k = self.rules.n, self.rules.k
+        bounds = [] if n is None else [f"n = {n}" if self.bounded else "any n"]
+        bounds += [] if k is None else [f"k = {k}"]
+        shown = f"({', '.join(bounds)})" if bounds else ""
+        return f"{self.rules.name}{shown}, {name_of(self.assumptions)}"
+
+    @property
+    def model(self) -> SessionModel:
+        """The sessions; of an unbounded INTERACT with an n that nothing reaches."""
+        rules = self.rules
+        if isinstance(rules, Interact) and not self.bounded:
+            rules = replace(rules, n=ENDLESS)
+        return SessionModel(rules, Theory(self.assumptions), observes=False)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """INTERACT without its bound, as a finite model.
+
+    Message numbers matter up to 2 (whose answer is compared) and up to k (REJECT); after that only
+    whose turn it is. So numbers above both are counted back by two.
+    """
+
+    sessions: SessionModel
+
+    @property
+    def name(self) -> str:
+        return f"{self.sessions.name} without its bound"
+
+    def initial(self) -> Iterable[State]:
+        return self.sessions.initial()
+
+    def successors(self, state: State) -> Iterable[Step[State]]:
+        for step in self.sessions.successors(state):
+            yield replace(step, target=self._folded(step.target))
+
+    def propositions(self, state: State) -> frozenset[str]:
+        return self.sessions.propositions(state)
+
+    def _folded(self, state: State) -> State:
+        last = max(self.sessions.rules.k or 0, 2) + 1
+        return state._replace(sent=state.sent - 2) if state.sent > last else state
+
+
+@cache
+def sequences(reading: Reading) -> Language:
+    """The complete tag sequences: those of sessions that the protocol itself has ended.
+
+    PXP's are open: who must answer may hang up, and need not.
+    """
+    found = _automaton(_model(reading), lambda state: bool(state.over))
+    return of_automaton(reading.title, found)
+
+
+@cache
+def started(reading: Reading) -> Language:
+    """The tag sequences of sessions that have got so far, ended or not."""
+    found = _automaton(_model(reading), lambda _state: True)
+    return of_automaton(f"{reading.title}, begun", found)
+
+
+def _model(reading: Reading) -> Model[State]:
+    endless = isinstance(reading.rules, Interact) and not reading.bounded
+    return Folded(reading.model) if endless else reading.model
+
+
+def _automaton(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
+    """The labels of the model's runs to a state that it accepts, made deterministic."""
+    from automata.fa.dfa import DFA
+    from automata.fa.nfa import NFA
+
+    space = explore(model)
+    numbers = {state: number for number, state in enumerate(space.steps)}
+    moves: dict[int, dict[str, set[int]]] = {}
+    for state, steps in space.steps.items():
+        row = moves.setdefault(numbers[state], {})
+        for step in steps:
+            row.setdefault(_symbol(step.label), set()).add(numbers[step.target])
+    (start,) = (numbers[state] for state, parent in space.parents.items() if parent is None)
+    return DFA.from_nfa(
+        NFA(
+            states=set(numbers.values()),
+            input_symbols=set(SYMBOLS),
+            transitions=moves,
+            initial_state=start,
+            final_states={number for state, number in numbers.items() if accepts(state)},
+        ),
+        retain_names=False,
+        minify=True,
+    )
+
+
+def _symbol(label: str) -> str:
+    agent, _, tag = label.partition(" ")
+    found = symbol(agent, tag)
+    if found not in SYMBOLS:
+        raise UsageError(f"{label!r} happens in a session, which is none of the six tags")
+    return found

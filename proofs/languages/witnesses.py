@@ -1,0 +1,38 @@
+"""From a tag sequence back to a session: a trace of the model, taken by the real machines."""
+
+from __future__ import annotations
+
+from proofs.explore import Trace, explore
+from proofs.following import Following
+from proofs.languages.language import Word
+from proofs.languages.protocols import Reading
+from proofs.model import Step
+from proofs.replay import replay
+from proofs.sessions import State
+from pxp_fsm.messages import Message
+
+
+def realised(reading: Reading, word: Word, *, complete: bool = True) -> Trace[State] | None:
+    """A trace whose tags are `word`, of a session that is then over; None where there is none.
+
+    With `complete` false it need not be over.
+    """
+    labels = tuple(one.replace(":", " ", 1) for one in word)
+    space = explore(Following(reading.model, labels))
+    found = space.find(
+        lambda place: place.followed == len(labels) and bool(place.state.over or not complete)
+    )
+    if found is None:
+        return None
+    steps = tuple(Step(step.label, step.target.state, step.facts) for step in found.steps)
+    return Trace(found.start.state, steps)
+
+
+def replayed(reading: Reading, word: Word, *, complete: bool = True) -> tuple[Message, ...]:
+    """The messages of a real session with the tags `word`, sent by two running agents.
+
+    Empty where the protocol has no such session. Raises `NotReplayed` where the machines do
+    something else than the model, which would be a fault of ours.
+    """
+    trace = realised(reading, word, complete=complete)
+    return () if trace is None else replay(reading.model, trace)
