@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from proofs.claims import name_of
-from proofs.explore import explore
+from proofs.explore import TooLarge, explore
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
 from proofs.model import Model, Step
 from proofs.relational import Theory
@@ -29,6 +29,10 @@ S = TypeVar("S", bound=Hashable)
 
 ENDLESS = sys.maxsize
 """The n of a session of INTERACT that no bound closes."""
+
+
+LARGEST = 200_000
+"""States of a model of which a language is made: beyond it that takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,8 @@ class Folded:
 def sequences(reading: Reading) -> Language:
     """The complete tag sequences: those of sessions that the protocol itself has ended.
 
-    PXP's are open: who must answer may hang up, and need not.
+    PXP's are open: who must answer may hang up, and need not. Raises `UsageError` where the
+    sessions are more than can be explored.
     """
     found = _automaton(_model(reading), lambda state: bool(state.over))
     return of_automaton(reading.title, found)
@@ -115,7 +120,10 @@ def _automaton(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
     from automata.fa.dfa import DFA
     from automata.fa.nfa import NFA
 
-    space = explore(model)
+    try:
+        space = explore(model, limit=LARGEST)
+    except TooLarge as error:
+        raise UsageError(f"{error}; take a smaller n or k, or other relations") from error
     numbers = {state: number for number, state in enumerate(space.steps)}
     moves: dict[int, dict[str, set[int]]] = {}
     for state, steps in space.steps.items():

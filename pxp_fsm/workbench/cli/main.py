@@ -19,6 +19,7 @@ from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
 from pxp_fsm.workbench.cli.experiment import compare, experiment
 from pxp_fsm.workbench.cli.judge import judge
+from pxp_fsm.workbench.cli.language import language
 from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.cli.report import report
 from pxp_fsm.workbench.cli.run import run
@@ -81,6 +82,7 @@ def commands() -> None:
 
 _COMMANDS = (
     check,
+    language,
     run,
     experiment,
     compare,
