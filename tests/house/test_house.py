@@ -32,6 +32,8 @@ HEAVY = (
     "matplotlib",
     "jinja2",
     "PIL",
+    "flint",
+    "stormpy",
 )
 
 
@@ -51,7 +53,7 @@ def test_every_module_of_the_ground_is_under_its_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["pxp_fsm", "guards", "backends", "proofs", "backends.models.serving"]
+    "package", ["pxp_fsm", "guards", "backends", "proofs", "proofs.odds", "backends.models.serving"]
 )
 def test_importing_a_room_loads_nothing_heavy(package: str) -> None:
     heavy = loaded_by(f"import {package}")

@@ -1,0 +1,217 @@
+"""INTERACT as a Markov chain: the model that is checked, with what judges say drawn by chance.
+
+Every move is taken by `SessionModel.answering`, which is what `pxp check` explores: the category
+and the tag come from the protocol's decision functions, the rows from its table. A number decides
+nothing but j > k (claim `interact.decides-as-written`, for all n, k and j) and the end at n, so the
+chain has two stages, each the same at every message; the bound is not part of it. States that
+nothing asked here can tell apart are one: the coarsest such partition is taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from proofs.odds.behaviour import Cell
+from proofs.relational import EMPTY, Theory
+from proofs.sessions import Sent, SessionModel, State
+from pxp_fsm.decisions import Category
+from pxp_fsm.relations import NOISY
+from pxp_fsm.rules import Ending, Interact
+
+EARLY, LATE = 0, 1
+"""The stages: messages up to k, and after it."""
+
+ENDLESS = "endless"
+"""Where there is no bound: a session that never ends."""
+
+
+class Classes(NamedTuple):
+    """What a session is for one agent: `pxp_fsm.intelligibility` of what it has sent."""
+
+    one_way: bool
+    one_way_any: bool
+    strong: bool
+    ultra_strong: bool
+
+
+def classes(sent: Sent) -> Classes:
+    """The classes of an agent that has sent this."""
+    strong = sent.accepted and sent.only_accepted
+    return Classes(
+        sent.accepted and not sent.rejected, sent.accepted, strong, strong and sent.revised
+    )
+
+
+class Result(NamedTuple):
+    """What a session comes to: why it is over, and its classes for m and for h."""
+
+    ending: str
+    classes: tuple[Classes, Classes]
+
+
+class Draw(NamedTuple):
+    """Who draws, and the tag that it answers, "" where its behaviour does not go by that."""
+
+    agent: int
+    received: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """The outcomes of a draw that send `tag`, and where they lead: a state's place, or a result."""
+
+    draw: Draw
+    cells: frozenset[Cell]
+    tag: str
+    target: int | Result
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The chain after message 1: `moves[stage][state]`; states are numbered from 0, the start.
+
+    `speakers` says who sends next, `bounds` what a session comes to that the bound ends there.
+    """
+
+    moves: tuple[tuple[tuple[Move, ...], ...], tuple[tuple[Move, ...], ...]]
+    speakers: tuple[int, ...]
+    bounds: tuple[Result, ...]
+
+    def stages(self, n: int, k: int) -> tuple[tuple[int, int], ...]:
+        """Stage and number of messages of each part of a session after message 1, in order."""
+        early = max(0, min(n, k) - 1)
+        return (EARLY, early), (LATE, n - 1 - early)
+
+
+_Node = tuple[int, State]
+"""Who sends next, and the state without its number."""
+
+
+@cache
+def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
+    """The chain of INTERACT for behaviours that go by the tags in `contexts`."""
+    k = 3  # so that messages 2 and 3 are early, 4 and 5 late
+    model = SessionModel(Interact(n=6, k=k), Theory(NOISY))
+    first = next(iter(model.initial()))
+    start = (1, _plain(next(iter(model.successors(first))).target))
+    found = _explored(model, start, contexts)
+    blocks = _partition(found, contexts)
+    return _quotient(start, found, blocks)
+
+
+_Moves = dict[tuple[Draw, str, "_Node | Result"], set[Cell]]
+
+
+def _plain(state: State) -> State:
+    """The state without what decides nothing: its number, and how the latest values are related."""
+    return state._replace(sent=0, predictions=EMPTY, explanations=EMPTY)
+
+
+def _explored(
+    model: SessionModel, start: _Node, contexts: frozenset[Draw]
+) -> dict[_Node, tuple[_Moves, _Moves]]:
+    """Every state that can be reached, with what follows it in either stage."""
+    found: dict[_Node, tuple[_Moves, _Moves]] = {}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        if node in found:
+            continue
+        found[node] = (
+            _moves(model, node, contexts, EARLY),
+            _moves(model, node, contexts, LATE),
+        )
+        waiting.extend(
+            target
+            for moves in found[node]
+            for _, _, target in moves
+            if not isinstance(target, Result)
+        )
+    return found
+
+
+def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: int) -> _Moves:
+    """What each draw leads to, at a message of this stage whose number says who sends it."""
+    speaker, state = node
+    number = (2 if speaker else 3) + 2 * stage
+    received = state.tags[1 - speaker]
+    draw = Draw(speaker, received)
+    draw = draw if draw in contexts else Draw(speaker, "")
+    moves: _Moves = {}
+    for cell in (Cell(category, revises) for category in Category for revises in (True, False)):
+        same = cell.category in (Category.A, Category.B), cell.category in (Category.A, Category.C)
+        held = not cell.revises
+        step = model.answering(state._replace(sent=number - 1), (same[0], held), (same[1], held))
+        after = step.target
+        tag = after.tags[speaker]
+        target: _Node | Result = (1 - speaker, _plain(after))
+        if after.over:
+            target = _result(after.over, after)
+        moves.setdefault((draw, tag, target), set()).add(cell)
+    return moves
+
+
+def _result(ending: str, state: State) -> Result:
+    left, right = map(classes, state.history)
+    return Result(ending, (left, right))
+
+
+def _partition(
+    found: Mapping[_Node, tuple[_Moves, _Moves]], contexts: frozenset[Draw]
+) -> dict[_Node, int]:
+    """The coarsest partition whose blocks cannot be told apart: refined until it is stable."""
+
+    def numbered(keys: Mapping[_Node, Hashable]) -> dict[_Node, int]:
+        numbers: dict[Hashable, int] = {}
+        return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+
+    blocks = numbered({node: (node[0], _result("", node[1])) for node in found})
+    while True:
+
+        def signature(node: _Node, blocks: dict[_Node, int] = blocks) -> Hashable:
+            return blocks[node], tuple(
+                frozenset(
+                    (draw, tag, _block(target, blocks), frozenset(cells))
+                    for (draw, tag, target), cells in moves.items()
+                )
+                for moves in found[node]
+            )
+
+        refined = numbered({node: signature(node) for node in found})
+        if len(set(refined.values())) == len(set(blocks.values())):
+            return refined
+        blocks = refined
+
+
+def _block(target: _Node | Result, blocks: Mapping[_Node, int]) -> int | Result:
+    return target if isinstance(target, Result) else blocks[target]
+
+
+def _quotient(
+    start: _Node, found: Mapping[_Node, tuple[_Moves, _Moves]], blocks: Mapping[_Node, int]
+) -> Chain:
+    one: dict[int, _Node] = {}
+    for node in found:  # the start was found first, so its block is number 0
+        one.setdefault(blocks[node], node)
+    if blocks[start] != 0:
+        raise AssertionError("the start is the first state that is found")
+    places = sorted(one)
+    early, late = (
+        tuple(
+            tuple(
+                Move(draw, frozenset(cells), tag, _block(target, blocks))
+                for (draw, tag, target), cells in found[one[place]][stage].items()
+            )
+            for place in places
+        )
+        for stage in (EARLY, LATE)
+    )
+    return Chain(
+        (early, late),
+        tuple(one[place][0] for place in places),
+        tuple(_result(Ending.BOUND, one[place][1]) for place in places),
+    )

@@ -1,0 +1,112 @@
+"""Exact probabilities for a bound n: whole numbers over one common denominator, message by message.
+
+No fraction is reduced on the way, so that a message costs a few products of a large number with a
+small one; the denominator after n messages is that of each agent, as often as it has spoken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeVar
+
+from proofs.odds.results import Odds
+from proofs.odds.weights import LENGTH, Players, Weighted, fixed
+from pxp_fsm import decisions
+
+R = TypeVar("R")
+
+
+class Moment(NamedTuple):
+    """The chain after a message: numerators over one denominator.
+
+    `alive` goes by state, `ended` by result; `length` adds up what has been sent so far.
+    """
+
+    sent: int
+    alive: dict[int, Any]
+    ended: dict[Any, Any]
+    denominator: int
+
+
+def exact(players: Players, n: int, k: int) -> Odds[Fraction]:
+    """How probable each result is in INTERACT(n, k), as rationals."""
+    decisions.check_bounds(n, k)
+    weighted = fixed(players)
+    return finite(weighted, n, k, 1, Fraction)
+
+
+def lengths(players: Players, n: int, k: int) -> tuple[Fraction, ...]:
+    """How probable it is that a session has 1, 2, … n messages."""
+    decisions.check_bounds(n, k)
+    weighted = fixed(players)
+    left = Fraction(1)
+    found = []
+    for moment in moments(weighted, n, k, 1, ending=False):
+        still = Fraction(sum(moment.alive.values()), moment.denominator)
+        found.append(left - still if moment.sent < n else left)
+        left = still
+    return tuple(found)
+
+
+def finite(
+    weighted: Weighted[R], n: int, k: int, one: R, over: Callable[[Any, int], Any]
+) -> Odds[Any]:
+    """What a session comes to within `n` messages; `over` divides an element by a whole number."""
+    moment = last(moments(weighted, n, k, one))
+    ended = dict(moment.ended)
+    length = ended.pop(LENGTH)
+    for state, value in moment.alive.items():
+        result = weighted.chain.bounds[state]
+        ended[result] = ended[result] + value if result in ended else value
+    return Odds(
+        {result: over(value, moment.denominator) for result, value in ended.items()},
+        over(length, moment.denominator),
+        over(one * 0, 1),  # type: ignore[operator]
+    )
+
+
+def last(walked: Iterator[Moment]) -> Moment:
+    """The last moment; the others are not kept."""
+    return deque(walked, maxlen=1).pop()
+
+
+def moments(
+    weighted: Weighted[Any], n: int, k: int, one: Any, *, ending: bool = True
+) -> Iterator[Moment]:
+    """The chain after message 1, 2, … n; without `ending` only what goes on is followed."""
+    alive: dict[int, Any] = {0: one}
+    ended: dict[Any, Any] = {LENGTH: one} if ending else {}
+    denominator, sent = 1, 1
+    yield Moment(sent, alive, ended, denominator)
+    for stage, count in weighted.chain.stages(n, k):
+        for _ in range(count):
+            speaker = sent % 2  # the initiator, 0, has the odd messages
+            scale = weighted.scales[speaker]
+            into = weighted.into[stage][speaker]
+            if ending:
+                ended = {result: value * scale for result, value in ended.items()}
+                ended[LENGTH] += sum(alive.values(), 0 * one) * scale
+            after: dict[int, Any] = {}
+            for target, terms in into.items():
+                if not isinstance(target, int) and not ending:
+                    continue
+                total = None
+                for weight, states in terms:
+                    parts = [alive[state] for state in states if state in alive]
+                    if parts:
+                        part = (parts[0] if len(parts) == 1 else sum(parts, 0 * one)) * weight
+                        total = part if total is None else total + part
+                if total is None:
+                    continue
+                if isinstance(target, int):
+                    after[target] = total
+                elif target in ended:
+                    ended[target] += total
+                else:
+                    ended[target] = total
+            alive = after
+            denominator *= scale
+            sent += 1
+            yield Moment(sent, alive, ended, denominator)
