@@ -80,25 +80,42 @@ class Prompts:
         return hashlib.sha256(said.encode()).hexdigest()
 
 
+Slots = Mapping[str, tuple[set[str], set[str]]]
+"""A prompt's texts by name: the slots that each may have, and those that it must have."""
+
+
 def read(source: str, where: str) -> Prompts:
     """The prompts that are written in `source`; raises `DataError`, which names `where`."""
+    raw = _raw(source, where)
+    _keys(raw, {"answer", "judge", "tags"}, where)
+    answer, judge = (_prompt(raw, name, SLOTS[name], where) for name in SLOTS)
+    return Prompts(answer, judge, _tags(raw.get("tags", {}), where))
+
+
+def read_each(source: str, where: str, wanted: Mapping[str, Slots]) -> Mapping[str, Prompt]:
+    """The prompts, by name, that are written in `source`: all that are `wanted`, and no others.
+
+    Raises `DataError`, which names `where`.
+    """
+    raw = _raw(source, where)
+    _keys(raw, set(wanted), where)
+    return MappingProxyType({name: _prompt(raw, name, wanted[name], where) for name in wanted})
+
+
+def _raw(source: str, where: str) -> Mapping[str, Any]:
     problem = text_problem(source)
     if problem is not None:
         raise DataError(f"{where}: {problem}")
     try:
-        raw = tomllib.loads(source)
+        return tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{where} is no TOML: {error}") from error
-    _keys(raw, {"answer", "judge", "tags"}, where)
-    answer, judge = (_prompt(raw, name, where) for name in SLOTS)
-    return Prompts(answer, judge, _tags(raw.get("tags", {}), where))
 
 
-def _prompt(raw: Mapping[str, Any], name: str, where: str) -> Prompt:
+def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Prompt:
     table, here = raw.get(name), f"{where}, [{name}]"
     if not isinstance(table, dict):
         raise DataError(f"{where}: there is no table [{name}]")
-    wanted = SLOTS[name]
     _keys(table, {*wanted, "max_tokens", "temperature"}, here)
     texts = {text: _text(table.get(text), f"{here} {text}", *wanted[text]) for text in wanted}
     most = table.get("max_tokens")

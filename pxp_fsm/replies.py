@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.messages import quoted
@@ -19,6 +20,15 @@ def whole_text(reply: Reply) -> str:
     if not text:
         raise DataError("it is empty")
     return text
+
+
+_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
+
+
+def unfenced(text: str) -> str:
+    """`text` without a code block around the whole of it."""
+    fence = _FENCED.fullmatch(text)
+    return fence[1] if fence else text
 
 
 def strict_object(text: str, keys: set[str]) -> dict[str, object]:

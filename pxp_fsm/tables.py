@@ -23,12 +23,17 @@ from pxp_fsm.forms import Fault, Unreadable, faults, located, read, text_of
 from pxp_fsm.soundness import Problem, problems_of
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
-"""The automata that come with the package."""
+"""The protocols' automata that come with the package."""
+
+NETWORKS = ("lan_agent", "lan_pipeline")
+"""The automata of networks of LLM agents: no protocol between two, so no session is one of them."""
 
 VALIDATED = {
     "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
     "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
     "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
+    "lan_pipeline": "0298b377b695ebcec3d0e69f922c919d5c351e69a61eaa17c70e949c67fce5be",
+    "lan_agent": "4320c061f158f2556bb294ca5a9f12fd4c7027c3895a2b5d096e4609320fbb8e",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.
 
@@ -45,10 +50,12 @@ def schema() -> dict[str, Any]:
 
 @cache
 def builtin(name: str) -> Automaton:
-    """A built-in automaton by its name (`interact`, `pxp`, `pxp_hang_up`)."""
-    if name not in BUILTIN:
+    """A built-in automaton by its name (`interact`, `lan_agent`, …)."""
+    if name not in (*BUILTIN, *NETWORKS):
         raise TableError(
-            (f"there is no built-in automaton {name!r}; there are {_listed(BUILTIN)}",)
+            (
+                f"there is no built-in automaton {name!r}; there are {_listed((*BUILTIN, *NETWORKS))}",
+            )
         )
     data = resources.files("pxp_fsm.automata").joinpath(f"{name}.toml").read_bytes()
     text = data.decode("utf-8").replace("\r\n", "\n")
@@ -62,11 +69,11 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
 
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
-    if isinstance(name_or_path, str) and name_or_path in BUILTIN:
+    if isinstance(name_or_path, str) and name_or_path in (*BUILTIN, *NETWORKS):
         return builtin(name_or_path)
     path = Path(name_or_path)
     try:
-        text = text_of(path, "a table", f", or one of {_listed(BUILTIN)}")
+        text = text_of(path, "a table", f", or one of {_listed((*BUILTIN, *NETWORKS))}")
     except Unreadable as error:
         raise TableError((str(error),)) from error
     return parse_automaton(text, str(path))

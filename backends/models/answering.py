@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from backends.models.conversation import answer_schema, assemble, with_reason
@@ -12,13 +11,11 @@ from pxp_fsm.messages import Answer, Question, quoted, text_problem
 from pxp_fsm.models import Capability, Model, Reply, Request
 from pxp_fsm.problem import Problem
 from pxp_fsm.prompts import Prompts
-from pxp_fsm.replies import strict_object, whole_text
+from pxp_fsm.replies import strict_object, unfenced, whole_text
 
 ATTEMPTS = 3
 MOST_ATTEMPTS = 8
 """More are not allowed: the epochs of two repetitions would meet."""
-
-_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
 
 
 class ModelRespondent:
@@ -80,8 +77,7 @@ def read_answer(reply: Reply, problem: Problem) -> Answer:
     is refused, except a code block around the whole of it.
     """
     text = whole_text(reply)
-    fence = _FENCED.fullmatch(text)
-    value = strict_object(fence[1] if fence else text, {"prediction", "explanation"})
+    value = strict_object(unfenced(text), {"prediction", "explanation"})
     explanation = value["explanation"]
     if not isinstance(explanation, str) or not explanation.strip():
         raise DataError(f"explanation is a text, not {quoted(explanation)}")

@@ -1,0 +1,1 @@
+"""Networks of LLM agents (LANs), run and trained from few examples (EasyLAN)."""

@@ -1,0 +1,1 @@
+"""How the agents of a network and the steps of its update are asked, as data."""
