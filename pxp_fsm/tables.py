@@ -28,6 +28,8 @@ BUILTIN = ("interact", "pxp", "pxp_hang_up")
 NETWORKS = ("lan_agent", "lan_pipeline")
 """The automata of networks of LLM agents: no protocol between two, so no session is one of them."""
 
+_NAMES = (*BUILTIN, *NETWORKS)
+
 VALIDATED = {
     "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
     "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
@@ -51,12 +53,8 @@ def schema() -> dict[str, Any]:
 @cache
 def builtin(name: str) -> Automaton:
     """A built-in automaton by its name (`interact`, `lan_agent`, …)."""
-    if name not in (*BUILTIN, *NETWORKS):
-        raise TableError(
-            (
-                f"there is no built-in automaton {name!r}; there are {_listed((*BUILTIN, *NETWORKS))}",
-            )
-        )
+    if name not in _NAMES:
+        raise TableError((f"there is no built-in automaton {name!r}; there are {_listed(_NAMES)}",))
     data = resources.files("pxp_fsm.automata").joinpath(f"{name}.toml").read_bytes()
     text = data.decode("utf-8").replace("\r\n", "\n")
     if hashlib.sha256(text.encode()).hexdigest() == VALIDATED[name]:
@@ -69,11 +67,11 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
 
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
-    if isinstance(name_or_path, str) and name_or_path in (*BUILTIN, *NETWORKS):
+    if isinstance(name_or_path, str) and name_or_path in _NAMES:
         return builtin(name_or_path)
     path = Path(name_or_path)
     try:
-        text = text_of(path, "a table", f", or one of {_listed((*BUILTIN, *NETWORKS))}")
+        text = text_of(path, "a table", f", or one of {_listed(_NAMES)}")
     except Unreadable as error:
         raise TableError((str(error),)) from error
     return parse_automaton(text, str(path))

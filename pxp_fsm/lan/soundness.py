@@ -103,14 +103,14 @@ def _agent_faults(agent: Agent, index: int) -> Iterator[Fault]:
             yield Fault(
                 ("agents", index, key), f"the {what} of {quoted(agent.name)} is empty; write one"
             )
-    for key, knowledge in (
+    for path, knowledge in (
         (("knowledge",), agent.knowledge),
         (("control", "knowledge"), agent.control.knowledge),
     ):
         for place, text in enumerate(knowledge):
             if not text.strip():
                 yield Fault(
-                    ("agents", index, *key, place),
+                    ("agents", index, *path, place),
                     f"a piece of knowledge of {quoted(agent.name)} is empty; drop it",
                 )
     texts = (agent.name, agent.task, agent.output, *agent.knowledge, *agent.control.knowledge)

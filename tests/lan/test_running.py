@@ -122,7 +122,8 @@ def test_a_malformed_reply_is_sent_back_and_then_an_error_names_the_agent(said: 
     model = Speaking(lambda _purpose, _frames: said)
     with pytest.raises(AgentFailed, match="agent 'A': no usable reply of its execution module"):
         asyncio.run(runner(model, 2).run(network(agent("A")), "x"))
-    first, second = model.requests
+    first, second = (request.turns[0].text for request in model.requests)
+    assert second.removeprefix(first).startswith("\n\nYour reply was this")
     replies = iter([said, '{"thoughts": "", "result": "right"}'])
     mended = Speaking(lambda _purpose, _frames: next(replies))
     assert asyncio.run(runner(mended, 2).run(network(agent("A")), "x")).output == "right"
@@ -130,13 +131,13 @@ def test_a_malformed_reply_is_sent_back_and_then_an_error_names_the_agent(said: 
 
 def test_a_truth_value_that_is_none_activates_nobody() -> None:
     model = Speaking(lambda _purpose, _frames: {"thoughts": "", "active": 1})
-    with pytest.raises(AgentFailed, match="control module in 3 tries.*true or false, not 1"):
+    with pytest.raises(AgentFailed, match=r"control module in 3 tries.*true or false, not 1"):
         asyncio.run(runner(model).run(network(agent("A", enabled=True)), "x"))
     assert model.asked == {"control": 3}
 
 
 def test_a_network_with_a_fault_is_not_run() -> None:
-    with pytest.raises(Unsound, match="cycle: A → B → A|cycle: B → A → B"):
+    with pytest.raises(Unsound, match=r"cycle: A → B → A|cycle: B → A → B"):
         ran(network(agent("A"), agent("B"), edges="AB BA"))
 
 
