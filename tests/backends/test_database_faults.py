@@ -320,11 +320,11 @@ def test_a_person_who_never_answers_holds_up_no_other_session(board: SqlBlackboa
 
 
 def test_a_timeout_ends_the_session_that_never_answers(board: SqlBlackboard) -> None:
-    plan = Plan("scripted", n=10, k=3, seed=3, timeout=0.05)
+    plan = Plan("scripted", n=10, k=3, seed=3, timeout=0.5)
     open_run(board, task(learns=False, at_once=3, human=Silent), plan, SESSIONS).execute()
     found = {record.instance.key: record for record in board.sessions("s-1")}
     late = found.pop("i2")
-    assert (late.ending, late.cause) == ("late", "person: no answer within 0.05 s")
+    assert (late.ending, late.cause) == ("late", "person: no answer within 0.5 s")
     assert {record.ending for record in found.values()} <= {"ratified", "rejected", "bound"}
 
 

@@ -63,14 +63,14 @@ def cancel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("do", "ending"),
-    [(lambda: time.sleep(0.06), Ending.LATE), (cancel, Ending.BROKEN)],
+    ("do", "timeout", "ending"),
+    [(lambda: time.sleep(0.06), 0.03, Ending.LATE), (cancel, 60, Ending.BROKEN)],
     ids=["blocks longer than its time", "cancels itself"],
 )
 def test_an_oracle_that_blocks_is_late_and_one_that_cancels_itself_is_broken(
-    do: Any, ending: Ending
+    do: Any, timeout: float, ending: Ending
 ) -> None:
-    over = session(Says("1/a"), Says("2/a"), Interact(), match=Oracle(do), timeout=0.03)
+    over = session(Says("1/a"), Says("2/a"), Interact(), match=Oracle(do), timeout=timeout)
     assert asyncio.run(over.run()) is ending
     assert over.cause
 
