@@ -68,8 +68,20 @@ class TooLarge(Exception):
     """Exploration stopped at its bound on states; nothing is known of the rest."""
 
 
-def explore(model: Model[S], limit: int = 5_000_000, effort: Effort | None = None) -> Space[S]:
-    """Every reachable state of `model`. Raises `TooLarge` past `limit` states, or past `effort`."""
+Followed = Callable[[S, tuple[Step[S], ...], Callable[[S], bool]], tuple[Step[S], ...]]
+"""Which steps of a state are followed, told of any state whether it has been looked at already."""
+
+
+def explore(
+    model: Model[S],
+    limit: int = 5_000_000,
+    effort: Effort | None = None,
+    followed: Followed[S] | None = None,
+) -> Space[S]:
+    """Every reachable state of `model`. Raises `TooLarge` past `limit` states, or past `effort`.
+
+    With `followed` other steps are left out, as if the model did not have them.
+    """
     parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
     steps: dict[S, tuple[Step[S], ...]] = {}
     left = deque(parents)
@@ -83,6 +95,8 @@ def explore(model: Model[S], limit: int = 5_000_000, effort: Effort | None = Non
                 raise TooLarge(reason)
         state = left.popleft()
         steps[state] = tuple(model.successors(state))
+        if followed is not None:
+            steps[state] = followed(state, steps[state], steps.__contains__)
         for step in steps[state]:
             if step.target not in parents:
                 if len(parents) >= limit:

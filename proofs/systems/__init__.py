@@ -1,7 +1,7 @@
 """Systems of any number of tables, joined by channels: what they can do, and what is true of it."""
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
-from proofs.systems.checking import check, standing_checks
+from proofs.systems.checking import Reduction, check, standing_checks
 from proofs.systems.product import Composition, Configuration
 from proofs.systems.wiring import Member, System, system_of
 
@@ -11,6 +11,7 @@ __all__ = [
     "Composition",
     "Configuration",
     "Member",
+    "Reduction",
     "System",
     "check",
     "parse_channel",

@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 from proofs.effort import Effort
-from proofs.explore import TooLarge, explore
+from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.logic.checking import Checker, Runs
 from proofs.logic.formulas import Formula, atoms
+from proofs.systems import partial_order, symmetry
+from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
-from proofs.systems.propositions import Noting, vocabulary
+from proofs.systems.propositions import Noted, Noting, vocabulary
 from proofs.systems.reaching import reach
 from proofs.systems.replaying import shown
 from proofs.systems.standing import Standing
+from proofs.systems.symmetry import Quotient, Symmetry, unfolded
 from proofs.verdicts import Status, Verdict
+from pxp_fsm.errors import UsageError
+
+DEADLOCK = "no-deadlock"
+"""The one standing check that partial order keeps."""
+
+
+class Reduction(StrEnum):
+    """How fewer states can be enough."""
+
+    SYMMETRY = "symmetry"
+    PARTIAL_ORDER = "partial-order"
 
 
 def standing_checks(
-    composition: Composition, effort: Effort | None = None
+    composition: Composition,
+    effort: Effort | None = None,
+    reduction: Reduction | None = None,
+    names: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Verdict]]:
-    """What every system must pass, by name; FAILS with a shortest trace, taken by real machines.
+    """What every system must pass, by name (of `names`, or all); FAILS with a shortest trace, taken
+    by real machines.
 
-    UNKNOWN where `effort` does not suffice and nothing wrong was met.
+    UNKNOWN where `effort` does not suffice and nothing wrong was met. Raises `UsageError` where the
+    reduction cannot be used.
     """
-    standing = Standing(reach(composition, effort))
-    for name, check in standing.checks.items():
-        yield name, check()
+    chosen: Symmetry | PartialOrder | None = None
+    if reduction is Reduction.SYMMETRY:
+        _refuse(reduction, symmetry.why_not(composition.system, None))
+        chosen = Symmetry(composition)
+    elif reduction is Reduction.PARTIAL_ORDER:
+        _refuse(reduction, partial_order.why_not(composition, None))
+        if names != {DEADLOCK}:
+            _refuse(reduction, f"of the standing checks it keeps {DEADLOCK} alone; ask for that")
+        chosen = PartialOrder(composition)
+    standing = Standing(reach(composition, effort, chosen))
+    for name, check_it in standing.checks.items():
+        if name in names or not names:
+            yield name, check_it()
 
 
 def check(
@@ -33,19 +63,57 @@ def check(
     formula: Formula,
     runs: Runs = Runs.COMPLETE,
     effort: Effort | None = None,
+    reduction: Reduction | None = None,
 ) -> Verdict:
     """Whether the composition satisfies `formula`; a failing trace was taken by real machines.
 
     UNKNOWN where `effort` does not suffice. Raises `UsageError` for a proposition that there is
-    none of.
+    none of, and where the reduction cannot be used.
     """
+    wanted = vocabulary(composition)
     model = Noting(composition, atoms(formula))
+    quotient = None
+    if wanted.issuperset(atoms(formula)):
+        quotient = _quotient(model, formula, reduction)
     try:
-        space = explore(model, effort=effort)
+        space = _space(model, formula, quotient, effort, reduction)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
-    checker = Checker(model, space, runs, vocabulary=vocabulary(composition))
-    verdict = checker.check(formula)
+    verdict = Checker(quotient or model, space, runs, vocabulary=wanted).check(formula)
     if verdict.trace is None:
         return verdict
-    return Verdict(verdict.status, verdict.detail, shown(composition, verdict.trace), verdict.cycle)
+    trace, cycle = verdict.trace, verdict.cycle
+    if quotient is not None:
+        steps = [(step.label, step.target.state) for step in trace.steps]
+        found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
+        trace = Trace(trace.start.state, tuple(found))
+    return Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
+
+
+def _quotient(model: Noting, formula: Formula, reduction: Reduction | None) -> Quotient | None:
+    if reduction is Reduction.PARTIAL_ORDER:
+        _refuse(reduction, partial_order.why_not(model.composition, formula))
+    if reduction is not Reduction.SYMMETRY:
+        return None
+    _refuse(reduction, symmetry.why_not(model.composition.system, formula))
+    return Quotient(model, Symmetry(model.composition))
+
+
+def _space(
+    model: Noting,
+    formula: Formula,
+    quotient: Quotient | None,
+    effort: Effort | None,
+    reduction: Reduction | None,
+) -> Space[Noted]:
+    if quotient is not None:
+        return explore(quotient, effort=effort)
+    if reduction is Reduction.PARTIAL_ORDER:
+        order = PartialOrder(model.composition, atoms(formula), branching=is_branching(formula))
+        return explore(model, effort=effort, followed=order.steps)
+    return explore(model, effort=effort)
+
+
+def _refuse(reduction: Reduction, reason: str) -> None:
+    if reason:
+        raise UsageError(f"--reduce {reduction.value} cannot be used here: {reason}")

@@ -10,7 +10,7 @@ outside reaches at once all members that have a row for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -95,17 +95,22 @@ def _count(tags: int, capacity: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The rows of one member that go over one link: they depend on its state and on one other part.
+    """The rows of one member that go over one link: they depend on its state and one other field.
 
-    That is the link's buffer, or with a synchronous channel the other member's state. `moves` gives
-    what can happen for two numbers; `known` remembers it, by the member's state.
+    That is the buffer of the link with number `link`, or with a synchronous channel the other
+    member's state. `rows` are those rows by the number of the member's state; `moves` gives what
+    can happen for two numbers, and `known` remembers it.
     """
 
     member: int
-    own: Field
     other: Field
+    rows: dict[int, list[Transition]]
     moves: Callable[[int, int], tuple[Move, ...]]
-    known: dict[int, dict[int, tuple[Move, ...]]]
+    link: int | None = None
+    known: dict[int, dict[int, tuple[Move, ...]]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.known.update({own: {} for own in self.rows})
 
     def at(self, own: int, other: int) -> tuple[Move, ...]:
         """What can happen where the two parts have these numbers."""
@@ -139,13 +144,13 @@ class Composition:
     def moves(self, state: int) -> list[Move]:
         """What can happen in `state`, in an order that is the same on every run."""
         found: list[Move] = []
-        for place, field in enumerate(self.fields):
-            own = state >> field.shift & field.mask
-            for unit in self._of_place[place][own]:
+        for place, part in enumerate(self.fields):
+            own = state >> part.shift & part.mask
+            for unit in self.units_of[place][own]:
                 other = state >> unit.other.shift & unit.other.mask
                 found += unit.known[own].get(other) or unit.at(own, other)
         if self.events:
-            found += self._outside(state)
+            found += self.outside(state)
         return found
 
     def propositions(self, state: int) -> frozenset[str]:
@@ -168,12 +173,12 @@ class Composition:
     def configuration(self, state: int) -> Configuration:
         """`state` in words; the buffers in the order of `links`."""
         at = tuple(
-            member.automaton.states[field.of(state)].name
-            for member, field in zip(self.system.members, self.fields, strict=True)
+            member.automaton.states[part.of(state)].name
+            for member, part in zip(self.system.members, self.fields, strict=True)
         )
         buffers = tuple(
-            contents.known[field.of(state)]
-            for contents, field in zip(self.contents, self.buffers, strict=True)
+            contents.known[part.of(state)]
+            for contents, part in zip(self.contents, self.buffers, strict=True)
         )
         return Configuration(at, buffers)
 
@@ -183,16 +188,16 @@ class Composition:
             self.numbers[place][where] << self.fields[place].shift
             for place, where in enumerate(configuration.at)
         )
-        for contents, field, buffer in zip(
+        for contents, part, buffer in zip(
             self.contents, self.buffers, configuration.buffers, strict=True
         ):
-            state += contents.number(buffer) << field.shift
+            state += contents.number(buffer) << part.shift
         return state
 
     def ended(self, state: int) -> bool:
         """Whether every member is in an end state, whatever is still on its way."""
         return all(
-            field.of(state) in final for field, final in zip(self.fields, self.finals, strict=True)
+            part.of(state) in final for part, final in zip(self.fields, self.finals, strict=True)
         )
 
     def link_name(self, link: tuple[int, int]) -> str:
@@ -222,8 +227,13 @@ class Composition:
 
     @cached_property
     def contents(self) -> tuple[Contents, ...]:
-        """The contents of each link's buffer."""
-        return tuple(Contents(self.channel, self.tags(link)) for link in self.links)
+        """The contents of each link's buffer; links on which the same is sent number them alike."""
+        found: dict[tuple[str, ...], Contents] = {}
+        for link in self.links:
+            tags = self.tags(link)
+            if tags not in found:
+                found[tags] = Contents(self.channel, tags)
+        return tuple(found[self.tags(link)] for link in self.links)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -269,7 +279,8 @@ class Composition:
                     rows[self.numbers[place][row.source]] = row
         return found
 
-    def _outside(self, state: int) -> Iterator[Move]:
+    def outside(self, state: int) -> Iterator[Move]:
+        """The events from outside that may happen in `state`."""
         for label, members in self.events.items():
             rows = tuple(
                 (place, rows[where])
@@ -281,11 +292,11 @@ class Composition:
                 yield Move(f"{EVENT} {label}", difference, rows)
 
     @cached_property
-    def _of_place(self) -> tuple[tuple[tuple[Unit, ...], ...], ...]:
+    def units_of(self) -> tuple[tuple[tuple[Unit, ...], ...], ...]:
         """By member and the number of its state: the units in which it can do something."""
         return tuple(
             tuple(
-                tuple(unit for unit in self.units if unit.member == place and own in unit.known)
+                tuple(unit for unit in self.units if unit.member == place and own in unit.rows)
                 for own in range(len(self.numbers[place]))
             )
             for place in range(len(self.system.members))
@@ -306,28 +317,27 @@ class Composition:
                     found.append(Move(f"{link} {row.label}", difference, both))
             return tuple(found)
 
-        own = self.fields[sender]
-        return Unit(sender, own, self.fields[receiver], moves, {place: {} for place in rows})
+        return Unit(sender, self.fields[receiver], rows, moves)
 
     def _sending(self, sender: int, receiver: int, number: int) -> Unit:
         rows = self._rows(sender, receiver, Kind.SEND)
-        contents, field = self.contents[number], self.buffers[number]
+        contents, part = self.contents[number], self.buffers[number]
         link = self._arrow(sender, receiver)
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
             found = []
             for row in rows[own]:
                 for sent in self.channel.after_sending(contents.known[other], row.label):
-                    grown = contents.number(sent.buffer) - other << field.shift
+                    grown = contents.number(sent.buffer) - other << part.shift
                     label = f"{link} +{row.label}{' lost' if sent.lost else ''}"
                     found.append(Move(label, self._step(sender, row) + grown, ((sender, row),)))
             return tuple(found)
 
-        return Unit(sender, self.fields[sender], field, moves, {place: {} for place in rows})
+        return Unit(sender, part, rows, moves, number)
 
     def _taking(self, sender: int, receiver: int, number: int) -> Unit:
         rows = self._rows(receiver, sender, Kind.RECEIVE)
-        contents, field = self.contents[number], self.buffers[number]
+        contents, part = self.contents[number], self.buffers[number]
         link = self._arrow(sender, receiver)
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
@@ -335,13 +345,13 @@ class Composition:
             for offer in self.channel.offers(contents.known[other]):
                 for row in rows[own]:
                     if row.label == offer.tag:
-                        left = contents.number(offer.buffer) - other << field.shift
+                        left = contents.number(offer.buffer) - other << part.shift
                         label = f"{link} -{row.label}{' kept' if offer.kept else ''}"
                         step = self._step(receiver, row)
                         found.append(Move(label, step + left, ((receiver, row),)))
             return tuple(found)
 
-        return Unit(receiver, self.fields[receiver], field, moves, {place: {} for place in rows})
+        return Unit(receiver, part, rows, moves, number)
 
     def _rows(self, place: int, other: int, kind: Kind) -> dict[int, list[Transition]]:
         """By the number of its state: the rows of `kind` by which `place` deals with `other`."""

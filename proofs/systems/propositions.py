@@ -1,10 +1,10 @@
 """What formulas can say of a system: where members are, what is on its way, what just happened.
 
 Of a state: `hub@IDLE` (or by its number, `1@IDLE`), `ended` (every member is in an end state), and
-of the buffer from hub to left `hub:left@empty`, `hub:left@full`, `hub:left@has.TASK`. Of the step that
-led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `left?TASK` (left
-received TASK), `hub:left?TASK` (from hub), `lost` (the channel lost it), `event.CLOSE`. With a
-synchronous channel a message is sent and received in one step.
+of the buffer from hub to left `hub:left@empty`, `hub:left@full`, `hub:left@has.TASK`. Of the step
+that led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `left?TASK`
+(left received TASK), `hub:left?TASK` (from hub), `lost` (the channel lost it), `event.CLOSE`. With
+a synchronous channel a message is sent and received in one step.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def test_of(composition: Composition, name: str) -> Holds:
         return composition.ended
     subject, _, what = name.partition("@")
     if ":" not in subject:
-        place = _place(composition, subject)
+        place = composition.system.member_number(subject)
         field, number = composition.fields[place], composition.numbers[place][what]
         return lambda state: field.of(state) == number
-    link = tuple(_place(composition, one) for one in subject.split(":"))
+    link = [composition.system.member_number(one) for one in subject.split(":")]
     where = composition.links.index((link[0], link[1]))
     field, contents = composition.buffers[where], composition.contents[where]
     if what == "empty":
@@ -110,11 +110,6 @@ class Noting:
     def notes(self) -> bool:
         """Whether a wanted proposition speaks of the latest step."""
         return bool(self.noted)
-
-
-def _place(composition: Composition, subject: str) -> int:
-    places = composition.system.places
-    return places[subject] if subject in places else int(subject) - 1
 
 
 def _of_states(composition: Composition) -> Iterator[str]:

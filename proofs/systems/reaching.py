@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from proofs.effort import Effort
 from proofs.explore import Trace
 from proofs.model import Step
+from proofs.systems.partial_order import PartialOrder
 from proofs.systems.product import Composition
+from proofs.systems.symmetry import Symmetry, unfolded
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Reached:
     """
 
     composition: Composition
+    reduction: Symmetry | PartialOrder | None
     states: Sequence[int]
     parents: Sequence[int]
     offsets: Sequence[int]
@@ -53,17 +56,25 @@ class Reached:
 
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
-        steps: list[Step[int]] = []
+        found: list[tuple[str, int]] = []
         while (parent := self.parents[number]) >= 0:
             source, target = self.states[parent], self.states[number]
             label = next(
                 move.label
                 for move in self.composition.moves(source)
-                if source + move.difference == target
+                if self._standing_for(source + move.difference) == target
             )
-            steps.append(Step(label, target))
+            found.append((label, target))
             number = parent
-        return Trace(self.states[number], tuple(reversed(steps)))
+        start, found = self.states[number], found[::-1]
+        if isinstance(self.reduction, Symmetry):
+            return Trace(start, tuple(unfolded(self.reduction, start, found, 0)[0]))
+        return Trace(start, tuple(Step(label, target) for label, target in found))
+
+    def _standing_for(self, state: int) -> int:
+        if isinstance(self.reduction, Symmetry):
+            return self.reduction.standing_for(state)[0]
+        return state
 
     def leading_to(self, wanted: Callable[[int], bool]) -> bytearray:
         """For each state a 1 if from it some run comes to one that is `wanted`."""
@@ -95,13 +106,33 @@ class Reached:
         return starts, sources
 
 
-def reach(composition: Composition, effort: Effort | None = None) -> Reached:
-    """Every state of `composition` that can be reached, or as many as `effort` allows."""
+def reach(
+    composition: Composition,
+    effort: Effort | None = None,
+    reduction: Symmetry | PartialOrder | None = None,
+) -> Reached:
+    """Every state of `composition` that can be reached, or as many as `effort` allows.
+
+    With a reduction, of those only what it keeps; whether that is enough is for the caller to know.
+    """
     effort = effort or Effort()
     states = list(composition.initial())
     numbers = {state: number for number, state in enumerate(states)}
     parents, offsets, targets = array("q", [-1] * len(states)), array("q", [0]), array("q")
-    moves, depth, level, cut = composition.moves, 0, len(states), ""
+    depth, level, cut = 0, len(states), ""
+
+    def closed(state: int) -> bool:
+        return numbers.get(state, len(states)) < len(offsets)
+
+    def targets_of(state: int) -> Iterator[int]:
+        if isinstance(reduction, PartialOrder):
+            followed = reduction.followed(state, closed)
+            return (state + move.difference for move in followed)
+        leading = (state + move.difference for move in composition.moves(state))
+        if isinstance(reduction, Symmetry):
+            return (reduction.standing_for(target)[0] for target in leading)
+        return leading
+
     for number, state in enumerate(states):  # grows while it is read
         if number == level:
             depth, level = depth + 1, len(states)
@@ -109,8 +140,7 @@ def reach(composition: Composition, effort: Effort | None = None) -> Reached:
             cut = effort.spent(len(states), depth, len(states) - number)
             if cut:
                 break
-        for move in moves(state):
-            target = state + move.difference
+        for target in targets_of(state):
             found = numbers.get(target)
             if found is None:
                 found = numbers[target] = len(states)
@@ -118,4 +148,4 @@ def reach(composition: Composition, effort: Effort | None = None) -> Reached:
                 parents.append(number)
             targets.append(found)
         offsets.append(len(targets))
-    return Reached(composition, states, parents, offsets, targets, depth, cut)
+    return Reached(composition, reduction, states, parents, offsets, targets, depth, cut)

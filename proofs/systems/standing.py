@@ -14,6 +14,7 @@ from functools import cached_property
 
 from proofs.systems.reaching import Reached
 from proofs.systems.replaying import shown
+from proofs.systems.symmetry import Symmetry
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Kind, Transition
 
@@ -60,16 +61,31 @@ class Standing:
             for place, member in enumerate(self._system.members)
             for row in member.automaton.transitions
         ]
-        left = set(rows)
+        left = {self._kind_of(*one) for one in rows}
         for state in self._reached.states:
             for move in self._composition.moves(state):
-                left.difference_update(move.rows)
+                left.difference_update(self._kind_of(*one) for one in move.rows)
             if not left:
                 return Verdict(Status.HOLDS)
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        dead = [self._row_in_words(*one) for one in rows if one in left]
+        dead = [self._row_in_words(*one) for one in rows if self._kind_of(*one) in left]
         return Verdict(Status.FAILS, f"never taken: {', '.join(dict.fromkeys(dead))}")
+
+    def _kind_of(self, place: int, row: Transition) -> tuple[object, ...]:
+        """What a row shares with those that are it by another name, where symmetry is used."""
+        partner = self._alike[self._system.places[row.partner]] if row.partner else ""
+        return (self._alike[place], row.source, row.action.split(" ")[0], row.target, partner)
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        """For each member one that stands for it: itself, where symmetry is not used."""
+        found = list(range(len(self._system.members)))
+        if isinstance(self._reached.reduction, Symmetry):
+            for one in self._reached.reduction.classes:
+                for place in one:
+                    found[place] = one[0]
+        return tuple(found)
 
     def _never(self, wrong: Callable[[int], bool]) -> Verdict:
         for number, state in enumerate(self._reached.states):

@@ -55,6 +55,10 @@ class System:
         """The number of each member, from 0, by its name."""
         return {member.name: place for place, member in enumerate(self.members)}
 
+    def member_number(self, subject: str) -> int:
+        """The number from 0 of the member with this name, or with this number from 1."""
+        return self.places[subject] if subject in self.places else int(subject) - 1
+
     def partners(self, place: int, row: Transition) -> tuple[int, ...]:
         """The members to which a row of member `place` may send, or from which it may receive."""
         if row.kind is Kind.EVENT:

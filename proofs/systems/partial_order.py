@@ -1,0 +1,141 @@
+"""Partial order: where what members do does not depend on the order, one order is enough.
+
+In a state the steps of one member alone are followed (an ample set; Peled, Combining partial order
+reductions with on-the-fly model-checking, FMSD 8, 1996) if
+
+- nothing that others do before can disable them, enable more of that member, or change what
+  they do;
+- no proposition of the formula can change by them;
+- none leads back to a state that has been looked at, so that nothing is put off for ever;
+- and, where the formula says E or A inside, there is just one (Gerth, Kuiper, Peled and Penczek,
+  A partial order approach to branching time logic model checking, 1999).
+
+That keeps every formula without X and N that speaks of states, and every deadlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from proofs.logic.formulas import Exists, Formula, Next, Not, WeakNext, atoms, parts
+from proofs.model import Step
+from proofs.systems.product import Composition, Move, Unit
+from proofs.systems.propositions import Noted, of_steps
+from pxp_fsm.automaton import Kind, Transition
+
+Closed = Callable[[int], bool]
+"""Whether a state has been looked at already."""
+
+
+def why_not(composition: Composition, formula: Formula | None) -> str:
+    """Why partial order cannot be used for `formula` (None: deadlocks); "" where it can."""
+    if composition.channel.synchronous:
+        return "over a synchronous channel no member does anything alone; it needs buffers (fifo:1)"
+    if formula is None:
+        return ""
+    if any(isinstance(part, (Next, WeakNext)) for part in parts(formula)):
+        return "X and N count the very steps that are left out; say it without them"
+    said = sorted(set(atoms(formula)) & of_steps(composition))
+    if said:
+        return (
+            f"{', '.join(said)} speaks of single steps, which are reordered; say it of states "
+            f"(name@STATE, name:name@has.TAG)"
+        )
+    return ""
+
+
+class PartialOrder:
+    """Chooses what is followed in a state, for formulas that speak of `visible` propositions."""
+
+    def __init__(
+        self, composition: Composition, visible: Iterable[str] = (), *, branching: bool = False
+    ) -> None:
+        self.composition = composition
+        self._branching = branching
+        visible = frozenset(visible)
+        self._ended = "ended" in visible
+        self._states: set[tuple[int, str]] = set()
+        self._links: set[int] = set()
+        for name in visible - {"ended"}:
+            subject, _, what = name.partition("@")
+            if ":" in subject:
+                members = [composition.system.member_number(one) for one in subject.split(":")]
+                self._links.add(composition.links.index((members[0], members[1])))
+            else:
+                self._states.add((composition.system.member_number(subject), what))
+        self._alone = [self._acts_alone(place) for place in range(len(composition.fields))]
+
+    def followed(self, state: int, closed: Closed) -> list[Move]:
+        """The moves of `state` that are followed."""
+        for moves in self._ample(state):
+            if not any(closed(state + move.difference) for move in moves):
+                return moves
+        return self.composition.moves(state)
+
+    def steps(
+        self, state: Noted, steps: tuple[Step[Noted], ...], closed: Callable[[Noted], bool]
+    ) -> tuple[Step[Noted], ...]:
+        """Those of `steps` that are followed, where nothing is said of steps."""
+        kept = self.followed(state.state, lambda target: closed(Noted(target, frozenset())))
+        if len(kept) == len(steps):
+            return steps
+        targets = {(move.label, state.state + move.difference) for move in kept}
+        return tuple(step for step in steps if (step.label, step.target.state) in targets)
+
+    def _ample(self, state: int) -> Iterator[list[Move]]:
+        """For each member the moves that it can make, where they are all that is needed."""
+        for place, alone in enumerate(self._alone):
+            if not alone:
+                continue
+            moves = self._moves_of(state, place)
+            if moves and not (self._branching and len(moves) > 1):
+                yield moves
+
+    def _moves_of(self, state: int, place: int) -> list[Move]:
+        """What a member can do; empty where others could change that, or where it is visible."""
+        composition, found = self.composition, list[Move]()
+        own = composition.fields[place].of(state)
+        for unit in composition.units_of[place][own]:
+            other = unit.other.of(state)
+            if not self._is_settled(unit, own, other):
+                return []
+            moves = unit.at(own, other)
+            if moves and unit.link in self._links:
+                return []
+            found += moves
+        if composition.events:
+            found += (move for move in composition.outside(state) if move.rows[0][0] == place)
+        return [] if any(self._shows(*move.rows[0]) for move in found) else found
+
+    def _is_settled(self, unit: Unit, own: int, other: int) -> bool:
+        """Whether nothing that others do can enable more of the unit."""
+        channel, rows = self.composition.channel, unit.rows[own]
+        buffer = self.composition.contents[unit.link or 0].known[other]
+        if rows[0].kind is Kind.SEND:
+            return len(buffer) < channel.capacity
+        if not channel.reordering:
+            return bool(buffer)
+        return {row.label for row in rows} <= set(buffer)
+
+    def _shows(self, place: int, row: Transition) -> bool:
+        """Whether a proposition may change by a row."""
+        if row.source == row.target:
+            return False
+        if (place, row.source) in self._states or (place, row.target) in self._states:
+            return True
+        final = self.composition.system.members[place].automaton.final
+        return self._ended and (row.source in final) is not (row.target in final)
+
+    def _acts_alone(self, place: int) -> bool:
+        """Whether no event from outside moves this member together with another."""
+        return not any(
+            place in members and len(members) > 1 for members in self.composition.events.values()
+        )
+
+
+def is_branching(formula: Formula) -> bool:
+    """Whether it quantifies over runs inside; one A in front changes nothing."""
+    inner = formula
+    if isinstance(formula, Not) and isinstance(formula.of, Exists):
+        inner = formula.of.path
+    return any(isinstance(part, Exists) for part in parts(inner))
