@@ -56,7 +56,7 @@ def _state(draw: st.DrawFn, name: str, guards: tuple[str, ...]) -> dict[str, Any
 def _leaving(
     draw: st.DrawFn, names: list[str], place: int, used: dict[str, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
-    """Rows to the next state, so that all are reached and none is a trap; under guards, one each."""
+    """Rows to the next state, so that all are reached and none is a trap; one for each guard."""
     source, target = names[place], names[place + 1]
     tags = draw(st.permutations(TAGS[:6]))
     guards = used[source] or (None,)

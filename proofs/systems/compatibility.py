@@ -1,0 +1,272 @@
+"""k-multiparty compatibility: an answer for FIFO channels of every capacity, or UNKNOWN.
+
+Definitions, theorem and the class of systems are those of Lange and Yoshida, Verifying Asynchronous
+Interactions via Communicating Session Automata (CAV 2019, arXiv 1901.09606). A system is
+k-exhaustive where whatever a member can send in a state that is reached within capacity k, it can
+send within k, if need be after the others have moved. Then no larger capacity lets a member do
+anything new, and what is safe within k is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from proofs.explore import Space, TooLarge, Trace, explore
+from proofs.systems.channels import LARGEST, Channel
+from proofs.systems.product import Composition, Configuration
+from proofs.systems.replaying import shown
+from proofs.systems.wiring import System
+from proofs.verdicts import Status, Verdict
+from pxp_fsm.automaton import Kind, Transition
+
+MOST_STATES = 200_000
+"""States of a bounded system that are explored, before the answer is UNKNOWN."""
+
+TITLES = {
+    "eventual-reception": "whatever is sent can be received later",
+    "progress": "whoever waits for a message can receive one later",
+}
+"""What safety means (Definition 3): two properties, by name."""
+
+
+class Link(NamedTuple):
+    """From whom to whom: numbers of members."""
+
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What is known within capacity `k`: whether exhaustive, and where each property fails first.
+
+    `fails` is None where the property holds within k; `certain` are states in which it is lost
+    whatever the capacity.
+    """
+
+    model: Composition
+    space: Space[int]
+    exhaustive: bool
+    fails: dict[str, int | None]
+    certain: dict[str, int | None]
+
+    @property
+    def k(self) -> int:
+        return self.model.channel.capacity
+
+    def trace_to(self, state: int) -> Trace[Configuration]:
+        """A shortest trace to `state`, taken by real machines."""
+        return shown(self.model, self.space.trace_to(state))
+
+
+def check_unbounded(system: System, most: int = 8) -> dict[str, Verdict]:
+    """Safety over FIFO channels of any capacity, tried with k from 1 to `most`.
+
+    HOLDS: for every capacity from the k in the detail, and for unbounded channels. FAILS: the trace
+    leads to a state that unbounded channels reach too, and from which the property is lost.
+    UNKNOWN: the system is none of the class, or not k-exhaustive for any k that was tried.
+    """
+    outside = tuple(outside_the_class(system))
+    if outside:
+        unknown = Verdict(Status.UNKNOWN, f"k-MC is about other systems: {outside[0]}")
+        return dict.fromkeys(TITLES, unknown)
+    found: dict[str, Verdict] = {}
+    for k in range(1, min(most, LARGEST) + 1):
+        try:
+            bounded = within(system, k)
+        except TooLarge:
+            reason = (
+                f"more than {MOST_STATES:,} states with capacity {k}, and not {k - 1}-exhaustive"
+            )
+            break
+        for name in TITLES:
+            verdict = _verdict(bounded, name)
+            if verdict is not None:
+                found.setdefault(name, verdict)
+        if len(found) == len(TITLES):
+            return found
+    else:
+        reason = f"not k-exhaustive for any k up to {most}"
+    unknown = Verdict(Status.UNKNOWN, reason)
+    return {name: found.get(name, unknown) for name in TITLES}
+
+
+def _verdict(bounded: Bounded, name: str) -> Verdict | None:
+    k, stuck, lost = bounded.k, bounded.certain[name], bounded.fails[name]
+    if stuck is not None:
+        return Verdict(Status.FAILS, f"reached with capacity {k}", bounded.trace_to(stuck))
+    if not bounded.exhaustive:
+        return None
+    if lost is not None:
+        detail = f"reached with capacity {k}, and {k}-exhaustive"
+        return Verdict(Status.FAILS, detail, bounded.trace_to(lost))
+    return Verdict(Status.HOLDS, f"{k}-multiparty compatible: any capacity from {k}, and unbounded")
+
+
+def outside_the_class(system: System) -> Iterator[str]:
+    """Why `system` is none of directed communicating session automata (Definition 2, section 3).
+
+    They have no events, no state that both sends and receives, one partner a state, and one row a
+    tag.
+    """
+    for place, member in enumerate(system.members):
+        for state in member.automaton.states:
+            rows = member.automaton.leaving(state.name)
+            where = f"state {state.name} of {member.name}"
+            if any(row.kind is Kind.EVENT for row in rows):
+                yield f"{where} takes an event from outside"
+            elif len({row.kind for row in rows}) > 1:
+                yield f"{where} both sends and receives"
+            elif len({system.partners(place, row) for row in rows}) > 1 or any(
+                len(system.partners(place, row)) != 1 for row in rows
+            ):
+                yield f"{where} does not deal with one partner alone"
+            elif len({row.label for row in rows}) < len(rows):
+                yield f"{where} has two rows for one tag"
+
+
+def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
+    """What holds within capacity `k`. Raises `TooLarge` past `limit` states."""
+    graph = _Graph(system, k, limit)
+    receivable = {link: graph.leading_to(graph.taking[link]) for link in graph.links}
+    fails: dict[str, int | None] = dict.fromkeys(TITLES)
+    certain: dict[str, int | None] = dict.fromkeys(TITLES)
+    for state in graph.space.steps:
+        at, filled = graph.waiting(state), graph.filled(state)
+        if fails["eventual-reception"] is None and any(
+            state not in receivable[link] for link in filled
+        ):
+            fails["eventual-reception"] = state
+        if fails["progress"] is None and any(
+            link is not None and state not in receivable[link] and not graph.final(state, place)
+            for place, link in enumerate(at)
+        ):
+            fails["progress"] = state
+        if None in certain.values():
+            for name in graph.lost_for_good(state):
+                certain[name] = state if certain[name] is None else certain[name]
+    return Bounded(graph.model, graph.space, graph.exhaustive(), fails, certain)
+
+
+class _Graph:
+    """The states within capacity k, with what the conditions ask of them."""
+
+    def __init__(self, system: System, k: int, limit: int) -> None:
+        self.system = system
+        self.k = k
+        self.model = Composition(system, Channel(k))
+        self.space = explore(self.model, limit)
+        self.links = tuple(dict.fromkeys((*map(Link._make, system.links), *self._listened_to())))
+        self.known = {state: self.model.configuration(state) for state in self.space.steps}
+        self.taking: dict[Link, list[int]] = {link: [] for link in self.links}
+        self.before: dict[int, list[tuple[int, int]]] = {}
+        for state in self.space.steps:
+            for move in self.model.moves(state):
+                ((actor, row),) = move.rows
+                target = state + move.difference
+                self.before.setdefault(target, []).append((state, actor))
+                if row.kind is Kind.RECEIVE:
+                    self.taking[self._link(actor, row)].append(state)
+
+    def _link(self, actor: int, row: Transition) -> Link:
+        (other,) = self.system.partners(actor, row)
+        return Link(other, actor) if row.kind is Kind.RECEIVE else Link(actor, other)
+
+    def _listened_to(self) -> Iterator[Link]:
+        """Links from which a member would receive, whether anything is ever sent on them or not."""
+        for place, member in enumerate(self.system.members):
+            for row in member.automaton.transitions:
+                if row.kind is Kind.RECEIVE:
+                    yield self._link(place, row)
+
+    def leading_to(self, goals: Iterable[int], without: int | None = None) -> set[int]:
+        """The states from which a goal is reached, without a move of the member `without`."""
+        found = set(goals)
+        left = list(found)
+        while left:
+            for state, actor in self.before.get(left.pop(), ()):
+                if actor != without and state not in found:
+                    found.add(state)
+                    left.append(state)
+        return found
+
+    def exhaustive(self) -> bool:
+        """Whatever a member is about to send can be sent, it standing still until then."""
+        blocked: dict[int, list[int]] = {}
+        free: dict[int, list[int]] = {}
+        for state in self.space.steps:
+            full = {link for link in self.links if len(self.buffer(state, link)) >= self.k}
+            for place, rows in enumerate(self.rows(state)):
+                if rows and rows[0].kind is Kind.SEND:
+                    into = blocked if self._link(place, rows[0]) in full else free
+                    into.setdefault(place, []).append(state)
+        return all(
+            set(states) <= self.leading_to(free.get(place, ()), without=place)
+            for place, states in blocked.items()
+        )
+
+    def rows(self, state: int) -> Sequence[tuple[Transition, ...]]:
+        """By member: the rows that leave the state it is in."""
+        return tuple(
+            self._leaving[place][where] for place, where in enumerate(self.known[state].at)
+        )
+
+    @cached_property
+    def _leaving(self) -> tuple[dict[str, tuple[Transition, ...]], ...]:
+        return tuple(
+            {state.name: member.automaton.leaving(state.name) for state in member.automaton.states}
+            for member in self.system.members
+        )
+
+    def buffer(self, state: int, link: Link) -> tuple[str, ...]:
+        """What is on its way on `link`."""
+        place = self.links.index(link)
+        buffers = self.known[state].buffers
+        return buffers[place] if place < len(buffers) else ()
+
+    def filled(self, state: int) -> tuple[Link, ...]:
+        """The links on which something is on its way."""
+        return tuple(link for link in self.links if self.buffer(state, link))
+
+    def waiting(self, state: int) -> tuple[Link | None, ...]:
+        """By member: the link on which it waits for a message; None where it does not wait."""
+        return tuple(
+            self._link(place, rows[0]) if rows and rows[0].kind is Kind.RECEIVE else None
+            for place, rows in enumerate(self.rows(state))
+        )
+
+    def final(self, state: int, place: int) -> bool:
+        """Whether a member is in an end state: it need not receive anything more."""
+        return self.known[state].at[place] in self.system.members[place].automaton.final
+
+    def lost_for_good(self, state: int) -> Iterator[str]:
+        """The properties that no capacity can mend: members that will never move again.
+
+        Who waits on an empty link for somebody who never moves again, or whose first message it
+        does not take, never moves again.
+        """
+        rows, waits = self.rows(state), self.waiting(state)
+        still = {place for place, leaving in enumerate(rows) if not leaving}
+        still |= {place for place, link in enumerate(waits) if link is not None}
+        while True:
+            moving = {
+                place
+                for place in still
+                if (link := waits[place]) is not None and self._may_receive(state, link, still)
+            }
+            if not moving:
+                break
+            still -= moving
+        if any(waits[place] is not None and not self.final(state, place) for place in still):
+            yield "progress"
+        if any(link.receiver in still for link in self.filled(state)):
+            yield "eventual-reception"
+
+    def _may_receive(self, state: int, link: Link, still: set[int]) -> bool:
+        buffer = self.buffer(state, link)
+        if not buffer:
+            return link.sender not in still
+        return any(row.label == buffer[0] for row in self.rows(state)[link.receiver])
