@@ -1,0 +1,1 @@
+"""Conformance: tests made from a table that any running code can be held against."""

@@ -1,0 +1,159 @@
+"""Holding a subject against a machine: a complete suite, and the shortest sequence that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Generic, TypeVar
+
+from proofs.conformance.mealy import Mealy, Word, minimal
+from proofs.conformance.stimuli import Answer
+from proofs.conformance.subjects import Fault, Output, Subject, alike, answered
+from proofs.conformance.wp import wp_suite
+from pxp_fsm.errors import NoAnswer
+
+I = TypeVar("I")  # noqa: E741 - the field's letter for an input
+
+SEARCHED = 100_000
+"""How many inputs are spent on the search for a shorter sequence."""
+
+
+@dataclass(frozen=True)
+class Difference(Generic[I]):
+    """A sequence whose last input is answered otherwise than expected, and was so twice.
+
+    `none_below`: no sequence of fewer inputs than this differs, all of them were tried; where it is
+    the length of `inputs`, this is a shortest one.
+    """
+
+    inputs: tuple[I, ...]
+    expected: tuple[Answer, ...]
+    got: tuple[Output, ...]
+    none_below: int
+
+    @property
+    def shortest(self) -> bool:
+        """Whether it is known that no shorter sequence differs."""
+        return self.none_below >= len(self.inputs)
+
+
+@dataclass(frozen=True)
+class Report(Generic[I]):
+    """What the tests found.
+
+    `states` is the size of the minimal machine. A subject that passed (no `difference`, nothing
+    `unknown`) answers as the machine does for ever, if it is deterministic, a reset is one, and it
+    has at most `states` + `extra` states. `unknown` is why no verdict was reached.
+    """
+
+    states: int
+    extra: int
+    tests: int
+    inputs: int
+    difference: Difference[I] | None = None
+    unknown: str = ""
+
+    @property
+    def conforms(self) -> bool:
+        """Whether every test was passed."""
+        return self.difference is None and not self.unknown
+
+
+class _Changed(Exception):
+    """The subject answered one sequence in two ways."""
+
+
+class _Tester(Generic[I]):
+    """Runs words on a subject and compares; counts what it did."""
+
+    def __init__(self, machine: Mealy[I, Answer], subject: Subject[I]) -> None:
+        self.machine, self.subject = machine, subject
+        self.tests = self.inputs = 0
+
+    def failing(self, word: Sequence[int]) -> tuple[Word, tuple[Output, ...]] | None:
+        """The beginning of `word` up to the first answer that is not the expected one, if any."""
+        self.tests += 1
+        self.subject.reset()
+        got: list[Output] = []
+        state = self.machine.initial
+        for place, given in enumerate(word):
+            self.inputs += 1
+            said = answered(self.subject, self.machine.inputs[given])
+            got.append(said)
+            if isinstance(said, Fault) or said != self.machine.outputs[state][given]:
+                return tuple(word[: place + 1]), tuple(got)
+            state = self.machine.successors[state][given]
+        return None
+
+    def first(self, words: Iterable[Word]) -> tuple[Word, tuple[Output, ...]] | None:
+        return next(filter(None, map(self.failing, words)), None)
+
+
+def conform(
+    machine: Mealy[I, Answer], subject: Subject[I], extra: int = 1, searched: int = SEARCHED
+) -> Report[I]:
+    """Test `subject` against `machine` by the Wp-method; a difference is then made short.
+
+    All sequences that are shorter than the one found are tried, by length, as long as that takes at
+    most `searched` inputs; beyond that inputs are left out of it one by one. Raises `UsageError`
+    for a suite that is too large (see `wp_suite`).
+    """
+    least = minimal(machine)
+    suite = wp_suite(least, extra)
+    tester = _Tester(least, subject)
+    difference, unknown = None, ""
+    try:
+        failed = tester.first(suite)
+        if failed is not None:
+            difference = _shortened(tester, *failed, searched)
+    except NoAnswer as error:
+        unknown = str(error)
+    except _Changed:
+        unknown = "it answered one sequence of inputs in two ways; tests need one that is always so"
+    return Report(least.size, extra, tester.tests, tester.inputs, difference, unknown)
+
+
+def _shortened(
+    tester: _Tester[I], word: Word, got: tuple[Output, ...], searched: int
+) -> Difference[I]:
+    budget = tester.inputs + searched
+    below = 1
+    while below < len(word) and _cost(tester.machine, below) <= budget - tester.inputs:
+        found = tester.first(product(range(len(tester.machine.inputs)), repeat=below))
+        if found is not None:
+            word, got = found
+            break
+        below += 1
+    else:
+        word, got = _without(tester, word, got, below)
+    again = tester.failing(word)
+    if again is None or again[0] != word or not all(map(alike, again[1], got)):
+        raise _Changed
+    machine = tester.machine
+    inputs = tuple(machine.inputs[given] for given in word)
+    return Difference(inputs, machine.answers(word), got, below)
+
+
+def _cost(machine: Mealy[I, Answer], length: int) -> int:
+    return int(length * len(machine.inputs) ** length)
+
+
+def _without(
+    tester: _Tester[I], word: Word, got: tuple[Output, ...], below: int
+) -> tuple[Word, tuple[Output, ...]]:
+    """`word` with inputs left out, as long as what is left still differs."""
+    again = True
+    while again and len(word) > below:
+        again = False
+        for shorter in _one_less(word):
+            found = tester.failing(shorter)
+            if found is not None:
+                (word, got), again = found, True
+                break
+    return word, got
+
+
+def _one_less(word: Word) -> Iterator[Word]:
+    for place in range(len(word) - 1):
+        yield word[:place] + word[place + 1 :]
