@@ -26,10 +26,11 @@ class Unreadable(Exception):
     """The text is none of the form at all; its words name file and line."""
 
 
-def text_of(path: Path, what: str, otherwise: str = "") -> str:
+def text_of(path: Path, what: str, otherwise: str = "", most: int = _MAX_BYTES) -> str:
     """The text of the file `path`; `Unreadable` where it is none that can be read.
 
-    `what` the file is, and what else than a path could be given, are for the error.
+    `what` the file is, and what else than a path could be given, are for the error; `most` is how
+    many bytes it may have.
     """
     try:
         data = path.read_bytes()
@@ -37,8 +38,8 @@ def text_of(path: Path, what: str, otherwise: str = "") -> str:
         raise Unreadable(
             f"{path}: cannot be read ({error.strerror}); give the path of {what}{otherwise}"
         ) from error
-    if len(data) > _MAX_BYTES:
-        raise Unreadable(f"{path}: {len(data)} bytes; {what} has at most {_MAX_BYTES}")
+    if len(data) > most:
+        raise Unreadable(f"{path}: {len(data)} bytes; {what} has at most {most}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,11 +1,13 @@
-"""Where in a TOML text a value stands, so that an error can name its line.
+"""Where in a TOML or JSON text a value stands, so that an error can name its line.
 
-`tomllib` reads values and forgets places; the text is parsed a second time, by tree-sitter, only
-when there is an error to report.
+`tomllib` and `json` read values and forget places; the text is read a second time, TOML by
+tree-sitter, only when there is an error to report.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,48 @@ def line_of(text: str, path: Path) -> int:
     while path not in places:
         path = path[:-1]
     return places[path]
+
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+def json_line_of(text: str, path: Path) -> int:
+    """The line, from 1, at which the value at `path` stands in the valid JSON `text`.
+
+    A path that leads nowhere gives the line of its longest part that exists.
+    """
+    at = _after_blank(text, 0)
+    for part in path:
+        found = _json_member(text, at, part)
+        if found is None:
+            break
+        at = found
+    return text.count("\n", 0, at) + 1
+
+
+def _json_member(text: str, at: int, part: str | int) -> int | None:
+    """Where the member `part` of the object or list at `at` begins; None where there is none."""
+    opening, decoder, index = text[at], json.JSONDecoder(), 0
+    if opening not in "{[":
+        return None
+    at = _after_blank(text, at + 1)
+    while text[at] not in "]}":
+        name: str | int = index
+        if opening == "{":
+            name, at = decoder.raw_decode(text, at)
+            at = _after_blank(text, _after_blank(text, at) + 1)
+        if name == part:
+            return at
+        at = _after_blank(text, decoder.raw_decode(text, at)[1])
+        if text[at] == ",":
+            at = _after_blank(text, at + 1)
+        index += 1
+    return None
+
+
+def _after_blank(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
 
 
 def _collect(node: Node, at: Path, places: dict[Path, int], lengths: dict[Path, int]) -> None:

@@ -109,8 +109,9 @@ class Counters:
 def counted(counters: Counters, label: str) -> Counters:
     """The counters after a row with `label`.
 
-    That a step is agreed on resets nothing: otherwise a copy that is never valid would be made again
-    for ever. Only a new iteration has new retries, and only somebody else's word new iterations.
+    That a step is agreed on resets nothing: otherwise a copy that is never valid would be made
+    again for ever. Only a new iteration has new retries, and only a word from outside (an example,
+    the developer) has new iterations.
     """
     if label in ("EXAMPLE", "RESUME"):
         return Counters()

@@ -87,7 +87,7 @@ def begun(
     operations += [Connect(*edge) for edge in sorted(edges)]
     operations += handled
     change = Change(by, f"begin: {task}", tuple(operations))
-    return History((), Network(task)).after(change)
+    return History((), Network("")).after(change)
 
 
 def begun_as(network: Network) -> History:

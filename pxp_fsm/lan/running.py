@@ -6,7 +6,7 @@ Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pxp_fsm.automaton import one_hot
@@ -149,18 +149,6 @@ class Runner:
             )
         on_event(Finished(output))
         return Run(external, output, {name: turns[name] for name in network.order})
-
-    async def stream(self, network: Network, external: str) -> AsyncIterator[Event]:
-        """Run `network` on `external`; its events as they happen. Raises what `run` does."""
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self.run(network, external, queue.put_nowait))
-        task.add_done_callback(lambda _task: queue.put_nowait(None))
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-            await task
-        finally:
-            task.cancel()
 
     async def _turn(
         self,

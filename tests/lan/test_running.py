@@ -9,6 +9,8 @@ import pytest
 from talking import Frames, Speaking, module
 
 from pxp_fsm.lan.asking import Asker, bundled
+from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Control, Network
 from pxp_fsm.lan.running import (
     Activation,
@@ -95,7 +97,10 @@ def test_events_tell_each_agents_activation_and_result_as_they_happen() -> None:
     net = network(agent("A"), agent("B", enabled=True), edges="AB")
 
     async def events() -> list[Any]:
-        return [event async for event in runner(Speaking(off("B"))).stream(net, "x")]
+        lan = Lan(begun_as(net), Speaking(off("B")))
+        found = [event async for event in lan.stream("x")]
+        assert lan.last is not None and lan.last.turns["A"].execution_thoughts == "so"
+        return found
 
     assert asyncio.run(events()) == [
         Activation("A", True, "ALWAYS"),

@@ -1,0 +1,91 @@
+"""Files of networks (`*.lan.json`): read strictly, every fault with its line; written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm.errors import DataError, PXPError
+from pxp_fsm.forms import Fault, Unreadable, faults, place, read, text_of
+from pxp_fsm.lan import json_form
+from pxp_fsm.lan.history import History, begun_as, replayed
+from pxp_fsm.lan.soundness import faults_of
+from pxp_fsm.positions import json_line_of
+
+MOST_BYTES = 100_000_000
+
+
+class LanError(DataError):
+    """A file of a network that cannot be used; `problems` holds every fault, with its line."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of such files, as published with the package."""
+    text = resources.files("pxp_fsm.lan").joinpath("schema.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def load(path: Path) -> History:
+    """The network in the file `path`, with its log. Raises `LanError`."""
+    try:
+        text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
+    except Unreadable as error:
+        raise LanError((str(error),)) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, filename: str = "network.lan.json") -> History:
+    """The network that a JSON text holds, with its log. Raises `LanError`."""
+    try:
+        raw = read(text, f"{filename}.json")
+    except Unreadable as error:
+        told = str(error).replace(f"{filename}.json", filename, 1)
+        raise LanError((told,)) from error
+    found = faults(raw, schema())
+    if found:
+        raise LanError(tuple(_line(text, filename, fault) for fault in found))
+    network = json_form.network(raw)
+    unsound = [(fault.path, fault.text) for fault in faults_of(network)]
+    if unsound:
+        raise LanError(tuple(_line(text, filename, fault) for fault in unsound))
+    try:
+        if "log" not in raw:
+            return begun_as(network)
+        history = replayed(map(json_form.change, raw["log"]))
+    except PXPError as error:
+        raise LanError((_line(text, filename, (("log",), str(error))),)) from error
+    if history.network != network:
+        said = (
+            "the log does not lead to the network that the file holds; undo what was changed by "
+            "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
+        )
+        raise LanError((_line(text, filename, (("log",), said)),))
+    return history
+
+
+def save(history: History, path: Path) -> None:
+    """Write the network with its log into the file `path`, whole or not at all."""
+    text = json.dumps(json_form.of_history(history), indent=1, ensure_ascii=False)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text + "\n", "utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        why = str(error.strerror).lower()
+        raise DataError(f"{path}: the network cannot be written ({why})") from error
+
+
+def _line(text: str, filename: str, fault: Fault) -> str:
+    path, said = fault
+    named = f"{place(path)}: "
+    told = said if said.startswith(named) or not path else named + said
+    return f"{filename}, line {json_line_of(text, path)}: {told}"
