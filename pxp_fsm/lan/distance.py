@@ -1,0 +1,145 @@
+"""LMD: the least UED that turns one network into another by hand (arXiv 2309.15943, section 6.5.1).
+
+What can be done by hand, and what it costs, is the table of `costs.toml`; texts cost what
+`keystrokes` says. Agents of one name are the same agent, edited or deleted and made anew, whichever
+is less. Agents whose names are in one network only are paired so that the total is least, or
+deleted and made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from pxp_fsm.lan.correspondence import MOST_STEPS, Choice, Found, Pair, best
+from pxp_fsm.lan.costs import cost
+from pxp_fsm.lan.keystrokes import place_cost, text_cost
+from pxp_fsm.lan.network import Agent, Network
+
+FIELDS: dict[str, Callable[[Agent], str]] = {
+    "name": lambda agent: agent.name,
+    "task": lambda agent: agent.task,
+    "output": lambda agent: agent.output,
+    "control knowledge": lambda agent: "\x00".join(agent.control.knowledge),
+    "knowledge": lambda agent: "\x00".join(agent.knowledge),
+}
+"""What the form of an agent shows; a key begins a further piece of knowledge.
+
+The pieces are told apart by a character that stands in none of them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a least edit: which, on what, and its UED."""
+
+    operation: str
+    on: str
+    ued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """LMD(A, B): it is at least `lower` and at most `upper`, which `steps` add up to.
+
+    `pairs` are the agents of A and those of B that they become. `beyond` says what of B is not
+    among the manual operations, and costs nothing here: examples, required predecessors, the
+    network's task.
+    """
+
+    lower: int
+    upper: int
+    steps: tuple[Step, ...]
+    pairs: tuple[Pair, ...]
+    beyond: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known exactly."""
+        return self.lower == self.upper
+
+
+def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> Distance:
+    """LMD(before, after).
+
+    Exact where agents correspond by name, and where the search over the others ends within
+    `most_steps`; else a lower and an upper bound.
+    """
+    text = cache(text_cost)
+    saved = {
+        (a, b): cost("delete")
+        + _made(after.agent(b))
+        - _edited(before.agent(a), after.agent(b), text)
+        for a, b in _allowed(before, after)
+    }
+    choice = Choice(saved, before.edges, after.edges, cost("connect"), cost("disconnect"))
+    found = best(choice, most_steps)
+    steps = tuple(_steps(before, after, found, text))
+    upper = sum(step.ued for step in steps)
+    lower = upper - (found.bound - found.saved)
+    return Distance(lower, upper, steps, found.pairs, _beyond(before, after, found))
+
+
+def _allowed(before: Network, after: Network) -> Iterator[Pair]:
+    both = set(before.names) & set(after.names)
+    for name in before.names:
+        if name in both:
+            yield name, name
+        else:
+            yield from ((name, other) for other in after.names if other not in both)
+
+
+def _made(agent: Agent) -> int:
+    typed = sum(place_cost(0, len(shown(agent))) for shown in FIELDS.values())
+    switched = cost("switch") * agent.control.enabled
+    return cost("create") + typed + switched + cost("save")
+
+
+def _edited(one: Agent, other: Agent, text: Callable[[str, str], int]) -> int:
+    spent = sum(text(shown(one), shown(other)) for shown in FIELDS.values())
+    spent += cost("switch") * (one.control.enabled != other.control.enabled)
+    return cost("open") + spent + cost("save") if spent else 0
+
+
+def _steps(
+    before: Network, after: Network, found: Found, text: Callable[[str, str], int]
+) -> Iterator[Step]:
+    """A least edit, what is taken away first, so that no cycle can come up on the way."""
+    becomes = dict(found.pairs)
+    kept = {
+        (becomes[a], becomes[b]): (a, b) for a, b in before.edges if a in becomes and b in becomes
+    }
+    for name in before.names:
+        if name not in becomes:
+            yield Step("delete", name, cost("delete"))
+    for image, (a, b) in sorted(kept.items()):
+        if image not in after.edges:
+            yield Step("disconnect", f"{a} → {b}", cost("disconnect"))
+    for a, b in found.pairs:
+        spent = _edited(before.agent(a), after.agent(b), text)
+        if spent:
+            yield Step("edit", a, spent)
+    made = set(becomes.values())
+    for agent in after.agents:
+        if agent.name not in made:
+            yield Step("create", agent.name, _made(agent))
+    for edge in sorted(after.edges - set(kept)):
+        yield Step("connect", " → ".join(edge), cost("connect"))
+
+
+def _beyond(before: Network, after: Network, found: Found) -> tuple[str, ...]:
+    goes = dict(found.pairs)
+    becomes = {b: a for a, b in found.pairs}
+    said = [] if before.task == after.task else ["the network's task"]
+    for agent in after.agents:
+        old = becomes.get(agent.name)
+        was = before.agent(old) if old is not None else Agent(agent.name, agent.task, agent.output)
+        required = {goes.get(name, name) for name in was.control.required}
+        differences = {
+            "required predecessors": required != set(agent.control.required),
+            "control examples": was.control.examples != agent.control.examples,
+            "examples": was.examples != agent.examples,
+        }
+        said += [f"{agent.name}: {what}" for what, differs in differences.items() if differs]
+    return tuple(said)

@@ -1,0 +1,109 @@
+"""The least UED by which one text becomes another in a field of a form.
+
+A text is edited in places, one after the other. In each, either the cursor is put there, and
+characters are deleted and typed one by one; or a stretch is selected, and is deleted by one key or
+replaced by what is typed. What stands between two places is kept, for nothing. The costs are those
+of `costs.toml`, so deleting a piece of text is 3 (arXiv 2309.15943, section 6.5.1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.lan.costs import cost
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.int64]
+
+_NEVER = 1 << 40
+
+
+def text_cost(before: str, after: str) -> int:
+    """The least UED that turns `before` into `after`; time and memory of their lengths' product.
+
+    Exact for the costs as they are published: the equal beginning and end are set aside first, and
+    with other prices that could lose the optimum.
+    """
+    before, after = _apart(before, after)
+    if not before or not after:
+        return place_cost(len(before), len(after))
+    return _aligned(before, after)
+
+
+def place_cost(deleted: int, typed: int) -> int:
+    """The least UED of one place where that many characters go and that many come."""
+    if deleted == 0 and typed == 0:
+        return 0
+    one_by_one = cost("place") + (deleted + typed) * cost("press")
+    selected = cost("mark") + max(typed, 1) * cost("press")
+    return min(one_by_one, selected) if deleted else one_by_one
+
+
+def text_cost_at_least(before: str, after: str) -> int:
+    """A lower bound of `text_cost`, in time of their lengths' sum.
+
+    Whatever of `after` is not in `before` must be typed, in at least one place.
+    """
+    if before == after:
+        return 0
+    left = list(before)
+    there: dict[str, int] = {}
+    for character in left:
+        there[character] = there.get(character, 0) + 1
+    typed = 0
+    for character in after:
+        if there.get(character, 0):
+            there[character] -= 1
+        else:
+            typed += 1
+    return place_cost(min(max(len(before) + typed - len(after), 0), 1), typed)
+
+
+def _apart(before: str, after: str) -> tuple[str, str]:
+    """What is left of both without their equal beginning and end."""
+    start = _alike(before, after)
+    before, after = before[start:], after[start:]
+    end = _alike(before[::-1], after[::-1])
+    return before[: len(before) - end], after[: len(after) - end]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _aligned(before: str, after: str) -> int:
+    """The least cost over all ways to keep characters of `before`, by rows over `after`.
+
+    Of a row, index i stands for the first i characters of `before` being dealt with. A place is
+    only begun where a kept character (or nothing) stands before it: two that touch are never less
+    than one.
+    """
+    import numpy as np
+
+    place, mark, press = cost("place"), cost("mark"), cost("press")
+    source = np.frombuffer(before.encode("utf-32-le"), dtype=np.uint32)
+    width = len(before) + 1
+    steps = np.arange(width, dtype=np.int64) * press
+    never: Row = np.full(width, _NEVER, dtype=np.int64)
+
+    kept = never.copy()
+    kept[0] = 0
+    cursor = kept + place
+    cursor = np.minimum.accumulate(cursor - steps) + steps
+    marked = np.minimum.accumulate(kept) + mark
+    typed = never
+    closed = np.minimum.reduce([kept, cursor, marked + press])
+    for character in after:
+        kept = never.copy()
+        kept[1:][source == ord(character)] = closed[:-1][source == ord(character)]
+        cursor = np.minimum(kept + place, cursor + press)
+        cursor = np.minimum.accumulate(cursor - steps) + steps
+        typed = np.minimum(marked, typed) + press
+        marked = np.minimum.accumulate(kept) + mark
+        closed = np.minimum.reduce([kept, cursor, typed, marked + press])
+    return int(closed[-1])
