@@ -8,26 +8,15 @@ deleted and made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from pxp_fsm.lan.correspondence import MOST_STEPS, Choice, Found, Pair, best
 from pxp_fsm.lan.costs import cost
-from pxp_fsm.lan.keystrokes import place_cost, text_cost
+from pxp_fsm.lan.form_cost import TextCost, edited_cost, made_cost
+from pxp_fsm.lan.keystrokes import text_cost
 from pxp_fsm.lan.network import Agent, Network
-
-FIELDS: dict[str, Callable[[Agent], str]] = {
-    "name": lambda agent: agent.name,
-    "task": lambda agent: agent.task,
-    "output": lambda agent: agent.output,
-    "control knowledge": lambda agent: "\x00".join(agent.control.knowledge),
-    "knowledge": lambda agent: "\x00".join(agent.knowledge),
-}
-"""What the form of an agent shows; a key begins a further piece of knowledge.
-
-The pieces are told apart by a character that stands in none of them.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +58,8 @@ def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> D
     text = cache(text_cost)
     saved = {
         (a, b): cost("delete")
-        + _made(after.agent(b))
-        - _edited(before.agent(a), after.agent(b), text)
+        + made_cost(after.agent(b))
+        - edited_cost(before.agent(a), after.agent(b), text)
         for a, b in _allowed(before, after)
     }
     choice = Choice(saved, before.edges, after.edges, cost("connect"), cost("disconnect"))
@@ -90,21 +79,7 @@ def _allowed(before: Network, after: Network) -> Iterator[Pair]:
             yield from ((name, other) for other in after.names if other not in both)
 
 
-def _made(agent: Agent) -> int:
-    typed = sum(place_cost(0, len(shown(agent))) for shown in FIELDS.values())
-    switched = cost("switch") * agent.control.enabled
-    return cost("create") + typed + switched + cost("save")
-
-
-def _edited(one: Agent, other: Agent, text: Callable[[str, str], int]) -> int:
-    spent = sum(text(shown(one), shown(other)) for shown in FIELDS.values())
-    spent += cost("switch") * (one.control.enabled != other.control.enabled)
-    return cost("open") + spent + cost("save") if spent else 0
-
-
-def _steps(
-    before: Network, after: Network, found: Found, text: Callable[[str, str], int]
-) -> Iterator[Step]:
+def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Iterator[Step]:
     """A least edit, what is taken away first, so that no cycle can come up on the way."""
     becomes = dict(found.pairs)
     kept = {
@@ -117,13 +92,13 @@ def _steps(
         if image not in after.edges:
             yield Step("disconnect", f"{a} → {b}", cost("disconnect"))
     for a, b in found.pairs:
-        spent = _edited(before.agent(a), after.agent(b), text)
+        spent = edited_cost(before.agent(a), after.agent(b), text)
         if spent:
             yield Step("edit", a, spent)
     made = set(becomes.values())
     for agent in after.agents:
         if agent.name not in made:
-            yield Step("create", agent.name, _made(agent))
+            yield Step("create", agent.name, made_cost(agent))
     for edge in sorted(after.edges - set(kept)):
         yield Step("connect", " → ".join(edge), cost("connect"))
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pxp_fsm.lan.correspondence import Choice, Pair, best
 from pxp_fsm.lan.costs import cost
-from pxp_fsm.lan.distance import FIELDS, distance
+from pxp_fsm.lan.distance import distance
+from pxp_fsm.lan.form_cost import FIELDS
 from pxp_fsm.lan.keystrokes import place_cost, text_cost
 from pxp_fsm.lan.network import Agent, Control, Network, Piece, Received
 from pxp_fsm.lan.network import ControlExample as Turned

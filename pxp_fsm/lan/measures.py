@@ -1,0 +1,182 @@
+"""What a developer did to a network by hand, as its log tells: actions, and their least UED.
+
+Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. A log holds what came of an action, not
+the keys that were pressed: whoever mistypes presses more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pxp_fsm.lan.costs import cost
+from pxp_fsm.lan.edits import apply
+from pxp_fsm.lan.form_cost import EMPTY, form_cost
+from pxp_fsm.lan.history import Author, Change, History
+from pxp_fsm.lan.network import Agent, Network
+from pxp_fsm.lan.operations import (
+    Begin,
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Operation,
+    Teach,
+)
+
+
+class Action(StrEnum):
+    """The kinds of actions of Table 6; deleting an agent and undoing have no row there."""
+
+    STEP_1 = "modify step 1"
+    STEP_2 = "modify step 2"
+    STEP_3 = "modify step 3"
+    STEP_4 = "modify step 4"
+    NEW_AGENT = "new agent"
+    MODIFY_AGENT = "modify agent"
+    MODIFY_EDGE = "modify edge"
+    DELETE_AGENT = "delete agent"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """One action of a developer, and its UED."""
+
+    action: Action
+    on: str
+    ued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often an action was done, and its UED in all."""
+
+    count: int = 0
+    ued: int = 0
+
+
+def tallied(actions: Iterable[Acted]) -> Mapping[Action, Tally]:
+    """Every kind of action with its count and its UED, as Table 6 has them."""
+    found = dict.fromkeys(Action, Tally())
+    for acted in actions:
+        before = found[acted.action]
+        found[acted.action] = Tally(before.count + 1, before.ued + acted.ued)
+    return found
+
+
+def by_hand(history: History) -> tuple[Acted, ...]:
+    """The developer's manual actions in a log, in their order.
+
+    What the network began as is nobody's action.
+    """
+    found: list[Acted] = []
+    past = History((), Network(""))
+    for change in history.changes:
+        if change.by is Author.DEVELOPER:
+            found += _actions(past.network, change)
+        past = past.after(change)
+    return tuple(found)
+
+
+def modifications(history: History) -> int:
+    """How many changes of the agents and edges there are in a log after the first one.
+
+    Each is what was done between two runs: one plan applied by the system, or one saving of the
+    developer's. Undoing counts; recording an example that was handled does not.
+    """
+    past, count = History((), Network("")), 0
+    for change in history.changes:
+        before = past.network
+        past = past.after(change)
+        began = any(isinstance(operation, Begin) for operation in change.operations)
+        count += not began and _shape(before) != _shape(past.network)
+    return count
+
+
+def _shape(network: Network) -> object:
+    """What of a network a modification changes: all but examples."""
+    agents = frozenset(
+        (
+            agent.name,
+            agent.task,
+            agent.output,
+            agent.knowledge,
+            agent.control.enabled,
+            agent.control.required,
+            agent.control.knowledge,
+        )
+        for agent in network.agents
+    )
+    return agents, network.edges
+
+
+def _actions(network: Network, change: Change) -> Iterator[Acted]:
+    """The actions of one change: the edits of one agent in a row are one filling in of its form."""
+    if change.undoes is not None:
+        yield Acted(Action.UNDO, f"change {change.undoes}", cost("undo"))
+    if any(isinstance(operation, Begin) for operation in change.operations):
+        return
+    form: _Form | None = None
+    for operation in change.operations:
+        before, network = network, apply(network, operation)
+        edits = _edits(operation, form)
+        if form is not None and not edits:
+            yield from form.filled_in()
+            form = None
+        match operation:
+            case Create(agent):
+                yield Acted(Action.NEW_AGENT, agent.name, cost("create"))
+                form = _Form(EMPTY, agent, opened=0)
+            case Edit(name) | Teach(name):
+                if form is None:
+                    form = _Form(before.agent(name), before.agent(name), cost("open"))
+                form = form.with_(network.agent(_name_after(operation, name)))
+            case Delete(name):
+                yield Acted(Action.DELETE_AGENT, name, cost("delete"))
+            case Connect(source, target):
+                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
+            case Disconnect(source, target):
+                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+    if form is not None:
+        yield from form.filled_in()
+
+
+def _name_after(operation: Operation, name: str) -> str:
+    """The name that the agent `name` has after an operation on it."""
+    match operation:
+        case Edit(_, Field.NAME, value):
+            return str(value)
+    return name
+
+
+def _edits(operation: Operation, form: _Form | None) -> bool:
+    """Whether an operation is done in the form that is open."""
+    return form is not None and isinstance(operation, Edit | Teach) and operation.name == form.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The form of an agent: what it showed at first, and what it shows now."""
+
+    before: Agent
+    after: Agent
+    opened: int
+
+    @property
+    def name(self) -> str:
+        return self.after.name
+
+    def with_(self, agent: Agent) -> _Form:
+        return _Form(self.before, agent, self.opened)
+
+    def filled_in(self) -> Iterator[Acted]:
+        changed = set(self.before.control.required) ^ set(self.after.control.required)
+        spent = form_cost(self.before, self.after)
+        if changed:
+            spent = (spent or cost("save")) + cost("switch") * len(changed)
+        if spent:
+            yield Acted(Action.MODIFY_AGENT, self.after.name, self.opened + spent)
