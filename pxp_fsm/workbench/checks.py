@@ -35,7 +35,9 @@ class Request:
     which MATCH and AGREE are equality. With `formulas` nothing else is checked: each of them on the
     product of the tables under free guards, over `runs` that are complete, finite or infinite, and
     as fair as `fair` asks (`weak:WHAT`, `strong:WHAT`); with `relations`, over the sessions of a
-    built-in protocol. With `termination` it is asked whether the product ends.
+    built-in protocol. With `termination` it is asked whether the product ends. Several tables, with
+    names (NAME=TABLE), and `channels` make a system, which is explored up to `limit` states and
+    `memory` MB, with fewer states where it is told how to `reduce` them.
     """
 
     tables: tuple[str, ...] = ()
@@ -48,6 +50,10 @@ class Request:
     runs: str = "complete"
     fair: tuple[str, ...] = ()
     termination: bool = False
+    channels: tuple[str, ...] = ()
+    limit: int | None = None
+    memory: int | None = None
+    reduce: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Checked:
-    """The lines of a check, and the certificates of what was proved on the way."""
+    """The lines of a check, and the certificates of what was proved on the way.
+
+    Where it was `interrupted` there are lines of what was checked before.
+    """
 
     lines: tuple[Line, ...]
     certificates: tuple[Certificate, ...] = ()
+    interrupted: bool = False
 
     def leave(self, folder: Path) -> tuple[Path, ...]:
         """Write the certificates into `folder`, which is made if need be."""
@@ -81,38 +91,63 @@ class Checked:
 
 
 def run(request: Request) -> Checked:
-    """Check what is asked for. Raises `UsageError` or `TableError`."""
+    """Check what is asked for. Raises `UsageError` or `TableError`.
+
+    Interrupted, it gives what was found so far.
+    """
+    lines, certificates = list[Line](), list[Certificate]()
+    try:
+        for one in _checked(request):
+            (lines if isinstance(one, Line) else certificates).append(one)  # type: ignore[arg-type] # each to its own
+    except KeyboardInterrupt:
+        return Checked(tuple(lines), tuple(certificates), interrupted=True)
+    return Checked(tuple(lines), tuple(certificates))
+
+
+def _checked(request: Request) -> Iterator[Line | Certificate]:
+    """The lines, and the certificates, as they are found."""
+    from pxp_fsm.workbench import systems
+
     bounds = Bounds(request.n, request.k)
     bounds.rules("interact")
     if request.relations is not None:
         assumptions_of(request.relations)
+    if systems.asked_for(request):
+        yield from systems.lines(request)
+        return
     own = [table for table in request.tables if table not in PROVED_OF]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
     if request.formulas or request.termination or request.fair:
-        return Checked(tuple(_temporal(request)))
-    if len(own) > 2:
-        raise UsageError("one table is joined with itself, two with each other; not more")
+        yield from _temporal(request)
+        return
     if request.values is not None:
         _check_values(request, own, builtin)
-        return Checked(tuple(_over_values(request, bounds)))
-    lines, certificates = list[Line](), list[Certificate]()
+        yield from _over_values(request, bounds)
+        return
+    any_line, proofs = False, list[Proof]()
     for table in builtin:
-        lines += _wanted(_standing(table, table), request)
+        for line in _wanted(_standing(table, table), request):
+            any_line = True
+            yield line
         claims = _claims_of(table, request)
         if any(claim.induction for claim in claims):
-            certificates.append(certify(table))
-        proofs = [proof for one in certificates for proof in one.proofs]
-        proofs += beyond(table, {f"{claim.protocol}.{claim.name}" for claim in claims})
-        lines += _claims(claims, request, bounds, proofs)
+            certificate = certify(table)
+            proofs += certificate.proofs
+            yield certificate
+        known = {f"{claim.protocol}.{claim.name}" for claim in claims}
+        for line in _claims(claims, request, bounds, [*proofs, *beyond(table, known)]):
+            any_line = True
+            yield line
     if own:
-        lines += _wanted(_standing(own[0], own[-1]), request)
-    if not lines:
+        for line in _wanted(_standing(own[0], own[-1]), request):
+            any_line = True
+            yield line
+    if not any_line:
         raise UsageError(
             f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
             f"of your own there are: {', '.join(_TITLES)}"
         )
-    return Checked(tuple(lines), tuple(certificates))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -158,7 +193,12 @@ def _claims(
         names = claim.expected if request.relations is None else (request.relations,)
         for name in names:
             small = request.relations is None and _only_shows_a_need(claim, name)
-            yield _line(checkers[small].check(claim, name))
+            try:
+                result = checkers[small].check(claim, name)
+            except KeyboardInterrupt:
+                yield _cut_off(claim, name)
+                raise
+            yield _line(result)
 
 
 def _line(result: Result) -> Line:
@@ -175,6 +215,12 @@ def _line(result: Result) -> Line:
         result.model,
         result.messages,
     )
+
+
+def _cut_off(claim: Claim, assumptions: str) -> Line:
+    verdict = Verdict(Status.UNKNOWN, "interrupted")
+    expected = claim.expected.get(assumptions)
+    return Line(claim.protocol, claim.name, claim.title, assumptions, verdict, expected, False, 0.0)
 
 
 def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -51,6 +52,31 @@ import click
 @click.option(
     "--termination", is_flag=True, help="Only whether the TABLEs end: can, must, under fairness."
 )
+@click.option(
+    "--channel",
+    "channels",
+    multiple=True,
+    metavar="CHANNEL",
+    help="Over this channel: sync, fifo:C, lossy:C, duplicating:C, reordering:C with a capacity C, "
+    "or several joined by + (docs/systems.md); repeatable, a line each.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="STATES",
+    help="Of a system, at most so many states; beyond, UNKNOWN.",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="MB",
+    help="Of a system, until the process holds so much; beyond, UNKNOWN.",
+)
+@click.option(
+    "--reduce",
+    type=click.Choice(["symmetry", "partial-order"]),
+    help="Of a system, fewer states: equal members are alike; orders that do not matter.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on standard output.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML too.")
 @click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="SARIF too.")
@@ -80,6 +106,10 @@ def check(
     runs: str,
     fair: tuple[str, ...],
     termination: bool,
+    channels: tuple[str, ...],
+    limit: int | None,
+    memory: int | None,
+    reduce: str | None,
     as_json: bool,
     junit: Path | None,
     sarif: Path | None,
@@ -88,7 +118,8 @@ def check(
 ) -> None:
     """Check TABLEs: interact and pxp with every claim about them, or tables of your own.
 
-    One table is joined with itself, two with each other. HOLDS is for all n and k, by a certificate
+    One table is joined with itself, two with each other; more are a system, in which rows name
+    their partners, and NAME=TABLE names a member. HOLDS is for all n and k, by a certificate
     that is written; HOLDS UP TO is for the n and k explored. Some claims say that something fails:
     the verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
     where one is unknown.
@@ -100,6 +131,7 @@ def check(
     asked = checks.Request(
         tables, names, relations, n, k, values, formulas, runs, fair, termination
     )
+    asked = replace(asked, channels=channels, limit=limit, memory=memory, reduce=reduce)
     checked = checks.run(asked)
     left = checked.leave(certificates or user_folder())
     if as_json:
@@ -114,4 +146,6 @@ def check(
             file.write_text(text(checked.lines) + "\n", "utf-8")
     if itf is not None:
         verdicts.write_traces(checked.lines, itf)
+    if checked.interrupted:
+        raise KeyboardInterrupt
     context.exit(verdicts.exit_code(checked.lines))
