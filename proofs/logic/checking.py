@@ -15,7 +15,7 @@ from proofs.logic import mistakes
 from proofs.logic.covers import earliest, is_shown_early
 from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import TRUE, Atom, Exists, Formula, Not, atoms, negated
-from proofs.logic.product import Lasso, Node, Product, Reached, reach
+from proofs.logic.product import Lasso, Node, Product, Reached, leading_to, reach
 from proofs.logic.tableau import Tableau
 from proofs.model import Model
 from proofs.verdicts import Status, Verdict
@@ -103,7 +103,7 @@ class Checker(Generic[S]):
         product = self._product(formula.path if isinstance(formula, Exists) else formula)
         starting = {state: tuple(product.starting(state)) for state in self._space.steps}
         reached = reach(product, (node for nodes in starting.values() for node in nodes))
-        good = _leading_to(reached, self._good(reached))
+        good = leading_to(reached, self._good(reached))
         return frozenset(state for state, nodes in starting.items() if not good.isdisjoint(nodes))
 
     @property
@@ -133,22 +133,6 @@ class Checker(Generic[S]):
         if self._runs is not Runs.FINITE:
             for component in reached.recurring(self._fairness):
                 yield from component
-
-
-def _leading_to(reached: Reached[S], good: Iterable[Node[S]]) -> frozenset[Node[S]]:
-    """The nodes from which a good one is reached."""
-    before: dict[Node[S], list[Node[S]]] = {}
-    for node, edges in reached.edges.items():
-        for _, target in edges:
-            before.setdefault(target, []).append(node)
-    found = set(good)
-    left = list(found)
-    while left:
-        for node in before.get(left.pop(), ()):
-            if node not in found:
-                found.add(node)
-                left.append(node)
-    return frozenset(found)
 
 
 def _of_all_runs(formula: Formula) -> Formula:

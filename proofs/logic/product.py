@@ -286,3 +286,19 @@ def reach(product: Product[S], starts: Iterable[Node[S]]) -> Reached[S]:
                 parents[target] = (node, step)
                 queue.append(target)
     return Reached(product, edges, parents)
+
+
+def leading_to(reached: Reached[S], good: Iterable[Node[S]]) -> frozenset[Node[S]]:
+    """The nodes from which a good one is reached."""
+    before: dict[Node[S], list[Node[S]]] = {}
+    for node, edges in reached.edges.items():
+        for _, target in edges:
+            before.setdefault(target, []).append(node)
+    found = set(good)
+    left = list(found)
+    while left:
+        for node in before.get(left.pop(), ()):
+            if node not in found:
+                found.add(node)
+                left.append(node)
+    return frozenset(found)

@@ -307,7 +307,7 @@ def test_an_unknown_proposition_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"no reachable state has 'r'.*there are: p, q"):
         checker(graph).check(parse("G (p -> r)"))
     graph = Graph(((),), (frozenset({"1.RATIFY"}),))
-    with pytest.raises(UsageError, match="did you mean 1.RATIFY"):
+    with pytest.raises(UsageError, match=r"did you mean 1\.RATIFY"):
         checker(graph).check(parse("F 1.ratfy"))
     with pytest.raises(UsageError, match="did you mean true"):
         checker(graph).check(parse("F True"))

@@ -20,6 +20,7 @@ from pxp_fsm.workbench.cli.exchange import export, import_
 from pxp_fsm.workbench.cli.experiment import compare, experiment
 from pxp_fsm.workbench.cli.judge import judge
 from pxp_fsm.workbench.cli.language import language
+from pxp_fsm.workbench.cli.monitor import monitor
 from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.cli.report import report
 from pxp_fsm.workbench.cli.run import run
@@ -73,10 +74,10 @@ def _in_words(error: OSError) -> str:
 def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
 
-    Exit codes: 0 done, 1 a stored run was changed (verify) or a verdict is not the expected one
-    (check), 2 the request or its data cannot be used, 3 a database or disk failed, 4 a verdict is
-    unknown (check), 130 stopped by Ctrl-C (everything sent so far is stored), 141 nobody reads the
-    pipe any more.
+    Exit codes: 0 done, 1 a stored run was changed (verify), a verdict is not the expected one
+    (check) or a formula is false (monitor), 2 the request or its data cannot be used, 3 a database
+    or disk failed, 4 a verdict is unknown (check), 130 stopped by Ctrl-C (everything sent so far is
+    stored), 141 nobody reads the pipe any more.
     """
 
 
@@ -87,6 +88,7 @@ _COMMANDS = (
     experiment,
     compare,
     sessions,
+    monitor,
     report,
     draw,
     cost,

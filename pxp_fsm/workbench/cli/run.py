@@ -169,6 +169,14 @@ _NAMES = {"scope": "judge-scope"}
     metavar="URL",
     help="Spread the run over workers: dask://HOST:PORT or processes://N, on PostgreSQL.",
 )
+@click.option(
+    "--monitor",
+    "monitors",
+    multiple=True,
+    metavar="FORMULA",
+    help="Watch this formula of temporal logic (docs/logic.md) in every session, and tell at once "
+    "where it is violated; repeatable.",
+)
 @model_options
 @click.option(
     "--output",
@@ -193,6 +201,7 @@ def run(
     database: str | None,
     resume: str | None,
     executor: str | None,
+    monitors: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Run sessions of TASK (drug or rad) and count their intelligibility.
@@ -209,7 +218,8 @@ def run(
 
         plan["repetitions"] = find_preset(plan["preset"]).repetitions
     chosen = _plan(task, **plan) if resume is None else None
-    running.execute(task, chosen, resume, database, output, settings_of(options), executor)
+    settings = settings_of(options)
+    running.execute(task, chosen, resume, database, output, settings, executor, monitors)
 
 
 def _plan(

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from pxp_fsm.workbench import (
 )
 from pxp_fsm.workbench.cli.printing import console, printable
 from pxp_fsm.workbench.defaults import DATABASE
+from pxp_fsm.workbench.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.workbench.outcomes import outcomes_of
 from pxp_fsm.workbench.report import counted
 from pxp_fsm.workbench.statistics import statistics_of
@@ -43,15 +45,21 @@ def execute(
     output: Path,
     settings: Settings | None = None,
     executor: str | None = None,
+    formulas: Sequence[str] = (),
 ) -> None:
     """Run a new plan, or resume a run, then print and leave what came of it.
+
+    `formulas` are watched in its sessions.
 
     Whatever can be wrong with the plan, its data or the output folder is found before the run.
     """
     if executor is not None:
         executors.check(executor, database)
+    monitors = Monitors(formulas)
     found = plans.read(plan) if plan is not None else None
     _see_the_person(plan)
+    if plan is not None:
+        monitors.under(plan.rules())
     if plan is not None and found is not None:
         named.models(plan, *found, settings)
         _prepare(output)
@@ -64,7 +72,7 @@ def execute(
                 raise UsageError(f"run {run.name} is about {run.plan.task}, not {task}")
             _see_the_person(run.plan)
             _prepare(output)
-        _carry(run, board, database, output, executor)
+        _carry(run, board, database, output, executor, monitors)
 
 
 def execute_experiment(
@@ -86,19 +94,29 @@ def execute_experiment(
         click.echo(
             printable(f"Experiment {experiment.title}, fingerprint {experiment.fingerprint}")
         )
-        _carry(run, board, database, output, executor)
+        _carry(run, board, database, output, executor, Monitors(()))
 
 
 def _carry(
-    run: runs.Run, board: SqlBlackboard, database: str | None, output: Path, executor: str | None
+    run: runs.Run,
+    board: SqlBlackboard,
+    database: str | None,
+    output: Path,
+    executor: str | None,
+    monitors: Monitors,
 ) -> None:
+    watched = monitors.under(run.plan.rules())
+    live = Live(watched, lambda session: (one.message for one in board.entries(session)))
     try:
         _announce(run, output)
+        for line in foregone(watched, run.plan.rules()):
+            click.echo(printable(line))
         if executor is not None and database is not None:
             _with_workers(run, board, database, executor)
         else:
-            _with_progress(run, output)
-        _finish(run, board, database, output)
+            _with_progress(run, output, live)
+        told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
+        _finish(run, board, database, output, told)
     except KeyboardInterrupt:
         stopped = f"Stopped. {_resumable(run, board, database, output)}"
         raise KeyboardInterrupt(stopped) from None
@@ -169,17 +187,17 @@ def _see_the_person(plan: plans.Plan | None) -> None:
             )
 
 
-def _with_progress(run: runs.Run, output: Path) -> None:
-    run.on_wait = lambda why: click.echo(printable(why), err=True)
+def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
+    run.on_wait = live.say = lambda line: click.echo(printable(line), err=True)
     if run.plan.human is not None:
-        _with_a_person(run, output)
+        _with_a_person(run, output, live)
     elif sys.stderr.isatty():
-        _with_a_bar(run)
+        _with_a_bar(run, live)
     else:
-        _with_lines(run)
+        _with_lines(run, live)
 
 
-def _with_lines(run: runs.Run) -> None:
+def _with_lines(run: runs.Run, live: Live) -> None:
     """A line a repetition, where nobody watches."""
     latest = 0
 
@@ -194,11 +212,11 @@ def _with_lines(run: runs.Run) -> None:
             over()
             latest = step.repetition
 
-    run.execute(on_step)
+    run.execute(live.beside(on_step))
     over()
 
 
-def _with_a_person(run: runs.Run, output: Path) -> None:
+def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
     """Only how each session ended: the conversation itself is shown by whoever asks."""
     latest: Message | None = None
 
@@ -212,10 +230,10 @@ def _with_a_person(run: runs.Run, output: Path) -> None:
             )
 
     click.echo("Ctrl-C or Ctrl-D leaves at any point; nothing is lost.")
-    run.execute(on_step, output)
+    run.execute(live.beside(on_step), output)
 
 
-def _with_a_bar(run: runs.Run) -> None:
+def _with_a_bar(run: runs.Run, live: Live) -> None:
     """How far it is; below that the tags sent, and what models cost, which would crowd it out."""
     from rich.console import Group
     from rich.live import Live
@@ -244,7 +262,9 @@ def _with_a_bar(run: runs.Run) -> None:
     progress = Progress(*columns, console=out)
     sent, spent = (Text(no_wrap=True, overflow="ellipsis") for _ in range(2))
     with Live(Group(progress, sent, spent), console=out, transient=True) as shown:
-        run.on_wait = lambda why: shown.console.print(printable(why), markup=False)
+        run.on_wait = live.say = lambda line: shown.console.print(
+            printable(line), markup=False, highlight=False
+        )
         bar = progress.add_task("", total=run.total, completed=run.finished)
 
         def on_step(step: runs.Step) -> None:
@@ -258,7 +278,7 @@ def _with_a_bar(run: runs.Run) -> None:
             sent.plain = printable(" ".join(f"{tag} {many}" for tag, many in sorted(tags.items())))
             spent.plain = run.meter.shown()
 
-        run.execute(on_step)
+        run.execute(live.beside(on_step))
 
 
 def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
@@ -274,7 +294,13 @@ def _shown(board: SqlBlackboard, database: str) -> str:
     return database if board.engine.url.password is None else board.shown
 
 
-def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> None:
+def _finish(
+    run: runs.Run,
+    board: SqlBlackboard,
+    database: str | None,
+    output: Path,
+    told: Sequence[str],
+) -> None:
     """Files first: they are there even where nobody reads what is printed."""
     statistics = statistics_of(board, run.name)
     try:
@@ -289,7 +315,7 @@ def _finish(run: runs.Run, board: SqlBlackboard, database: str | None, output: P
     lines = [*estimating.explanation(outcomes)]
     if run.carries:
         lines += estimating.order_lines(outcomes, run.plan.seed)
-    for line in [*lines, *report.remarks(run, statistics)]:
+    for line in [*lines, *report.remarks(run, statistics), *told]:
         click.echo(printable(line))
     if run.meter.shown():
         click.echo(f"Models were asked: {run.meter.shown()}")

@@ -1,0 +1,273 @@
+"""Monitors: what a run that goes on says of a formula so far, in four verdicts.
+
+True or false: no continuation can change it, either none whatever or none that a model allows.
+Presumably true or false: what the formula would be if the run ended here (RV-LTL; Bauer, Leucker
+and Schallhart, The good, the bad, and the ugly, RV 2007). A monitor is the checker's own tableau,
+made deterministic as far as runs need it; a step that was met before is a look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from typing import Generic, TypeVar
+
+from proofs.explore import explore
+from proofs.logic.checking import MOST_PROMISES
+from proofs.logic.fairness import Fairness
+from proofs.logic.formulas import Exists, Formula
+from proofs.logic.product import Node, Product, leading_to, reach
+from proofs.logic.tableau import Tableau, path_parts
+from proofs.model import Model
+from pxp_fsm.errors import Refused, UsageError
+
+S = TypeVar("S", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+L = TypeVar("L", bound=Hashable)
+
+Letter = tuple[bool, ...]
+"""The truth of a formula's atoms in one state of a run, in the tableau's order."""
+
+_BITS = 15
+"""Atoms and temporal operators that a formula by itself is decided with: each doubles the work."""
+
+_NODES = 200_000
+"""States times valuations that a model is decided with."""
+
+
+class Outlook(StrEnum):
+    """The four verdicts."""
+
+    TRUE = "true"
+    FALSE = "false"
+    PRESUMABLY_TRUE = "presumably true"
+    PRESUMABLY_FALSE = "presumably false"
+
+    @property
+    def settled(self) -> bool:
+        """Whether no continuation changes it."""
+        return self in (Outlook.TRUE, Outlook.FALSE)
+
+    @property
+    def positive(self) -> bool:
+        """What it is or presumably is."""
+        return self in (Outlook.TRUE, Outlook.PRESUMABLY_TRUE)
+
+
+class Deterministic(Generic[K, L]):
+    """An automaton that is worked out as it is walked: places are numbers, `start` is the first.
+
+    `follow` gives the state after a letter and raises where there is none; `judge` its verdict.
+    """
+
+    start = 0
+
+    def __init__(
+        self, first: K, follow: Callable[[K, L], K], judge: Callable[[K], Outlook]
+    ) -> None:
+        self._follow = follow
+        self._judge = judge
+        self._states: list[K] = []
+        self._places: dict[K, int] = {}
+        self._moves: list[dict[L, int]] = []
+        self.outlooks: list[Outlook] = []
+        self._place(first)
+
+    def after(self, place: int, letter: L) -> int:
+        """The place after `letter`."""
+        found = self._moves[place].get(letter)
+        return self._found(place, letter) if found is None else found
+
+    @property
+    def size(self) -> int:
+        """How many places have been met."""
+        return len(self._states)
+
+    def _found(self, place: int, letter: L) -> int:
+        target = self._place(self._follow(self._states[place], letter))
+        self._moves[place][letter] = target
+        return target
+
+    def _place(self, state: K) -> int:
+        if state not in self._places:
+            self._places[state] = len(self._states)
+            self._states.append(state)
+            self._moves.append({})
+            self.outlooks.append(self._judge(state))
+        return self._places[state]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """After some states of a run: the valuations at the last with which the formula holds at the
+    first (with all others it does not), and its value if the run ends here.
+    """
+
+    valuations: frozenset[int]
+    now: bool
+
+
+class _Tracking:
+    """How the tableau follows a run, whatever comes next."""
+
+    def __init__(self, formula: Formula) -> None:
+        if any(isinstance(part, Exists) for part in path_parts(formula)):
+            raise UsageError(
+                "a monitor sees one run, and A and E speak of others: leave them out of its formula"
+            )
+        self.tableau = Tableau(formula)
+        if len(self.tableau.promised) > MOST_PROMISES:
+            raise UsageError(
+                f"the formula has {len(self.tableau.promised)} different temporal operators, and "
+                f"at most {MOST_PROMISES} are monitored; split it into several"
+            )
+
+    def first(self, letter: Letter) -> _Open:
+        tableau = self.tableau
+        holding = (v for v in tableau.valuations if tableau.holds(letter, v))
+        return _Open(frozenset(holding), tableau.holds(letter, None))
+
+    def after(self, before: _Open, letter: Letter) -> _Open:
+        kept = self.tableau.kept
+        following = (v for v in self.tableau.valuations if kept(letter, v) in before.valuations)
+        return _Open(frozenset(following), kept(letter, None) in before.valuations)
+
+
+def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
+    """A monitor of `formula` alone: any state may come after any other, and any may be the last.
+
+    Letters are the truth of `atoms_of(formula)` in each state, the first included. Raises
+    `UsageError` where the formula is too large, or speaks of more than one run.
+    """
+    tracking = _Tracking(formula)
+    tableau = tracking.tableau
+    bits = len(tableau.atoms) + len(tableau.promised)
+    if bits > _BITS:
+        raise UsageError(
+            f"the formula has {bits} propositions and temporal operators, and at most {_BITS} are "
+            f"monitored by themselves; split it into several"
+        )
+    live = _satisfiable(tableau)
+    dead = frozenset(tableau.valuations) - live
+
+    def follow(state: _Open | None, letter: Letter) -> _Open:
+        return tracking.first(letter) if state is None else tracking.after(state, letter)
+
+    def judge(state: _Open | None) -> Outlook:
+        if state is None:  # before the first state there is no run yet
+            return Outlook.PRESUMABLY_TRUE
+        can_hold = state.now or not live.isdisjoint(state.valuations)
+        can_fail = not state.now or not (state.valuations | dead).issuperset(tableau.valuations)
+        return _outlook(state.now, can_hold, can_fail)
+
+    return Deterministic(None, follow, judge)
+
+
+def atoms_of(formula: Formula) -> tuple[Formula, ...]:
+    """The atoms of a formula in the order of a letter."""
+    return Tableau(formula).atoms
+
+
+def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministic[Hashable, str]:
+    """A monitor of `formula` over finite and infinite runs of `model`; letters are steps' labels.
+
+    It starts in the model's initial state. A label that the model does not allow raises `Refused`.
+    Raises `TooLarge` past `limit` states times valuations, and `UsageError` where the formula
+    speaks of more than one run, or the labels of a run do not tell what is true after it.
+    """
+    tracking = _Tracking(formula)
+    tableau = tracking.tableau
+    space = explore(model, limit // len(tableau.valuations))
+    true = {state: model.propositions(state) for state in space.steps}
+    walked = Product(space, tableau, lambda atom, state: getattr(atom, "name", None) in true[state])
+    live = _live(walked)
+    every = frozenset(tableau.valuations)
+
+    def entered(states: Iterable[S], before: _Open | None) -> tuple[frozenset[S], _Open]:
+        found = frozenset(states)
+        letters = {walked.known(state) for state in found}
+        if len(letters) != 1:
+            raise UsageError(
+                f"the steps of {model.name} do not tell what is true after them, so that the "
+                f"formula cannot be monitored by them"
+            )
+        letter = letters.pop()
+        opened = tracking.first(letter) if before is None else tracking.after(before, letter)
+        return found, opened
+
+    def follow(state: tuple[frozenset[S], _Open], label: str) -> tuple[frozenset[S], _Open]:
+        places, opened = state
+        targets = [s.target for place in places for s in space.steps[place] if s.label == label]
+        if not targets:
+            offered = {step.label for place in places for step in space.steps[place]}
+            there = ", ".join(sorted(offered)) or "nothing, it has ended"
+            raise Refused(f"{model.name} does not allow {label!r} here; it allows {there}")
+        return entered(targets, opened)
+
+    def judge(state: tuple[frozenset[S], _Open]) -> Outlook:
+        places, opened = state
+        ends = any(not space.steps[place] for place in places)
+        valuations = frozenset[int]().union(*(live.get(place, frozenset()) for place in places))
+        can_hold = (ends and opened.now) or not valuations.isdisjoint(opened.valuations)
+        can_fail = (ends and not opened.now) or not valuations.isdisjoint(every - opened.valuations)
+        return _outlook(opened.now, can_hold, can_fail)
+
+    starts = [state for state, parent in space.parents.items() if parent is None]
+    return Deterministic(entered(starts, None), follow, judge)  # type: ignore[arg-type] # of one S
+
+
+def _outlook(now: bool, can_hold: bool, can_fail: bool) -> Outlook:
+    if not can_fail:
+        return Outlook.TRUE
+    if not can_hold:
+        return Outlook.FALSE
+    return Outlook.PRESUMABLY_TRUE if now else Outlook.PRESUMABLY_FALSE
+
+
+def _live(walked: Product[S]) -> dict[S, frozenset[int]]:
+    """For each state, the valuations whose promises some way on in the model keeps."""
+    nodes: list[Node[S]] = [
+        (state, valuation)
+        for state, steps in walked.space.steps.items()
+        for valuation in (walked.tableau.valuations if steps else (None,))
+    ]
+    reached = reach(walked, nodes)
+    good = [node for node in reached.edges if node[1] is None]
+    good += [node for component in reached.recurring(Fairness()) for node in component]
+    found: dict[S, set[int]] = {}
+    for state, valuation in leading_to(reached, good):
+        if valuation is not None:
+            found.setdefault(state, set()).add(valuation)
+    return {state: frozenset(valuations) for state, valuations in found.items()}
+
+
+def _satisfiable(tableau: Tableau) -> frozenset[int]:
+    """The valuations whose promises some run keeps, whatever the propositions do."""
+    import networkx as nx
+
+    letters: Sequence[Letter] = list(product((False, True), repeat=len(tableau.atoms)))
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(tableau.valuations)
+    settled: dict[tuple[int, int], int] = {}
+    for letter in letters:
+        for valuation in tableau.valuations:
+            edge = (tableau.kept(letter, valuation), valuation)
+            settled[edge] = settled.get(edge, 0) | tableau.settled(letter, valuation)
+    graph.add_edges_from(settled)
+    good = {tableau.kept(letter, None) for letter in letters}
+    for component in nx.strongly_connected_components(graph):
+        good.update(_kept_for_ever(component, settled, (1 << len(tableau.waiting)) - 1))
+    return frozenset(good).union(*(nx.ancestors(graph, one) for one in good))
+
+
+def _kept_for_ever(
+    component: set[int], settled: dict[tuple[int, int], int], everything: int
+) -> Iterator[int]:
+    """The component's valuations, if a walk round it has an edge and waits for nothing."""
+    inside = [bits for (one, two), bits in settled.items() if one in component and two in component]
+    found = 0
+    for bits in inside:
+        found |= bits
+    return iter(component if inside and found == everything else ())

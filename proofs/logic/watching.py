@@ -1,0 +1,212 @@
+"""Monitors over sessions, live or recorded: they hear messages and say how a formula stands.
+
+A monitor decides over the protocol where it can: no continuation that its rules allow, whatever the
+relations say (of PXP(k), over PXP). Where the rules have too many states for that, or are not the
+model's, it decides over the formula by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from proofs.explore import TooLarge
+from proofs.logic.formulas import Atom, Formula, atoms
+from proofs.logic.monitor import Deterministic, Outlook, atoms_of, by_itself, over
+from proofs.logic.sessions import Reading, Seen, Sessions, reading
+from proofs.relational import Theory
+from proofs.sessions import AGENTS, SessionModel
+from pxp_fsm.automaton import happening
+from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.messages import Message, quoted
+from pxp_fsm.relations import NOISY, Assumption
+from pxp_fsm.rules import Pxp, Rules
+from pxp_fsm.session import CLOSE
+
+_STATES = 20_000
+"""States of a protocol's model, times a formula's valuations, that a monitor decides over."""
+
+
+class Hearing:
+    """What formulas see of a session, from its messages alone, by the tables and the rules.
+
+    `agents` are the initiator's and the responder's names in its messages.
+    """
+
+    def __init__(self, read: Reading, rules: Rules, agents: tuple[str, str]) -> None:
+        self.seen = read.start()
+        self._read = read
+        self._rules = rules
+        self._agents = agents
+        self._history: list[Message] = []
+
+    def hear(self, message: Message) -> Seen:
+        """What is seen after `message`; `Refused` where tables or rules do not allow it."""
+        tables, seen = self._read.tables, self.seen
+        if message.sender not in self._agents or seen.over:
+            raise self._refused(message)
+        sender = self._agents.index(message.sender)
+        if sender and not self._history:
+            raise self._refused(message)
+        sent = tables[sender].sends(seen.at[sender], message.tag)
+        heard = tables[1 - sender].receives(seen.at[1 - sender], message.tag)
+        if sent is None or heard is None:
+            raise self._refused(message)
+        at = (heard.target, sent.target) if sender else (sent.target, heard.target)
+        self._history.append(message)
+        ending = self._rules.ending(self._history)
+        if ending is not None:
+            at = (self._closed(0, at[0]), self._closed(1, at[1]))
+        closed = "" if ending is None else ending.value
+        self.seen = self._read.after(seen, sender, message.tag, at, closed)
+        return self.seen
+
+    def _closed(self, agent: int, state: str) -> str:
+        table = self._read.tables[agent]
+        return state if state in table.final else table.step(state, happening(CLOSE)).target
+
+    def _refused(self, message: Message) -> Refused:
+        return Refused(
+            f"message {message.number} ({quoted(message.tag)} from {quoted(message.sender)}) is "
+            f"none that {self._rules.name} allows after {len(self._history)} messages"
+        )
+
+
+class SessionMonitor:
+    """A formula, to be watched in any number of sessions under `rules`.
+
+    `assumptions` are what is known of MATCH and AGREE: with more of them more is settled sooner,
+    and a session that breaks them is refused. `alone` decides over the formula by itself. Raises
+    `UsageError` for a formula that cannot be monitored.
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        rules: Rules,
+        assumptions: frozenset[Assumption] = NOISY,
+        *,
+        alone: bool = False,
+    ) -> None:
+        self.formula = formula
+        self.rules = rules
+        table = rules.automaton
+        self.read = reading(atoms(formula), (table, table))
+        self._letter = _letters(formula, self.read)
+        self.model: Deterministic[Any, str] | None = None
+        if not alone and not (isinstance(rules, Pxp) and rules.hang_up):
+            self.model = self._over_the_protocol(assumptions)
+        self.itself = by_itself(formula) if self.model is None else None
+
+    @property
+    def over_the_protocol(self) -> bool:
+        """Whether it decides over what the protocol allows."""
+        return self.model is not None
+
+    def watch(self, initiator: str = AGENTS[0], responder: str = AGENTS[1]) -> Watch:
+        """A new session between two agents of these names, before its first message."""
+        if initiator == responder:
+            raise UsageError(
+                f"both agents are named {initiator!r}; messages do not tell them apart"
+            )
+        if self.model is not None:
+            return Watch(_Labels(self.model, initiator, responder))
+        assert self.itself is not None  # noqa: S101 - one of the two is always there
+        hearing = Hearing(self.read, self.rules, (initiator, responder))
+        return Watch(_Letters(self.itself, hearing, self._letter))
+
+    def _over_the_protocol(
+        self, assumptions: frozenset[Assumption]
+    ) -> Deterministic[Any, str] | None:
+        rules = self.rules
+        if isinstance(rules, Pxp):  # PXP allows whatever PXP(k) does, and is much smaller
+            rules = replace(rules, k=None)
+        model = SessionModel(rules, Theory(assumptions), observes=False)
+        try:
+            return over(self.formula, Sessions(model, self.read), _STATES)
+        except TooLarge:
+            return None
+
+
+class Watch:
+    """One session as a monitor follows it: `hear` each message in order, then see the `outlook`."""
+
+    __slots__ = ("_way",)
+
+    def __init__(self, way: _Labels | _Letters) -> None:
+        self._way = way
+
+    def hear(self, message: Message) -> Outlook:
+        """How the formula stands after `message`; `Refused` where that is not allowed."""
+        return self._way.hear(message)
+
+    @property
+    def outlook(self) -> Outlook:
+        """How the formula stands."""
+        return self._way.outlook
+
+
+class _Labels:
+    """By the labels of the model's steps: a message is two look-ups."""
+
+    __slots__ = ("_monitor", "_place", "_who")
+
+    def __init__(self, monitor: Deterministic[Any, str], initiator: str, responder: str) -> None:
+        self._monitor = monitor
+        self._place = monitor.start
+        self._who = {initiator: f"{AGENTS[0]} ", responder: f"{AGENTS[1]} "}
+
+    def hear(self, message: Message) -> Outlook:
+        monitor = self._monitor
+        try:
+            label = self._who[message.sender] + message.tag
+        except KeyError:
+            raise Refused(
+                f"message {message.number} is from {quoted(message.sender)}, and the agents of "
+                f"this session are {', '.join(self._who)}"
+            ) from None
+        self._place = monitor.after(self._place, label)
+        return monitor.outlooks[self._place]
+
+    @property
+    def outlook(self) -> Outlook:
+        return self._monitor.outlooks[self._place]
+
+
+class _Letters:
+    """By what is true after each message; the session's end settles what has not been."""
+
+    __slots__ = ("_hearing", "_letter", "_monitor", "_place")
+
+    def __init__(
+        self,
+        monitor: Deterministic[Any, tuple[bool, ...]],
+        hearing: Hearing,
+        letter: Callable[[Seen], tuple[bool, ...]],
+    ) -> None:
+        self._monitor = monitor
+        self._hearing = hearing
+        self._letter = letter
+        self._place = monitor.after(monitor.start, letter(hearing.seen))
+
+    def hear(self, message: Message) -> Outlook:
+        seen = self._hearing.hear(message)
+        self._place = self._monitor.after(self._place, self._letter(seen))
+        return self.outlook
+
+    @property
+    def outlook(self) -> Outlook:
+        found = self._monitor.outlooks[self._place]
+        if not self._hearing.seen.over:
+            return found
+        return Outlook.TRUE if found.positive else Outlook.FALSE
+
+
+def _letters(formula: Formula, read: Reading) -> Callable[[Seen], tuple[bool, ...]]:
+    tests = [read.tests[atom.name] for atom in atoms_of(formula) if isinstance(atom, Atom)]
+
+    def letter(seen: Seen) -> tuple[bool, ...]:
+        return tuple(holds(seen) for holds in tests)
+
+    return letter
