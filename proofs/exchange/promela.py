@@ -1,0 +1,137 @@
+"""A system as Promela: one process whose steps are the system's, and formulas as ltl blocks.
+
+Each step is one d_step, so SPIN has the states and transitions that we have. A run that ends stays
+where it ended, as SPIN reads it; the block no_deadlock asks that it does so at the end alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
+from proofs.exchange.naming import Names, header, plain, words
+from proofs.exchange.network import (
+    Add,
+    All,
+    AtLeast,
+    Command,
+    Copy,
+    Is,
+    Network,
+    Set,
+    Test,
+    Update,
+    Variable,
+    network,
+)
+from proofs.exchange.texts import Logic, Written, refused, tested
+from proofs.logic.formulas import Atom, Formula, atoms
+from proofs.systems.product import Composition
+from pxp_fsm.errors import UsageError
+
+RESERVED = words(
+    "active assert atomic bit bool break byte c_code c_decl c_expr c_state c_track chan "
+    "d_proctype d_step D_proctype do else empty enabled end eval false fi for full get_priority "
+    "goto hidden if in init inline int len local ltl mtype nempty never nfull np_ od of "
+    "pc_value pid print printf printm priority proctype provided return run select set_priority "
+    "short show skip timeout trace notrace true typedef unless unsigned xr xs system stuck "
+    "no_deadlock define ifdef ifndef endif always eventually until weakuntil stronguntil "
+    "release implies equivalent next NULL STDIN "
+)
+"""Keywords, words of the preprocessor, and what this module itself names."""
+
+LOGIC = Logic("true", "false", "!", " && ", " || ", "==")
+WORDS = Words(both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>")
+
+
+def to_promela(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> Written:
+    """`composition` as Promela, with an ltl block f1, f2 ... for each formula and its text.
+
+    Raises `UsageError` for a formula that is not LTL or has an X, which SPIN as it is usually built
+    does not read, and for a variable with more than 256 values.
+    """
+    net = network(composition, (name for _, formula in formulas for name in atoms(formula)))
+    writing = _Writing(net)
+    return Written(writing.text([(text, writing.formula(text, f)) for text, f in formulas]))
+
+
+class _Writing:
+    """A network in Promela's words."""
+
+    def __init__(self, net: Network) -> None:
+        self.net = net
+        self.names = Names(RESERVED)
+        for variable in net.variables:
+            if len(variable.domain.values) > 256:
+                raise UsageError("Promela's byte holds 256 values, and a member has more states")
+
+    def formula(self, text: str, formula: Formula) -> str:
+        """A formula in SPIN's words."""
+        if not is_linear(formula):
+            raise refused("Promela", text, "it speaks of some run", "SMV and PRISM can")
+        try:
+            return written(linear(formula), WORDS, self._atom)
+        except LookupError as error:
+            raise refused("Promela", text, f"SPIN reads no {error.args[0]}", "SMV can") from error
+
+    def text(self, formulas: Sequence[tuple[str, str]]) -> str:
+        lines = ["/*", *(f"   {line}" for line in header(self.net.composition)), "*/"]
+        domains = dict.fromkeys(variable.domain for variable in self.net.variables)
+        for domain in domains:
+            if not domain.numbers:
+                lines += [
+                    f"#define {self.names.of('value', *domain.words, value)} {number}"
+                    for number, value in enumerate(domain.values)
+                ]
+        lines += [f"byte {self._var(v)} = {self._value(v, v.initial)};" for v in self.net.variables]
+        for name, test in self.net.propositions.items():
+            lines.append(f"#define {self.names.of('proposition', 'is', name)} ({self._test(test)})")
+        lines += [f"#define stuck ({self._test(self.net.stuck)})", ""]
+        lines += ["active proctype system()", "{", "end:", "  do"]
+        lines += [f"  :: {self._step(command)}" for command in self.net.commands]
+        lines += ["  od", "}", ""]
+        lines.append(
+            f"ltl no_deadlock {{ [] (!stuck || {self.names.of('proposition', 'is', 'ended')}) }}"
+        )
+        for number, (text, formula) in enumerate(formulas, start=1):
+            lines += [f"/* {plain(text)} */", f"ltl f{number} {{ {formula} }}"]
+        return "\n".join([*lines, ""])
+
+    def _step(self, command: Command) -> str:
+        updates = [self._update(update) for update in command.updates]
+        told = "; ".join(updates or ["skip"])
+        guard = self._test(All(command.tests))
+        return f"d_step {{ {guard} -> {told} }} /* {plain(command.label)} */"
+
+    def _update(self, update: Update) -> str:
+        name = self._var(update.variable)
+        match update:
+            case Set(variable, value):
+                return f"{name} = {self._value(variable, value)}"
+            case Copy(_, source):
+                return f"{name} = {self._var(source)}"
+            case Add(_, number):
+                return f"{name} = {name} {number:+d}"
+
+    def _test(self, test: Test) -> str:
+        return tested(test, LOGIC, self._is, self._at_least)
+
+    def _is(self, test: Is) -> str:
+        return f"({self._var(test.variable)} == {self._value(test.variable, test.value)})"
+
+    def _at_least(self, test: AtLeast) -> str:
+        return f"({' + '.join(map(self._var, test.variables))} >= {test.least})"
+
+    def _atom(self, atom: Atom) -> str:
+        return "stuck" if atom == STUCK else self.names.of("proposition", "is", atom.name)
+
+    def _var(self, variable: Variable) -> str:
+        return self.names.of("variable", *variable.words)
+
+    def _value(self, variable: Variable, value: int) -> str:
+        domain = variable.domain
+        return (
+            str(value)
+            if domain.numbers
+            else self.names.of("value", *domain.words, domain.values[value])
+        )
