@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from proofs.effort import UNLIMITED, Effort
@@ -52,7 +52,14 @@ def lines(request: Request) -> Iterator[Line]:
     """
     from proofs.logic import parse
     from proofs.systems import Composition, Reduction, parse_channel
+    from pxp_fsm.workbench import unbounded
 
+    if unbounded.UNBOUNDED in request.channels:
+        yield from unbounded.lines(request, system_named(request.tables))
+        left = tuple(text for text in request.channels if text != unbounded.UNBOUNDED)
+        if not left:
+            return
+        request = replace(request, channels=left)
     names = _names(request)
     formulas = [(text, parse(text)) for text in request.formulas]
     channels = [parse_channel(text) for text in dict.fromkeys(request.channels or ("sync",))]

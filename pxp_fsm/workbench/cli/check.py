@@ -20,7 +20,13 @@ import click
     "symmetric', deterministic+shared and the like.",
 )
 @click.option("--n", type=int, default=10, show_default=True, help="INTERACT's n, where explored.")
-@click.option("--k", type=int, default=3, show_default=True, help="k, where explored.")
+@click.option(
+    "--k",
+    type=int,
+    default=3,
+    show_default=True,
+    help="k, where explored; over --channel fifo, the largest that is tried.",
+)
 @click.option(
     "--values",
     type=click.IntRange(min=1),
@@ -58,7 +64,8 @@ import click
     multiple=True,
     metavar="CHANNEL",
     help="Over this channel: sync, fifo:C, lossy:C, duplicating:C, reordering:C with a capacity C, "
-    "or several joined by + (docs/systems.md); repeatable, a line each.",
+    "or several joined by + (docs/systems.md); fifo alone is of any capacity (docs/exchange.md); "
+    "repeatable, a line each.",
 )
 @click.option(
     "--limit",
