@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,11 @@ def judged(tag: str) -> list[Judgement]:
     return pair if tag in ("RATIFY", "REJECT") else [*pair, replace(pair[0], outcome=Outcome.NO)]
 
 
-def sessions(
-    number: int,
-) -> Iterator[tuple[SessionRecord, str, list[tuple[Message, list[Judgement]]]]]:
+Made = tuple[SessionRecord, str, list[tuple[Message, list[Judgement]]]]
+"""A session with its ending and its messages, each with what was judged."""
+
+
+def sessions(number: int) -> Iterator[Made]:
     """So many sessions about the bundled molecules, each with its ending and its messages."""
     table, data, choose = builtin("interact"), bundled().sessions, random.Random(0)
     each = number // REPETITIONS
@@ -73,8 +75,8 @@ def sessions(
         yield record, ending, said
 
 
-def in_bulk(number: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of the sessions, as an import takes them."""
+def in_bulk(number: int, found: Iterable[Made]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of so many sessions, as an import takes them."""
     plan = Plan("drug", repetitions=REPETITIONS)
     data = replace(bundled(), whole=())
     run = rows.run_row(
@@ -82,7 +84,7 @@ def in_bulk(number: int) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     head, known = run["opening"], set[str]()
     held: dict[str, list[dict[str, Any]]] = {"sessions": [], "entries": [], "judgements": []}
-    for ordinal, (record, ending, said) in enumerate(sessions(number), start=1):
+    for ordinal, (record, ending, said) in enumerate(found, start=1):
         texts = {record.instance.x}
         session = {**rows.session_row(record), "ordinal": ordinal, "created": ""}
         link = session["opening"] = chain.of_session(run["opening"], session)
@@ -107,7 +109,7 @@ def in_bulk(number: int) -> Iterator[tuple[str, dict[str, Any]]]:
 def measure(number: int, folder: Path) -> tuple[str, ...]:
     database = folder / f"{number}.sqlite"
     with SqlBlackboard(str(database)) as board:
-        incoming(board.engine, in_bulk(number), "the benchmark")
+        incoming(board.engine, in_bulk(number, sessions(number)), "the benchmark")
         started = time.perf_counter()
         statistics_of(board, "drug-1")
         view = time.perf_counter() - started

@@ -13,6 +13,7 @@ import click
 
 from pxp_fsm import __version__
 from pxp_fsm.errors import BlackboardError, ExperimentError, Halted, NotThere, PXPError, TableError
+from pxp_fsm.workbench.cli.audit import audit
 from pxp_fsm.workbench.cli.check import check
 from pxp_fsm.workbench.cli.cost import cost
 from pxp_fsm.workbench.cli.draw import draw
@@ -74,10 +75,11 @@ def _in_words(error: OSError) -> str:
 def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
 
-    Exit codes: 0 done, 1 a stored run was changed (verify), a verdict is not the expected one
-    (check) or a formula is false (monitor), 2 the request or its data cannot be used, 3 a database
-    or disk failed, 4 a verdict is unknown (check), 130 stopped by Ctrl-C (everything sent so far is
-    stored), 141 nobody reads the pipe any more.
+    Exit codes: 0 done, 1 a stored run was changed (verify), holds what no correct agent sends
+    (audit), a verdict is not the expected one (check), a formula is false (monitor) or a program
+    differs (conform), 2 the request or its data cannot be used, 3 a database or disk failed, 4 a
+    verdict is unknown (check, conform), 130 stopped by Ctrl-C (everything sent so far is stored),
+    141 nobody reads the pipe any more.
     """
 
 
@@ -94,6 +96,7 @@ _COMMANDS = (
     cost,
     judge,
     verify,
+    audit,
     upgrade,
     export,
     import_,

@@ -1,0 +1,113 @@
+"""What an audit can find, in words of its own: texts of others are never quoted here."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+
+class Possible(IntEnum):
+    """The most that can be assumed of the judges of a session, as far as was recorded."""
+
+    NEVER = 0
+    NOISY = 1
+    TOLERANCE = 2
+    EQUIVALENCE = 3
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Possible.NEVER: "for no correct agents",
+    Possible.NOISY: "for noisy judges alone",
+    Possible.TOLERANCE: "for tolerance, not for equivalence",
+    Possible.EQUIVALENCE: "for equivalence",
+}
+
+
+class Kind(StrEnum):
+    """The kinds of findings."""
+
+    MESSAGE = "impossible message"
+    TAG = "tag against its judgements"
+    QUESTION = "judged other texts"
+    PAIR = "changed pair"
+    ENDING = "wrong ending"
+    CLASS = "wrong class"
+    ITSELF = "text unlike itself"
+    TWICE = "judged twice, differently"
+    MIRROR = "mirror image judged differently"
+    APART = "agents judged differently"
+    CHAIN = "similar, not the same"
+    TAGS_NOISY = "tags of noisy judges"
+    TAGS_TOLERANCE = "tags of a tolerance"
+    ASSUMED = "assumption contradicted"
+
+    @property
+    def leaves(self) -> Possible:
+        """What can still be assumed of the judges of a session with such a finding."""
+        if self in FAULTS:
+            return Possible.EQUIVALENCE if self in _RECORDS else Possible.NEVER
+        if self in (Kind.CHAIN, Kind.TAGS_TOLERANCE):
+            return Possible.TOLERANCE
+        return Possible.EQUIVALENCE if self is Kind.ASSUMED else Possible.NOISY
+
+
+_RECORDS = frozenset({Kind.ENDING, Kind.CLASS})
+
+FAULTS = frozenset({Kind.MESSAGE, Kind.TAG, Kind.QUESTION, Kind.PAIR, *_RECORDS})
+"""What agents, judges and records that work as they should never leave, whatever is judged."""
+
+ABOUT: dict[Kind, str] = {
+    Kind.MESSAGE: "no agent that follows the protocol can have sent it, whatever was judged",
+    Kind.TAG: "the recorded judgements make another guard true",
+    Kind.QUESTION: "what was judged is not what the protocol compares at this message",
+    Kind.PAIR: "PXP's RATIFY and REJECT carry the agent's pair unchanged",
+    Kind.ENDING: "the recorded ending is not the one that the rules give",
+    Kind.CLASS: "a stored class is not what the definition says of the tags",
+    Kind.ITSELF: "a text was judged not to be like itself: not reflexive",
+    Kind.TWICE: "one agent judged one pair in two ways: not deterministic",
+    Kind.MIRROR: "one agent judged (a, b) and (b, a) in two ways: not symmetric",
+    Kind.APART: "the two agents judged one pair in two ways: not shared",
+    Kind.CHAIN: "texts were linked by yes from one to the next, and the ends judged no: "
+    "not transitive",
+    Kind.TAGS_NOISY: "no tolerance gives these tags; nothing that was judged is needed to see it",
+    Kind.TAGS_TOLERANCE: "no equivalence gives these tags, a tolerance does",
+    Kind.ASSUMED: "the session is recorded as one whose judges do not do this",
+}
+"""What each kind means."""
+
+
+class Answer(NamedTuple):
+    """A judge's answer as evidence: whose, at which message, of which texts, and what it was.
+
+    The texts are told as the messages that carry them (0: none does).
+    """
+
+    number: int
+    agent: str
+    relation: str
+    left: int
+    right: int
+    held: bool
+
+    def __str__(self) -> str:
+        said = "yes" if self.held else "no"
+        places = (f"message {one}" if one else "a text not sent" for one in (self.left, self.right))
+        return f"{self.agent} at {self.number}: {self.relation}({', '.join(places)}) = {said}"
+
+
+class Finding(NamedTuple):
+    """Something found at a message (None: the session): what, and the answers that show it.
+
+    `possible` are the tags that could have been sent there, where that is what is wrong.
+    """
+
+    kind: Kind
+    number: int | None
+    what: str
+    answers: tuple[Answer, ...] = ()
+    possible: tuple[str, ...] = ()

@@ -1,0 +1,80 @@
+"""`pxp audit`: what of recorded sessions no correct agent, or no good judge, can have done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
+from pxp_fsm.workbench.cli.verify import CHANGED
+
+
+@click.command()
+@click.argument("database", default=DEFAULT_DATABASE)
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The same as a page that needs no network (extra report).",
+)
+@click.option(
+    "--json",
+    "as_json",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="All of it as JSON; - is standard output.",
+)
+@click.option(
+    "--list",
+    "shown",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Show N findings of each kind.",
+)
+@click.pass_context
+def audit(
+    context: click.Context,
+    /,
+    database: str,
+    runs: tuple[str, ...],
+    html: Path | None,
+    as_json: Path | None,
+    shown: int,
+) -> None:
+    """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
+
+    Each is followed through its protocol's automaton, by its tags and by what MATCH and AGREE
+    answered: messages that no correct agent can have sent, sessions that only noisy judges allow
+    (with the answers that contradict each other), those that a tolerance allows and no equivalence
+    (with the texts that are similar in a row), stored classes that the definitions do not give.
+
+    Exit code 1 where something was found that agents and records at work never leave; what judges
+    contradict is no such fault.
+    """
+    from backends.databases import SqlBlackboard
+    from pxp_fsm.workbench.audits import page, telling
+    from pxp_fsm.workbench.audits.carrying import audit_database
+    from pxp_fsm.workbench.audits.leaving import leave
+    from pxp_fsm.workbench.cli.printing import printable
+
+    with SqlBlackboard(database, create=False) as board:
+        report = audit_database(board, runs)
+        if html is not None:
+            leave(html, lambda file: page.write(report, board, file))
+    data = telling.as_json(report)
+    if str(as_json) == "-":
+        click.echo(data)
+    else:
+        for line in telling.lines(report, shown):
+            click.echo(printable(line))
+    if as_json is not None and str(as_json) != "-":
+        leave(as_json, lambda file: print(data, file=file))
+    for path in (html, as_json):
+        if path is not None and str(path) != "-":
+            click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
+    if report.faults:
+        context.exit(CHANGED)

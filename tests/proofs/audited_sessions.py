@@ -1,0 +1,113 @@
+"""Sessions of the real machines as recordings, with judges and answers of a test's choice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from proofs.audit import Judged, Recording, Said
+from proofs.audit.recording import held
+from pxp_fsm.agent import Agent
+from pxp_fsm.automaton import Valuation
+from pxp_fsm.messages import Answer, Instance, Message, Question
+from pxp_fsm.relations import NOISY, Assumption, Judgement, Outcome, digest
+from pxp_fsm.rules import Rules
+from pxp_fsm.session import Entry, Session
+from pxp_fsm.situation import Situation
+
+Relate = Callable[[str, str], bool]
+
+
+@dataclass
+class Related:
+    """A relation by a function of the two texts."""
+
+    relate: Relate
+    name: str = "related"
+    assumptions: frozenset[Assumption] = NOISY
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if self.relate(left, right) else Outcome.NO
+
+
+@dataclass
+class Saying:
+    """A respondent that says one answer after the other, the last one again and again."""
+
+    answers: Iterator[tuple[str, str]]
+    name: str = "saying"
+    last: tuple[str, str] = ("", "")
+
+    async def answer(self, question: Question) -> Answer:
+        self.last = next(self.answers, self.last)
+        return Answer(*self.last)
+
+
+class Deriving:
+    """Guards by the decision functions."""
+
+    name = "derived"
+    follows_relations = True
+
+    async def decide(self, situation: Situation) -> Valuation:
+        return await situation.derived()
+
+
+@dataclass
+class Kept:
+    """A blackboard in memory."""
+
+    entries: list[Entry] = field(default_factory=list)
+    closing: tuple[Judgement, ...] = ()
+
+    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+        self.entries.append(Entry(message, context, tuple(judgements)))
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        self.closing = tuple(judgements)
+
+
+def run(
+    rules: Rules,
+    answers: Iterator[tuple[str, str]],
+    relate: Relate,
+    *,
+    memo: bool = False,
+    limit: int = 30,
+) -> tuple[Session, Recording]:
+    """A real session in which both agents answer in turn from `answers` and judge by `relate`."""
+    kept = Kept()
+    shared = Saying(answers)
+    first, second = (
+        Agent(name, shared, Deriving(), Related(relate), Related(relate), memo=memo)
+        for name in ("m", "h")
+    )
+    session = Session("s", Instance("x", "x"), first, second, rules, blackboard=kept, limit=limit)
+    ending = asyncio.run(session.run())
+    return session, recording(kept.entries, ending.value, kept.closing)
+
+
+def recording(
+    entries: Sequence[Entry], ending: str | None, closing: Sequence[Judgement] = ()
+) -> Recording:
+    """What is recorded of a session whose agents' guards follow from their relations."""
+    said = tuple(
+        Said(
+            entry.message.sender == "m",
+            entry.message.tag,
+            digest(entry.message.answer.prediction),
+            digest(entry.message.answer.explanation),
+            tuple(chain.from_iterable(map(judged, entry.judgements))),
+        )
+        for entry in entries
+    )
+    rest = tuple(chain.from_iterable(map(judged, closing)))
+    return Recording("s", said, ending, rest, (True, True))
+
+
+def judged(one: Judgement) -> Iterator[Judged]:
+    """A judgement as it is recorded; LEARN is none."""
+    if one.relation in ("MATCH", "AGREE"):
+        yield Judged(one.relation, one.left, one.right, held(one.outcome))

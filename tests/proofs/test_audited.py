@@ -1,0 +1,400 @@
+"""Audits: nothing is found of sessions that are as they should be, and everything of others."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import combinations, product
+
+import pytest
+from audited_sessions import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs.audit import Audited, Judged, Kind, Possible, Recording, Said, audited
+from proofs.audit.judges import contradictions
+from proofs.audit.tags import Protocols, of_tags
+from proofs.languages import CLASSES, class_language, sequences
+from proofs.languages.protocols import Reading
+from proofs.languages.witnesses import realised
+from proofs.replay import replay
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.session import Entry, Session
+
+RULES = Interact(10, 3)
+
+
+def of(recording: Recording, rules: Rules = RULES) -> Audited:
+    return audited(recording, Protocols(rules))
+
+
+def kinds(found: Audited) -> list[Kind]:
+    return [one.kind for one in found.findings]
+
+
+def tagged(*tags: str, ending: str | None = None) -> Recording:
+    """A recording of tags alone, by two agents whose guards follow from nothing recorded."""
+    said = tuple(
+        Said(place % 2 == 0, tag, f"y{place}", f"e{place}") for place, tag in enumerate(tags)
+    )
+    return Recording("s", said, ending)
+
+
+# Sessions of the real machines
+
+
+bounds = st.one_of(
+    st.builds(Interact, st.integers(1, 12), st.integers(1, 5)),
+    st.builds(Pxp, st.one_of(st.none(), st.integers(1, 2))),
+)
+
+
+def values(seed: int, many: int = 4):  # type: ignore[no-untyped-def]
+    rng = random.Random(seed)
+    while True:
+        yield str(rng.randrange(many)), str(rng.randrange(many))
+
+
+@settings(max_examples=40)
+@given(bounds, st.integers(0, 2**32), st.booleans())
+def test_nothing_is_found_where_the_judges_are_equality(
+    rules: Rules, seed: int, memo: bool
+) -> None:
+    _, recording = run(rules, values(seed), lambda a, b: a == b, memo=memo)
+    assert of(recording, rules) == Audited(Possible.EQUIVALENCE, ())
+
+
+@settings(max_examples=60)
+@given(bounds, st.integers(0, 2**32), st.booleans())
+def test_of_a_tolerance_nothing_is_found_but_that_it_is_not_transitive(
+    rules: Rules, seed: int, memo: bool
+) -> None:
+    rng = random.Random(seed)
+    near = {frozenset(pair): rng.random() < 0.5 for pair in combinations("0123", 2)}
+    _, recording = run(rules, values(seed), lambda a, b: a == b or near[frozenset((a, b))],
+                       memo=memo)  # fmt: skip
+    found = of(recording, rules)
+    assert set(kinds(found)) <= {Kind.CHAIN, Kind.TAGS_TOLERANCE}
+    assert found.possible is (Possible.TOLERANCE if found.findings else Possible.EQUIVALENCE)
+    if Kind.TAGS_TOLERANCE in kinds(found):  # the answers must show it too
+        assert Kind.CHAIN in kinds(found)
+
+
+@settings(max_examples=60)
+@given(bounds, st.integers(0, 2**32), st.booleans())
+def test_of_a_judge_that_throws_coins_only_the_judge_is_blamed(
+    rules: Rules, seed: int, memo: bool
+) -> None:
+    rng = random.Random(seed)
+    _, recording = run(rules, values(seed), lambda *_: rng.random() < 0.5, memo=memo)
+    found = of(recording, rules)
+    assert found.possible is not Possible.NEVER
+    assert not set(kinds(found)) & {Kind.TAG, Kind.QUESTION, Kind.PAIR, Kind.ENDING}
+    if Kind.TAGS_NOISY in kinds(found):  # tags that no tolerance gives come of answers
+        assert set(kinds(found)) & {Kind.ITSELF, Kind.TWICE, Kind.MIRROR, Kind.APART}
+
+
+# Judges: exactly what can be extended to a tolerance, or to an equivalence
+
+TEXTS = "abcd"
+answers = st.lists(
+    st.builds(
+        Judged, st.just("MATCH"), st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.booleans()
+    ),
+    max_size=7,
+)
+
+
+def partitions(texts: str) -> list[dict[str, int]]:
+    return [
+        dict(zip(texts, blocks, strict=True)) for blocks in product(range(len(texts)), repeat=4)
+    ]
+
+
+PARTITIONS = partitions(TEXTS)
+PAIRS = [frozenset(pair) for pair in combinations(TEXTS, 2)]
+TOLERANCES = [
+    dict(zip(PAIRS, chosen, strict=True)) for chosen in product((False, True), repeat=len(PAIRS))
+]
+
+
+@settings(max_examples=150)
+@given(answers, answers)
+def test_the_answers_are_judged_exactly(mine: list[Judged], yours: list[Judged]) -> None:
+    """Compared with every tolerance and every equivalence on four texts."""
+    said = (
+        Said(True, "INIT", "a", "-"),
+        Said(False, "REFUTE", "b", "-", tuple(yours)),
+        Said(True, "REFUTE", "c", "-", tuple(mine)),
+    )
+    found = {one.kind for one in contradictions(Recording("s", said, None))}
+    every = [*mine, *yours]
+    tolerance = any(
+        all((one.left == one.right or near[frozenset(one[1:3])]) is one.held for one in every)
+        for near in TOLERANCES
+    )
+    equivalence = any(
+        all((block[one.left] == block[one.right]) is one.held for one in every)
+        for block in PARTITIONS
+    )
+    assert tolerance is not bool(found - {Kind.CHAIN})
+    assert equivalence is not bool(found)
+
+
+def judging(*given: tuple[int, str, str, bool]) -> Recording:
+    """Five messages with texts a to e; answers of MATCH (at which message, pair, held)."""
+    said = [
+        Said(
+            place % 2 == 0,
+            "INIT" if place == 0 else "REFUTE",
+            text,
+            "-",
+            tuple(Judged("MATCH", *rest) for number, *rest in given if number == place + 1),
+        )
+        for place, text in enumerate("abcde")
+    ]
+    return Recording("s", tuple(said), None)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "agent", "number", "shown"),
+    [
+        ([(2, "a", "a", False)], Kind.ITSELF, "h", 2,
+         ["h at 2: MATCH(message 1, message 1) = no"]),
+        ([(2, "a", "b", True), (4, "a", "b", False)], Kind.TWICE, "h", 4,
+         ["h at 2: MATCH(message 1, message 2) = yes", "h at 4: MATCH(message 1, message 2) = no"]),
+        ([(3, "a", "b", True), (5, "b", "a", False)], Kind.MIRROR, "m", 5,
+         ["m at 3: MATCH(message 1, message 2) = yes", "m at 5: MATCH(message 2, message 1) = no"]),
+        ([(2, "a", "b", False), (3, "b", "a", True)], Kind.APART, "both agents", 3,
+         ["h at 2: MATCH(message 1, message 2) = no", "m at 3: MATCH(message 2, message 1) = yes"]),
+        ([(2, "a", "b", True), (3, "c", "b", True), (4, "a", "c", False)], Kind.CHAIN,
+         "3 texts in a row", 4,
+         ["h at 2: MATCH(message 1, message 2) = yes", "m at 3: MATCH(message 3, message 2) = yes",
+          "h at 4: MATCH(message 1, message 3) = no"]),
+        ([(2, "a", "x", True), (4, "x", "b", True), (4, "a", "b", False)], Kind.CHAIN,
+         "3 texts in a row", 4,
+         ["h at 2: MATCH(message 1, a text not sent) = yes",
+          "h at 4: MATCH(a text not sent, message 2) = yes",
+          "h at 4: MATCH(message 1, message 2) = no"]),
+    ],
+)  # fmt: skip
+def test_a_contradiction_is_shown_by_its_answers(
+    given: list[tuple[int, str, str, bool]],
+    kind: Kind,
+    agent: str,
+    number: int,
+    shown: list[str],
+) -> None:
+    (found,) = contradictions(judging(*given))
+    assert (found.kind, found.what, found.number) == (kind, agent, number)
+    assert list(map(str, found.answers)) == shown
+
+
+def test_an_unanswered_question_contradicts_nothing() -> None:
+    said = tagged("INIT", "REFUTE").said
+    late = said[1]._replace(judged=(Judged("MATCH", "y0", "y1", None),))
+    recording = Recording("s", (said[0], late), "late", (Judged("MATCH", "y0", "y1", True),))
+    assert list(contradictions(recording)) == []
+
+
+def test_an_assumption_that_the_answers_contradict_is_told() -> None:
+    recording = judging((2, "a", "b", False), (3, "b", "a", True))
+    for assumed, told in ((TOLERANCE, True), (NOISY, False),
+                          (TOLERANCE - {Assumption.SYMMETRIC}, False)):  # fmt: skip
+        found = of(replace(recording, assumptions=frozenset(assumed)))
+        assert (Kind.ASSUMED in kinds(found)) is told
+        assert found.possible is Possible.NOISY
+
+
+# Tags
+
+
+@pytest.mark.parametrize(
+    ("tags", "possible", "kind", "number", "there"),
+    [
+        ("INIT RATIFY RATIFY", Possible.EQUIVALENCE, None, 0, ()),
+        ("INIT REFUTE REFUTE RATIFY", Possible.TOLERANCE, Kind.TAGS_TOLERANCE, 4,
+         ("h:REFUTE", "h:REJECT", "h:REVISE")),
+        ("INIT RATIFY REFUTE", Possible.NOISY, Kind.TAGS_NOISY, 3, ("m:RATIFY",)),
+        ("INIT REJECT", Possible.NEVER, Kind.MESSAGE, 2, ("h:RATIFY", "h:REFUTE", "h:REVISE")),
+        ("INIT RATIFY RATIFY REFUTE", Possible.NEVER, Kind.MESSAGE, 4, ()),
+        ("RATIFY", Possible.NEVER, Kind.MESSAGE, 1, ("m:INIT",)),
+        ("INIT " + "REVISE " * 10, Possible.NEVER, Kind.MESSAGE, 11, ()),
+        ("INIT REFUTE <b>", Possible.NEVER, Kind.MESSAGE, 3,
+         ("m:RATIFY", "m:REFUTE", "m:REVISE")),
+    ],
+)  # fmt: skip
+def test_tags_alone_say_for_which_judges_they_are_possible(
+    tags: str, possible: Possible, kind: Kind | None, number: int, there: tuple[str, ...]
+) -> None:
+    found = of(tagged(*tags.split()))
+    assert found.possible is possible
+    if kind is None:
+        assert found.findings == ()
+    else:
+        (one,) = found.findings
+        assert (one.kind, one.number, one.possible) == (kind, number, there)
+
+
+@settings(max_examples=150)
+@given(
+    bounds,
+    st.lists(st.sampled_from(["RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"]), max_size=12),
+)
+def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
+    rules: Rules, tags: list[str]
+) -> None:
+    """`Session.replay` moves the machines by what was recorded."""
+    try:
+        found = of(tagged("INIT", *tags), rules)
+    except UsageError:
+        return
+    empty, entries = Answer("y", "e"), list[Entry]()
+    for number, tag in enumerate(["INIT", *tags], start=1):
+        sender, receiver = ("m", "h") if number % 2 else ("h", "m")
+        entries.append(Entry(Message("s", number, sender, tag, empty, receiver), "", ()))
+    first, second = (Agent(name, None, None, None, None) for name in ("m", "h"))  # type: ignore[arg-type]
+    session = Session("s", Instance("x", "x"), first, second, rules)
+    refused = None
+    for number, entry in enumerate(entries, start=1):
+        try:
+            session.replay([entry])
+        except Refused:
+            refused = number
+            break
+    told = [one.number for one in found.findings if one.kind is Kind.MESSAGE]
+    if isinstance(rules, Pxp) and rules.k is not None and refused is None:
+        return  # a replay does not count self-loops: what PXP(k) forbids, it takes
+    assert told == ([] if refused is None else [refused])
+
+
+@pytest.mark.parametrize("name", [EQUIVALENCE, TOLERANCE, NOISY])
+def test_every_sequence_of_a_language_is_found_possible_for_it(
+    name: frozenset[Assumption],
+) -> None:
+    levels = {EQUIVALENCE: 3, TOLERANCE: 2, NOISY: 1}
+    for word in sequences(Reading(Interact(5, 2), name)).words():
+        found = of_tags(Protocols(Interact(5, 2)), word)
+        assert found.possible >= levels[name]
+        assert found.ending in ("ratified", "rejected", "bound")
+
+
+def test_one_automaton_serves_every_bound() -> None:
+    for n, k in ((2, 5), (3, 3), (10**6, 2), (7, 10**9)):
+        assert of(tagged("INIT", "REFUTE"), Interact(n, k)).possible is Possible.EQUIVALENCE
+    assert of(tagged("INIT", "REFUTE", "REJECT"), Interact(3, 10**9)).possible is Possible.NEVER
+
+
+# Tags and answers, endings, classes
+
+
+def the_change_of_mind() -> Recording:
+    """INIT, REFUTE, REFUTE, RATIFY, RATIFY of the real machines, with a tolerance."""
+    reading = Reading(Interact(5, 1), TOLERANCE)
+    word = ("m:INIT", "h:REFUTE", "m:REFUTE", "h:RATIFY", "m:RATIFY")
+    trace = realised(reading, word)
+    assert trace is not None
+    messages = replay(reading.model, trace)
+    said = []
+    for message, step in zip(messages, trace.steps, strict=True):
+        number, answer = message.number, message.answer
+        received = messages[number - 2].answer if number > 1 else answer
+        own = messages[number - 3].answer if number > 2 else answer
+        sides = [(received, own), (answer, own)]
+        judged = []
+        for place, fact in enumerate(step.facts):
+            left, right = sides[place // 2]
+            judged.append(
+                Judged("MATCH", left.prediction, right.prediction, fact)
+                if place % 2 == 0
+                else Judged("AGREE", left.explanation, right.explanation, fact)
+            )
+        said.append(
+            Said(message.sender == "m", message.tag, answer.prediction, answer.explanation,
+                 tuple(judged))
+        )  # fmt: skip
+    return Recording("s", tuple(said), "ratified", (), (True, True))
+
+
+def test_which_texts_are_similar_in_a_row_is_told() -> None:
+    found = of(the_change_of_mind(), Interact(5, 1))
+    assert found.possible is Possible.TOLERANCE
+    assert found.findings[0].kind is Kind.TAGS_TOLERANCE
+    chains = [one for one in found.findings if one.kind is Kind.CHAIN]
+    assert chains
+    for one in chains:
+        *links, no = one.answers
+        assert all(link.held for link in links)
+        assert not no.held
+        ends = {no.left, no.right}
+        assert len(links) >= 2
+        assert ends <= {place for link in links for place in (link.left, link.right)}
+
+
+def test_a_tag_against_its_judgements_is_found_and_the_due_one_named() -> None:
+    recording = the_change_of_mind()
+    said = list(recording.said)
+    said[3] = said[3]._replace(tag="REFUTE")
+    found = of(replace(recording, said=tuple(said[:4]), ending=None), Interact(5, 1))
+    (one,) = [one for one in found.findings if one.kind is Kind.TAG]
+    assert (one.number, one.possible) == (4, ("RATIFY",))
+    assert found.possible is Possible.NEVER
+    undirected = replace(recording, said=tuple(said[:4]), ending=None, derived=(True, False))
+    assert Kind.TAG not in kinds(of(undirected, Interact(5, 1)))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_judgements_of_other_texts_are_found(place: int) -> None:
+    recording = the_change_of_mind()
+    said = list(recording.said)
+    judged = list(said[2].judged)
+    assert len(judged) == 4
+    judged[place] = judged[place]._replace(left="another")
+    said[2] = said[2]._replace(judged=tuple(judged))
+    found = of(replace(recording, said=tuple(said)), Interact(5, 1))
+    (one,) = [one for one in found.findings if one.kind is Kind.QUESTION]
+    assert one.number == 3
+    assert one.what.startswith(f"question {place + 1} ")
+
+
+def test_pxp_ratifies_and_rejects_with_its_pair_unchanged() -> None:
+    said = list(tagged("INIT", "RATIFY", "RATIFY").said)
+    assert of(Recording("s", tuple(said), None), Pxp()).findings[0].kind is Kind.PAIR
+    said[2] = said[2]._replace(prediction="y0", explanation="e0")
+    assert of(Recording("s", tuple(said), None), Pxp()).findings == ()
+    assert of(Recording("s", tagged("INIT", "RATIFY", "RATIFY").said, "ratified")).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("tags", "ending", "told"),
+    [
+        ("INIT RATIFY RATIFY", "ratified", None),
+        ("INIT RATIFY RATIFY", None, None),
+        ("INIT RATIFY RATIFY", "bound", "the rules end it as ratified"),
+        ("INIT RATIFY RATIFY", "late", "the rules end it as ratified"),
+        ("INIT REFUTE", "rejected", "the rules go on"),
+        ("INIT REFUTE", "late", None),
+        ("", "no answer", None),
+    ],
+)
+def test_an_ending_is_the_one_that_the_rules_give(
+    tags: str, ending: str | None, told: str | None
+) -> None:
+    found = of(tagged(*tags.split(), ending=ending))
+    assert [one.what for one in found.findings] == ([] if told is None else [told])
+    assert found.possible is Possible.EQUIVALENCE
+
+
+def test_a_stored_class_that_the_definition_does_not_give_is_found() -> None:
+    recording = tagged("INIT", "RATIFY", "RATIFY")
+    right = {name: recording.word in class_language(name) for name in CLASSES}
+    assert sum(right.values()) == 7
+    assert of(replace(recording, classes=right)).findings == ()
+    for name, stored in right.items():
+        (found,) = of(replace(recording, classes={**right, name: not stored})).findings
+        assert found.kind is Kind.CLASS
+        assert found.what.endswith(f"{'is' if stored else 'is not'} {name}")
