@@ -114,7 +114,8 @@ class SessionModel:
     `tables` are the initiator's and the responder's; by default both are the rules' own. PXP's
     TERM policy is left open: an agent that must answer may always hang up, and need not. Where
     nothing is asked of intelligibility, `observes=False` leaves `State.history` out. With
-    `counting`, PXP's messages are counted without end.
+    `counting`, PXP's messages are counted without end. With `keeps_unchanged`, one's previous
+    answer is sent in place of one that counts as unchanged, as the authors' published code has it.
     """
 
     rules: Rules
@@ -122,6 +123,7 @@ class SessionModel:
     tables: tuple[Automaton, Automaton] | None = None
     observes: bool = True
     counting: bool = False
+    keeps_unchanged: bool = False
 
     @cached_property
     def both(self) -> tuple[Automaton, Automaton]:
@@ -214,6 +216,8 @@ class SessionModel:
             answers += (y.revision, e.revision) if y.revision else (y.revision,)
         guard = self.rules.guard(found, revises, number)
         takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
+        if self.keeps_unchanged and y.revision and e.revision:
+            takes = False
         return Outcome(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
 
     def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:

@@ -99,14 +99,14 @@ def sequences(reading: Reading) -> Language:
     PXP's are open: who must answer may hang up, and need not. Raises `UsageError` where the
     sessions are more than can be explored.
     """
-    found = _automaton(_model(reading), lambda state: bool(state.over))
+    found = automaton_of(_model(reading), lambda state: bool(state.over))
     return of_automaton(reading.title, found)
 
 
 @cache
 def started(reading: Reading) -> Language:
     """The tag sequences of sessions that have got so far, ended or not."""
-    found = _automaton(_model(reading), lambda _state: True)
+    found = automaton_of(_model(reading), lambda _state: True)
     return of_automaton(f"{reading.title}, begun", found)
 
 
@@ -115,8 +115,11 @@ def _model(reading: Reading) -> Model[State]:
     return Folded(reading.model) if endless else reading.model
 
 
-def _automaton(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
-    """The labels of the model's runs to a state that it accepts, made deterministic."""
+def automaton_of(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
+    """The labels of the runs of a model of sessions to states that it accepts, made deterministic.
+
+    Raises `UsageError` where there are more than `LARGEST` states.
+    """
     from automata.fa.dfa import DFA
     from automata.fa.nfa import NFA
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from itertools import islice, product
 
 import pytest
+from all_data import by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,80 +70,6 @@ def messages_of(word: Word) -> list[Message]:
 def test_the_six_totals_that_check_a_reading(n: int, k: int, name: str, count: int) -> None:
     found = of(name, Interact(n, k))
     assert found.count() == len(list(found.words())) == sum(found.counts(n)) == count
-
-
-def by_hand(n: int, k: int, name: str) -> set[Word]:
-    """The sequences of INTERACT by trying all data there can be, in code of its own.
-
-    Predictions are numbers, explanations too; a relation is chosen pair by pair as it is asked.
-    """
-    found = set()
-    for choose in _choices():
-        held: dict[tuple[str, int, int], bool] = {}
-
-        def related(what: str, a: int, b: int, choose: _Choose = choose, held: dict = held) -> bool:
-            if name == "noisy":
-                return bool(choose(2))
-            if name == "equivalence" or a == b:
-                return a == b
-            key = (what, *sorted((a, b)))
-            if key not in held:
-                held[key] = bool(choose(2))
-            return held[key]
-
-        said, tags, known = list[tuple[int, int]](), list[str](), [0, 0]
-        while True:
-            j = len(tags) + 1
-            fresh = [0, 0]
-            for place in (0, 1):
-                if name == "equivalence":
-                    fresh[place] = choose(known[place] + 1)
-                    known[place] = max(known[place], fresh[place] + 1)
-                else:
-                    fresh[place] = j
-            if j == 1:
-                tag = "INIT"
-            else:
-                own = said[-2] if j > 2 else tuple(fresh)
-                same = [related("ye"[i], said[-1][i], own[i]) for i in (0, 1)]
-                if all(same):
-                    tag = "RATIFY"
-                elif not any(same) and j > k:
-                    tag = "REJECT"
-                else:
-                    kept = all(related("ye"[i], fresh[i], own[i]) for i in (0, 1))
-                    tag = "REFUTE" if kept else "REVISE"
-            said.append((fresh[0], fresh[1]))
-            tags.append(tag)
-            if tag == "REJECT" or tags[-2:] == ["RATIFY", "RATIFY"] or j == n:
-                break
-        found.add(tuple(f"{'hm'[j % 2]}:{tag}" for j, tag in enumerate(tags, start=1)))
-    return found
-
-
-class _Choose:
-    """Takes one way through a tree of choices, and remembers where it may turn next."""
-
-    def __init__(self, path: list[list[int]]) -> None:
-        self.path, self.place = path, 0
-
-    def __call__(self, ways: int) -> int:
-        if self.place == len(self.path):
-            self.path.append([0, ways])
-        chosen = self.path[self.place][0]
-        self.place += 1
-        return chosen
-
-
-def _choices() -> Iterator[_Choose]:
-    path: list[list[int]] = []
-    while True:
-        yield _Choose(path)
-        while path and path[-1][0] + 1 == path[-1][1]:
-            path.pop()
-        if not path:
-            return
-        path[-1][0] += 1
 
 
 @pytest.mark.parametrize("name", NAMED)

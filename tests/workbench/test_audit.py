@@ -232,3 +232,44 @@ def test_a_run_that_is_not_there_is_said(board: SqlBlackboard) -> None:
     assert "has no run 'x'" in audit(database, "x", code=2).output
     assert "3 sessions" in audit(database, "drug-1").output
     assert "there is no database" in audit("nosuch.sqlite", code=2).output
+
+
+def test_the_published_codes_own_file_is_audited_by_its_reading(tmp_path: Path) -> None:
+    lines = [
+        "ailment-A, b ::: tags-['Machine: init', 'Human: ratify', 'Machine: ratify']",
+        "mol-C<b>O ::: tags-['Machine: init', 'Human: refute', 'Machine: revise', 'Human: reject']",
+        "mol-O ::: tags-['Machine: init', 'Human: refute', 'Machine: refute', 'Human: ratify', "
+        "'Machine: ratify']",
+        "mol-N ::: tags-['Machine: init', 'Human: reject']",
+    ]
+    file, page = tmp_path / "tags.txt", tmp_path / "audit.html"
+    file.write_text("".join(f"sessionID-s{i}, {line}\n" for i, line in enumerate(lines)), "utf-8")
+    data = found(str(file), code=1)
+    assert data["protocol"].startswith("INTERACT as the published code reads it, 5 rounds")
+    assert data["possible"] == {"equivalence": 2, "tolerance": 0, "noisy": 1, "never": 1}
+    assert kinds(data) == {"s2": ["tags of noisy judges"], "s3": ["impossible message"]}
+    assert data["counted"] == {
+        "one_way:h": {"by_definition": 2, "as_published": 2},
+        "one_way:m": {"by_definition": 3, "as_published": 4},  # a REVISE counts ever after
+        "two_way": {"by_definition": 2, "as_published": 2},
+    }
+    audit(str(file), "--html", str(page), code=1)
+    assert "as the published code counts" in page.read_text("utf-8")
+    assert "has no runs" in audit(str(file), "drug-1", code=2).output
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sessionID-x, ailment-A ::: tags-['Machine: init', __import__('os')]",
+        "sessionID-x ailment-A ::: tags-[]",
+        "sessionID-x, ailment-A ::: tags-['Robot: init']",
+        "sessionID-\x1b[31m",
+    ],
+)
+def test_a_line_of_another_form_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "tags.txt"
+    file.write_text(f"sessionID-a, mol-C ::: tags-['Machine: init']\n{line}\n", "utf-8")
+    told = audit(str(file), code=2).output
+    assert "tags.txt, line 2: it is not sessionID-NAME" in told
+    assert "\x1b" not in told

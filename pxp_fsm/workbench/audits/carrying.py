@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from backends.databases import SqlBlackboard
 from backends.databases.engine import explained
 from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
 from proofs.audit.findings import FAULTS
-from proofs.audit.tags import Followed, Protocols
+from proofs.audit.published import AsPublished
+from proofs.audit.tags import Protocols
 from proofs.languages import Word
+from proofs.languages.published_code import K
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
+from pxp_fsm.workbench.audits.published_tags import as_counted, published_recordings
 from pxp_fsm.workbench.audits.reading import recordings
 
 
@@ -34,7 +38,8 @@ class Report:
     """What came of an audit.
 
     `possible` counts sessions by what may be assumed of their judges, `kinds` sessions by what was
-    found of them; `skipped` counts the reasons why sessions could not be audited.
+    found of them; `skipped` counts the reasons why sessions could not be audited. `counted` has,
+    for recordings of the published code, each class: by the definition, and as that code counts.
     """
 
     source: str
@@ -44,6 +49,7 @@ class Report:
     possible: Counter[Possible] = field(default_factory=Counter)
     kinds: Counter[Kind] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    counted: tuple[tuple[str, int, int], ...] = ()
     noted: list[Noted] = field(default_factory=list)
 
     @property
@@ -98,13 +104,18 @@ def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
     return report
 
 
-def audit_recordings(
-    source: str, protocol: str, found: Iterable[tuple[Recording, str]], followed: Followed
-) -> Report:
-    """Audit recordings, each with what it is about, that are all said to follow one protocol."""
-    report = Report(source, protocol)
-    for recording, instance in found:
+def audit_published(path: Path, rounds: int) -> Report:
+    """Audit the `tags.txt` that the authors' published code left, run with so many rounds.
+
+    Raises `DataError` for a line of another form.
+    """
+    followed = AsPublished(rounds)
+    report = Report(str(path), f"INTERACT as the published code reads it, {rounds} rounds, k = {K}")
+    words = []
+    for recording, about in published_recordings(path, followed):
         report.sessions += 1
         report.messages += len(recording.said)
-        report.take(recording, instance, audited(recording, followed))
+        report.take(recording, about, audited(recording, followed))
+        words.append(recording.word)
+    report.counted = tuple(as_counted(words))
     return report

@@ -24,6 +24,8 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
         yield f"{report.possible[possible]:>9,}  possible {possible.words}"
     for reason, count in report.skipped.most_common():
         yield f"{count:>9,}  not audited: {reason}"
+    for name, due, theirs in report.counted:
+        yield f"{due:>9,}  {name}; as the published code counts: {theirs:,}"
     for kind in Kind:
         if not report.kinds[kind]:
             continue
@@ -62,6 +64,10 @@ def as_json(report: Report) -> str:
             "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
             "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
             "not_audited": dict(report.skipped),
+            "counted": {
+                name: {"by_definition": due, "as_published": theirs}
+                for name, due, theirs in report.counted
+            },
             "noted": [_noted(noted) for noted in report.noted],
         },
         indent=1,

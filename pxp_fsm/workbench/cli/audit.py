@@ -35,6 +35,14 @@ from pxp_fsm.workbench.cli.verify import CHANGED
     metavar="N",
     help="Show N findings of each kind.",
 )
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Of a tags.txt: what the published code was given as --num_iter.",
+)
 @click.pass_context
 def audit(
     context: click.Context,
@@ -44,8 +52,12 @@ def audit(
     html: Path | None,
     as_json: Path | None,
     shown: int,
+    rounds: int,
 ) -> None:
     """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
+
+    DATABASE may also be a tags.txt that the authors' published code has left: its sessions are
+    audited by that code's own reading of INTERACT.
 
     Each is followed through its protocol's automaton, by its tags and by what MATCH and AGREE
     answered: messages that no correct agent can have sent, sessions that only noisy judges allow
@@ -57,14 +69,22 @@ def audit(
     """
     from backends.databases import SqlBlackboard
     from pxp_fsm.workbench.audits import page, telling
-    from pxp_fsm.workbench.audits.carrying import audit_database
+    from pxp_fsm.workbench.audits.carrying import audit_database, audit_published
     from pxp_fsm.workbench.audits.leaving import leave
+    from pxp_fsm.workbench.audits.published_tags import is_published
     from pxp_fsm.workbench.cli.printing import printable
 
-    with SqlBlackboard(database, create=False) as board:
-        report = audit_database(board, runs)
+    if is_published(Path(database)):
+        if runs:
+            raise click.UsageError(f"{database} is a file of tags, which has no runs")
+        report = audit_published(Path(database), rounds)
         if html is not None:
-            leave(html, lambda file: page.write(report, board, file))
+            leave(html, lambda file: page.write(report, None, file))
+    else:
+        with SqlBlackboard(database, create=False) as board:
+            report = audit_database(board, runs)
+            if html is not None:
+                leave(html, lambda file: page.write(report, board, file))
     data = telling.as_json(report)
     if str(as_json) == "-":
         click.echo(data)
