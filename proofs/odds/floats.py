@@ -7,10 +7,14 @@ loses grows with the number of messages, and stays below 1e-12 up to some thousa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from proofs.odds.behaviour import Cell
+from proofs.odds.chain import Draw, chain
+from proofs.odds.exact import finite
 from proofs.odds.results import Odds
-from proofs.odds.weights import LENGTH, Players, Weighted, fixed
+from proofs.odds.weights import LENGTH, Players, Weighted, fixed, weighed
 from pxp_fsm import decisions
 
 if TYPE_CHECKING:
@@ -41,6 +45,29 @@ def floats(players: Players, n: int, k: int) -> Odds[float]:
         if after[state]:
             ended[result] = ended.get(result, 0.0) + float(after[state])
     return Odds(ended, 1 + float(after[columns[LENGTH]]), 0.0)
+
+
+Shares = Mapping[str, Mapping[str, Any]]
+"""What an agent does: A, B, C, D and revise by name, for "" and for each tag that it goes by."""
+
+
+def many(drawn: tuple[Shares, Shares], n: int, k: int) -> Odds[Any]:
+    """The odds of many pairs of players at once: every share is an array, or a float.
+
+    Arrays are equally long. Each message is followed, so this is for a small n; raises `UsageError`
+    for bounds that are none.
+    """
+    decisions.check_bounds(n, k)
+    contexts = {Draw(agent, tag) for agent, shares in enumerate(drawn) for tag in shares if tag}
+
+    def weigh(draw: Draw, cells: frozenset[Cell]) -> Any:
+        given = drawn[draw.agent][draw.received]
+        revises = {True: given["revise"], False: 1 - given["revise"]}
+        return sum(given[cell.category.value] * revises[cell.revises] for cell in sorted(cells))
+
+    weighted = weighed(chain(frozenset(contexts)), weigh, (1, 1))
+    one = 0 * drawn[0][""]["A"] + 1.0
+    return finite(weighted, n, k, one, lambda value, _denominator: value)
 
 
 def _walked(weighted: Weighted[int], n: int, k: int, columns: dict[Any, int]) -> Matrix:

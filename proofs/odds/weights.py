@@ -13,8 +13,7 @@ from math import lcm
 from typing import Generic, TypeVar
 
 from proofs.odds.behaviour import Cell, Player
-from proofs.odds.chain import Chain, Draw, Move, Result, chain
-from pxp_fsm.messages import Tag
+from proofs.odds.chain import Chain, Draw, Result, chain
 
 R = TypeVar("R")
 
@@ -46,8 +45,37 @@ _Into = Mapping[Target, tuple[tuple[R, tuple[int, ...]], ...]]
 def draws(players: Players) -> frozenset[Draw]:
     """The tags that the players' behaviours go by."""
     return frozenset(
-        Draw(agent, str(tag)) for agent, player in enumerate(players) for tag in player.after
+        Draw(agent, tag) for agent, player in enumerate(players) for tag in player.after
     )
+
+
+def weighed(
+    built: Chain, weigh: Callable[[Draw, frozenset[Cell]], R | None], scales: tuple[int, int]
+) -> Weighted[R]:
+    """The chain whose moves weigh what `weigh` says of who draws what; None is nothing."""
+    known: dict[tuple[Draw, frozenset[Cell]], R | None] = {}
+
+    def into(stage: int, speaker: int) -> _Into[R]:
+        gathered: dict[Target, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
+        for state, moves in enumerate(built.moves[stage]):
+            if built.speakers[state] != speaker:
+                continue
+            for move in moves:
+                key = (move.draw, move.cells)
+                if key not in known:
+                    known[key] = weigh(*key)
+                gathered.setdefault(move.target, {}).setdefault(key, []).append(state)
+        return {
+            target: tuple(
+                (weight, tuple(states))
+                for key, states in by.items()
+                if (weight := known[key]) is not None
+            )
+            for target, by in gathered.items()
+            if any(known[key] is not None for key in by)
+        }
+
+    return Weighted(built, ((into(0, 0), into(0, 1)), (into(1, 0), into(1, 1))), scales)
 
 
 def spanned(
@@ -59,32 +87,28 @@ def spanned(
     over the agent's denominator, times `factor`.
     """
     built = chain(draws(players))
-    tables = [
-        {draw: (_cells(players, draw), _cells(further, draw)) for draw in _all_draws(built, agent)}
+    tables = {draw: (_cells(players, draw), _cells(further, draw)) for draw in _drawn(built)}
+    scales = [
+        lcm(
+            *(
+                value.denominator
+                for draw, pair in tables.items()
+                if draw.agent == agent
+                for cells in pair
+                for value in cells.values()
+            )
+        )
         for agent in (0, 1)
     ]
-    scales = [
-        lcm(*(v.denominator for pair in table.values() for cells in pair for v in cells.values()))
-        for table in tables
-    ]
 
-    def into(stage: int, speaker: int) -> _Into[R]:
-        gathered: dict[Target, dict[tuple[int, int], list[int]]] = {}
-        for state, moves in enumerate(built.moves[stage]):
-            if built.speakers[state] != speaker:
-                continue
-            for target, weight in _row(moves, tables[speaker], scales[speaker]).items():
-                gathered.setdefault(target, {}).setdefault(weight, []).append(state)
-        return {
-            target: tuple((element(*weight), tuple(states)) for weight, states in by.items())
-            for target, by in gathered.items()
-        }
+    def weigh(draw: Draw, cells: frozenset[Cell]) -> R | None:
+        low, high = (
+            int(sum((shares[cell] for cell in cells), Fraction(0)) * scales[draw.agent])
+            for shares in tables[draw]
+        )
+        return element(low, high - low) if low or high else None
 
-    return Weighted(
-        built,
-        ((into(0, 0), into(0, 1)), (into(1, 0), into(1, 1))),
-        (scales[0] * factor, scales[1] * factor),
-    )
+    return weighed(built, weigh, (scales[0] * factor, scales[1] * factor))
 
 
 def fixed(players: Players) -> Weighted[int]:
@@ -92,31 +116,9 @@ def fixed(players: Players) -> Weighted[int]:
     return spanned(players, players, lambda constant, _slope: constant)
 
 
-_Table = Mapping[Draw, tuple[Mapping[Cell, Fraction], Mapping[Cell, Fraction]]]
-
-
-def _row(moves: tuple[Move, ...], table: _Table, scale: int) -> dict[Target, tuple[int, int]]:
-    """Where one state leads: for each target its weight with the parameter at 0, and its slope."""
-    row: dict[Target, tuple[int, int]] = {}
-    for move in moves:
-        low, high = (
-            int(sum((cells[cell] for cell in move.cells), Fraction(0)) * scale)
-            for cells in table[move.draw]
-        )
-        constant, slope = row.get(move.target, (0, 0))
-        row[move.target] = (constant + low, slope + high - low)
-    return {target: weight for target, weight in row.items() if weight != (0, 0)}
-
-
-def _all_draws(built: Chain, agent: int) -> set[Draw]:
-    return {
-        move.draw
-        for stage in built.moves
-        for moves in stage
-        for move in moves
-        if move.draw.agent == agent
-    }
+def _drawn(built: Chain) -> set[Draw]:
+    return {move.draw for stage in built.moves for moves in stage for move in moves}
 
 
 def _cells(players: Players, draw: Draw) -> dict[Cell, Fraction]:
-    return players[draw.agent].answering(Tag(draw.received) if draw.received else "").cells()
+    return players[draw.agent].answering(draw.received).cells()

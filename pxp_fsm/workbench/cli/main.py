@@ -22,6 +22,7 @@ from pxp_fsm.workbench.cli.experiment import compare, experiment
 from pxp_fsm.workbench.cli.judge import judge
 from pxp_fsm.workbench.cli.language import language
 from pxp_fsm.workbench.cli.monitor import monitor
+from pxp_fsm.workbench.cli.odds import odds
 from pxp_fsm.workbench.cli.printing import printable
 from pxp_fsm.workbench.cli.report import report
 from pxp_fsm.workbench.cli.run import run
@@ -92,6 +93,7 @@ _COMMANDS = (
     sessions,
     monitor,
     report,
+    odds,
     draw,
     cost,
     judge,

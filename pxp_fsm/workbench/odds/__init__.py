@@ -1,0 +1,1 @@
+"""The odds of sessions, as asked for, as estimated from runs, and set beside what was observed."""

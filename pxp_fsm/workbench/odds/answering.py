@@ -1,0 +1,134 @@
+"""What is asked about sessions by chance, and everything that is answered to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from proofs.odds import Odds, Player, exact, lengths
+from proofs.odds.duals import Dual, sensitivity
+from proofs.odds.floats import floats
+from proofs.odds.functions import Function, along
+from proofs.odds.limit import limit
+from proofs.odds.targets import Reach, reaches
+from proofs.odds.weights import Players
+from pxp_fsm.errors import UsageError
+from pxp_fsm.workbench.odds.reading import ROLES
+
+EXACT_BY_ITSELF, EXACT_AT_MOST, FREE_AT_MOST, LENGTHS_AT_MOST = 2_000, 20_000, 1_000, 1_000
+"""Messages: up to which results are exact unless floats are asked for; and the most there may be
+for exact results, for a free parameter, and for a list of lengths."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The odds of INTERACT(n, k) between `players`; n None is no bound.
+
+    `exact` is None where nobody has said. `free` is a parameter that is left open, `targets` are
+    outcomes with the probability that they are to reach.
+    """
+
+    players: Players
+    n: int | None
+    k: int
+    exact: bool | None = None
+    free: tuple[int, str] | None = None
+    targets: tuple[tuple[str, Fraction], ...] = ()
+    sensitivities: bool = False
+    lengths: bool = False
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer: `odds` are rationals, or floats where `exact` is false."""
+
+    question: Question
+    odds: Odds[Any]
+    exact: bool
+    sensitivities: dict[str, Odds[Dual]] = field(default_factory=dict)
+    functions: Odds[Function] | None = None
+    reached: tuple[tuple[Reach, ...], ...] = ()
+    lengths: tuple[Fraction, ...] = ()
+
+
+def answer(question: Question) -> Answered:
+    """Everything that is asked; `UsageError` where it cannot be answered."""
+    n, k, players = question.n, question.k, question.players
+    if question.targets and question.free is None:
+        raise UsageError("a target is reached by changing something: say what, with --free human.A")
+    exactly = _exactly(question)
+    if not exactly and n is not None:
+        odds: Odds[Any] = floats(players, n, k)
+    else:
+        odds = limit(players, k) if n is None else exact(players, n, k)
+    functions = None if question.free is None else _functions(question)
+    reached = tuple(
+        reaches(functions.of(outcome), chance)
+        for outcome, chance in question.targets
+        if functions is not None
+    )
+    return Answered(
+        question,
+        odds,
+        exactly,
+        _sensitivities(question) if question.sensitivities else {},
+        functions,
+        reached,
+        _lengths(question) if question.lengths else (),
+    )
+
+
+def _exactly(question: Question) -> bool:
+    steps = question.k if question.n is None else question.n
+    wanted = question.exact
+    if wanted is None:
+        wanted = question.n is None or steps <= EXACT_BY_ITSELF
+    exactly = wanted or question.n is None
+    if (exactly or question.sensitivities) and steps > EXACT_AT_MOST:
+        letter = "k" if question.n is None else "n"
+        raise UsageError(
+            f"exact results are for {letter} up to {EXACT_AT_MOST:,}, and it was {steps:,}; ask "
+            f"for floats (--float), or for no bound at all (--n inf)"
+        )
+    return exactly
+
+
+def _functions(question: Question) -> Odds[Function]:
+    steps = question.k if question.n is None else question.n
+    if steps > FREE_AT_MOST:
+        raise UsageError(
+            f"with a free parameter n is at most {FREE_AT_MOST:,}, or there is none (--n inf); it "
+            f"was {steps:,}"
+        )
+    if question.free is None:
+        raise AssertionError("there is a free parameter")
+    return along(question.players, *question.free, question.n, question.k)
+
+
+def _lengths(question: Question) -> tuple[Fraction, ...]:
+    if question.n is None or question.n > LENGTHS_AT_MOST:
+        raise UsageError(f"lengths are listed for n up to {LENGTHS_AT_MOST:,}; say --n N")
+    return lengths(question.players, question.n, question.k)
+
+
+def _sensitivities(question: Question) -> dict[str, Odds[Dual]]:
+    """The derivative along each parameter that can change alone."""
+    found = {}
+    for agent, player in enumerate(question.players):
+        for name in changeable(player):
+            found[f"{ROLES[agent]}.{name}"] = sensitivity(
+                question.players, agent, name, question.n, question.k
+            )
+    return found
+
+
+def changeable(player: Player) -> list[str]:
+    """The parameters of an agent along which something can change."""
+    found = []
+    for tag, behaviour in (("", player.usual), *player.after.items()):
+        names = [c for c in ("A", "B", "C", "D") if behaviour.value(c) != 1]
+        alike = behaviour.value("revise") is not None
+        names += ["revise"] if alike else ["revise.B", "revise.C", "revise.D"]
+        found += [f"{tag}:{name}" if tag else name for name in names]
+    return found

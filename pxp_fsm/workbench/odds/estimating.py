@@ -1,0 +1,171 @@
+"""The simple model from a run's counts: estimates, their intervals, and what follows from them.
+
+Each agent has a chance of each category and one chance of revision; by the tag that it answers, if
+that is asked for. Where every category is known
+the estimates are shares. Where an agent's tags were named they are those of greatest likelihood:
+up to message k a D cannot be told from B and C, and B never from C, so that B stands for both.
+Estimates have Wilson's intervals. What follows from them has the middle 95 % of 2,000 draws of all
+the parameters from their posterior under Jeffreys' prior (Dirichlet and beta), message by message
+independent, as the model says; nothing allows for instances or repetitions that are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from proofs.odds import Behaviour, Player
+from proofs.odds.behaviour import ANSWERED, REVISING
+from proofs.odds.floats import many
+from proofs.odds.results import OUTCOMES
+from proofs.odds.weights import Players
+from pxp_fsm.decisions import Category
+from pxp_fsm.messages import Tag
+from pxp_fsm.workbench.intervals import Interval, wilson
+from pxp_fsm.workbench.odds.counting import SENT, Counts
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DRAWS = 2_000
+_LEVELS = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A parameter's estimate: `of` so many in `total`; no interval where nothing was counted."""
+
+    of: int
+    total: int
+
+    @property
+    def value(self) -> Fraction:
+        return Fraction(self.of, self.total) if self.total else Fraction(0)
+
+    @property
+    def interval(self) -> Interval | None:
+        return wilson(self.of, self.total) if self.total else None
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What is estimated of one agent, in answer to any tag or to one.
+
+    With `known` categories the shares are A, B, C, D and revise; else A (of all messages), D (of
+    those after k that are not A) and revise.
+    """
+
+    known: bool
+    shares: Mapping[str, Share]
+
+    @cached_property
+    def behaviour(self) -> Behaviour:
+        """The estimates as parameters."""
+        value = {name: share.value for name, share in self.shares.items()}
+        if not self.known:
+            rest = 1 - value["A"]
+            value |= {"B": rest * (1 - value["D"]), "C": Fraction(0), "D": rest * value["D"]}
+        categories = {category: value[category.value] for category in Category}
+        return Behaviour(categories, dict.fromkeys(REVISING, value["revise"]))
+
+    def drawn(self, generator: np.random.Generator, draws: int) -> dict[str, Any]:
+        """Arrays of A, B, C, D and revise, each of `draws` draws from the posterior."""
+
+        def beta(share: Share) -> Any:
+            return generator.beta(share.of + 0.5, share.total - share.of + 0.5, draws)
+
+        found = {"revise": beta(self.shares["revise"])}
+        if self.known:
+            counts = [self.shares[category.value].of + 0.5 for category in Category]
+            each = generator.dirichlet(counts, draws).T
+            return found | {c.value: row for c, row in zip(Category, each, strict=True)}
+        ratified, late = beta(self.shares["A"]), beta(self.shares["D"])
+        rest = 1 - ratified
+        return found | {"A": ratified, "B": rest * (1 - late), "C": 0 * rest, "D": rest * late}
+
+
+def estimated(counts: Counts, agent: int, received: str = "") -> Estimated:
+    """The estimates for agent 0 (machine) or 1 (human), in answer to `received` ("" is any tag)."""
+
+    def sent(*tags: str, late: bool | None = None) -> int:
+        return counts.sent(agent, tags, received=received, late=late)
+
+    revise = Share(sent(Tag.REVISE), sent(Tag.REFUTE, Tag.REVISE))
+    if not counts.named[agent]:
+        found = {c: counts.found(agent, c, received=received) for c in Category}
+        shares = {c.value: Share(found[c], sum(found.values())) for c in Category}
+        return Estimated(True, shares | {"revise": revise})
+    late = Share(sent(Tag.REJECT, late=True), sent(Tag.REFUTE, Tag.REVISE, Tag.REJECT, late=True))
+    shares = {"A": Share(sent(Tag.RATIFY), sent(*SENT)), "D": late}
+    return Estimated(False, shares | {"revise": revise})
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What a run says of machine and human, and what follows, with intervals.
+
+    `agents` have an estimate for "", any tag, and one for each tag that they go by.
+    """
+
+    counts: Counts
+    agents: tuple[Mapping[str, Estimated], Mapping[str, Estimated]]
+    intervals: Mapping[str, Interval]
+    length: Interval
+
+    @property
+    def players(self) -> Players:
+        """The agents with the estimates as their parameters."""
+        machine, human = (
+            Player(
+                agent[""].behaviour,
+                {tag: each.behaviour for tag, each in agent.items() if tag},
+            )
+            for agent in self.agents
+        )
+        return machine, human
+
+    @property
+    def by_tag(self) -> bool:
+        """Whether the agents go by the tag that they answer."""
+        return any(len(agent) > 1 for agent in self.agents)
+
+
+def estimates(
+    counts: Counts, seed: int = 0, *, by_tag: bool = False, draws: int = DRAWS
+) -> Estimates:
+    """The estimates from a run's counts; what is drawn depends on `seed` alone.
+
+    With `by_tag` there are estimates of their own for each tag that an agent has answered.
+    """
+    import numpy as np
+
+    machine, human = (
+        {tag: estimated(counts, agent, tag) for tag in ("", *_answered(counts, agent, by_tag))}
+        for agent in (0, 1)
+    )
+    generator = np.random.default_rng(seed)
+    drawn = [
+        {tag: each.drawn(generator, draws) for tag, each in agent.items()}
+        for agent in (machine, human)
+    ]
+    odds = many((drawn[0], drawn[1]), counts.n, counts.k)
+
+    def middle(values: Any) -> Interval:
+        low, high = np.quantile(values, _LEVELS)
+        return Interval(float(low), float(high))
+
+    return Estimates(
+        counts,
+        (machine, human),
+        {outcome: middle(odds.of(outcome)) for outcome in OUTCOMES},
+        middle(odds.length),
+    )
+
+
+def _answered(counts: Counts, agent: int, by_tag: bool) -> tuple[str, ...]:
+    if not by_tag:
+        return ()
+    return tuple(tag for tag in ANSWERED if counts.sent(agent, SENT, received=tag))

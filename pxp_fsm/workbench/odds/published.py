@@ -1,0 +1,199 @@
+"""How far the simple model explains the published tables: counts of 20 sessions by class.
+
+A column fixes how many sessions are in each class for each agent, and two-way, but not which class
+of the one goes with which of the other: the likelihood of a column is summed over all the ways.
+It is exact, and its maximum is looked for with SciPy (extra `odds`). What is assumed is named:
+sessions are independent and alike; n = 10 and k = 3; a column of medians (RAD 2025, of five
+repetitions) is taken for one run; and what `MODELS` says of the agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+from proofs.odds.floats import Shares, many
+from pxp_fsm.errors import UsageError
+from pxp_fsm.messages import Tag, quoted
+from pxp_fsm.workbench.odds.columns import as_far, joint_levels, ways
+from pxp_fsm.workbench.reports.published import SESSIONS, points, ratified
+from pxp_fsm.workbench.statistics import ROWS, Published, published
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+N, K = 10, 3
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True)
+class Model:
+    """The simple model with what a name says: parameters between 0 and 1 to what agents do."""
+
+    name: str
+    parameters: tuple[str, ...]
+    agents: Callable[[Any], tuple[Shares, Shares]]
+
+
+def _agent(agrees: Any, rejects: Any, revises: Any) -> dict[str, Any]:
+    """A, D of what is not A, and revise; B and C come to the same and are one."""
+    rest = 1 - agrees
+    return {
+        "A": agrees,
+        "B": rest * (1 - rejects),
+        "C": 0 * agrees,
+        "D": rest * rejects,
+        "revise": revises,
+    }
+
+
+def _simple(x: Any) -> tuple[Shares, Shares]:
+    return {"": _agent(x[0], x[1], x[2])}, {"": _agent(x[3], x[4], x[5])}
+
+
+def _unrevising(x: Any) -> tuple[Shares, Shares]:
+    return {"": _agent(x[0], x[1], x[2])}, {"": _agent(x[3], x[4], 0 * x[0])}
+
+
+def _answering(x: Any) -> tuple[Shares, Shares]:
+    always: Shares = {str(Tag.RATIFY): _agent(0 * x[0] + 1, 0 * x[0], 0 * x[0])}
+    machine, human = _unrevising(x)
+    return {**machine, **always}, {**human, **always}
+
+
+_MACHINE = ("machine A", "machine D of not A", "machine revise")
+_HUMAN = ("human A", "human D of not A")
+MODELS = (
+    Model("simple", (*_MACHINE, *_HUMAN, "human revise"), _simple),
+    Model("the human never revises", (*_MACHINE, *_HUMAN), _unrevising),
+    Model("and RATIFY is answered by RATIFY", (*_MACHINE, *_HUMAN), _answering),
+)
+"""The models, each with one assumption more than the one before."""
+
+
+Untold = tuple[str, int, float, float]
+"""A published number that was not fitted: what, of 20 sessions, how many expected, p."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How far a model explains a column.
+
+    `values` are the parameters of greatest likelihood, `expected` the counts that they give, by
+    `ROWS`. `p` is how often sessions drawn from that very model are as far from what it expects as
+    the column is (a distance that allows for how the counts hang together): too large rather than
+    too small, since the parameters were chosen for the column. `told` are the other published
+    numbers, which were not fitted: what, how many of 20, how many expected, and a two-sided p.
+    """
+
+    column: Published
+    model: Model
+    values: Mapping[str, float]
+    log_likelihood: float
+    expected: tuple[float, ...]
+    p: float
+    told: tuple[Untold, ...]
+
+
+def columns(title: str) -> tuple[Published, ...]:
+    """The published column of that title, or `all`; `UsageError` where there is none."""
+    known = [column for task in ("rad", "drug") for column in published(task)]
+    found = [column for column in known if title in ("all", column.title)]
+    if not found:
+        raise UsageError(
+            f"no column {quoted(title)} is published; there are: all, "
+            f"{', '.join(column.title for column in known)}"
+        )
+    return tuple(found)
+
+
+def explain(column: Published, model: Model, seed: int = 0) -> Explained:
+    """Fit a model to a column; what is drawn depends on `seed` alone."""
+    import numpy as np
+
+    optimize = _optimize()
+    tables, scales = ways(column)
+
+    def unlikely(x: Array) -> Any:
+        joint = joint_levels(many(model.agents(np.clip(x, 0, 1)), N, K))
+        logs = np.log(np.maximum(joint, _LEAST))
+        found = np.tensordot(tables, logs, axes=1)
+        shifted = found + scales.reshape(-1, *(1,) * (found.ndim - 1))
+        highest = shifted.max(axis=0)
+        return -(highest + np.log(np.exp(shifted - highest).sum(axis=0)))
+
+    bounds = [(0.0, 1.0)] * len(model.parameters)
+    found = optimize.differential_evolution(
+        unlikely,
+        bounds,
+        rng=seed,
+        vectorized=True,
+        updating="deferred",
+        popsize=12,
+        maxiter=120,
+        tol=1e-8,
+        polish=False,
+    )
+    closer = optimize.minimize(
+        unlikely,
+        found.x,
+        method="Nelder-Mead",
+        bounds=bounds,
+        options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 2_000},
+    )
+    odds = many(model.agents(closer.x), N, K)
+    joint = joint_levels(odds)
+    expected = tuple(SESSIONS * float(odds.of(row)) for row in ROWS)
+    return Explained(
+        column,
+        model,
+        dict(zip(model.parameters, map(float, closer.x), strict=True)),
+        -float(closer.fun),
+        expected,
+        as_far(np.array(column.counts), joint, seed),
+        tuple(_told(column, model, closer.x)),
+    )
+
+
+def _told(column: Published, model: Model, x: Array) -> Iterator[Untold]:
+    """The numbers of the papers' text, beside what the model expects."""
+    agents = model.agents(x)
+    by_3 = float(many(agents, 3, K).of("ratified"))
+    later = float(many(agents, N, K).of("ratified")) - by_3
+    agrees = float(agents[1].get(Tag.INIT, agents[1][""])["A"])
+    revises = float((1 - agents[1][""]["A"]) * agents[1][""]["revise"])
+    for each in ratified(column.task):
+        if each.title == column.title:
+            yield "ratified by both within 3 messages", each.within_3, *_tails(each.within_3, by_3)
+            yield "ratified by both later", each.later, *_tails(each.later, later)
+    for point in points(column.task):
+        if point.title == column.title and (point.kind, point.message) == ("human", 3):
+            chance = agrees + revises
+            yield (
+                "one-way for the human by message 3",
+                point.sessions,
+                *_tails(point.sessions, chance),
+            )
+
+
+def _tails(seen: int, chance: float) -> tuple[float, float]:
+    """How many of 20 are expected, and the exact two-sided p of a binomial (twice a tail)."""
+
+    def at(i: int) -> float:
+        return comb(SESSIONS, i) * chance**i * (1 - chance) ** (SESSIONS - i)
+
+    below = sum(at(i) for i in range(seen + 1))
+    above = sum(at(i) for i in range(seen, SESSIONS + 1))
+    return SESSIONS * chance, min(1.0, 2 * min(below, above))
+
+
+def _optimize() -> Any:
+    try:
+        from scipy import optimize
+    except ImportError:
+        raise UsageError("fitting needs SciPy: pip install 'pxp-fsm[odds]'") from None
+    return optimize
