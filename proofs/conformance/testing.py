@@ -44,7 +44,8 @@ class Report(Generic[I]):
 
     `states` is the size of the minimal machine. A subject that passed (no `difference`, nothing
     `unknown`) answers as the machine does for ever, if it is deterministic, a reset is one, and it
-    has at most `states` + `extra` states. `unknown` is why no verdict was reached.
+    has at most `states` + `extra` states. `unknown` is why no verdict was reached, at the last of
+    the inputs `during`.
     """
 
     states: int
@@ -53,6 +54,7 @@ class Report(Generic[I]):
     inputs: int
     difference: Difference[I] | None = None
     unknown: str = ""
+    during: tuple[I, ...] = ()
 
     @property
     def conforms(self) -> bool:
@@ -70,19 +72,22 @@ class _Tester(Generic[I]):
     def __init__(self, machine: Mealy[I, Answer], subject: Subject[I]) -> None:
         self.machine, self.subject = machine, subject
         self.tests = self.inputs = 0
+        self.asked: Word = ()
 
     def failing(self, word: Sequence[int]) -> tuple[Word, tuple[Output, ...]] | None:
         """The beginning of `word` up to the first answer that is not the expected one, if any."""
         self.tests += 1
+        self.asked = ()
         self.subject.reset()
         got: list[Output] = []
         state = self.machine.initial
         for place, given in enumerate(word):
             self.inputs += 1
+            self.asked = tuple(word[: place + 1])
             said = answered(self.subject, self.machine.inputs[given])
             got.append(said)
             if isinstance(said, Fault) or said != self.machine.outputs[state][given]:
-                return tuple(word[: place + 1]), tuple(got)
+                return self.asked, tuple(got)
             state = self.machine.successors[state][given]
         return None
 
@@ -102,16 +107,14 @@ def conform(
     least = minimal(machine)
     suite = wp_suite(least, extra)
     tester = _Tester(least, subject)
-    difference, unknown = None, ""
     try:
         failed = tester.first(suite)
-        if failed is not None:
-            difference = _shortened(tester, *failed, searched)
-    except NoAnswer as error:
-        unknown = str(error)
-    except _Changed:
-        unknown = "it answered one sequence of inputs in two ways; tests need one that is always so"
-    return Report(least.size, extra, tester.tests, tester.inputs, difference, unknown)
+        difference = None if failed is None else _shortened(tester, *failed, searched)
+        unknown = ""
+    except (NoAnswer, _Changed) as error:
+        difference, unknown = None, str(error)
+    during = tuple(least.inputs[given] for given in tester.asked) if unknown else ()
+    return Report(least.size, extra, tester.tests, tester.inputs, difference, unknown, during)
 
 
 def _shortened(
@@ -119,17 +122,23 @@ def _shortened(
 ) -> Difference[I]:
     budget = tester.inputs + searched
     below = 1
-    while below < len(word) and _cost(tester.machine, below) <= budget - tester.inputs:
-        found = tester.first(product(range(len(tester.machine.inputs)), repeat=below))
-        if found is not None:
-            word, got = found
-            break
-        below += 1
-    else:
-        word, got = _without(tester, word, got, below)
+    try:
+        while below < len(word) and _cost(tester.machine, below) <= budget - tester.inputs:
+            found = tester.first(product(range(len(tester.machine.inputs)), repeat=below))
+            if found is not None:
+                word, got = found
+                break
+            below += 1
+        else:
+            word, got = _without(tester, word, got, below)
+    except NoAnswer:  # something longer is known to differ, and that is told
+        pass
     again = tester.failing(word)
     if again is None or again[0] != word or not all(map(alike, again[1], got)):
-        raise _Changed
+        raise _Changed(
+            "it answered one sequence of inputs in two ways; a test needs a program that does "
+            "after each reset as it did before"
+        )
     machine = tester.machine
     inputs = tuple(machine.inputs[given] for given in word)
     return Difference(inputs, machine.answers(word), got, below)

@@ -34,6 +34,8 @@ HEAVY = (
     "PIL",
     "flint",
     "stormpy",
+    "aalpy",
+    "hypothesis",
 )
 
 

@@ -246,6 +246,7 @@ def test_examples_run(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, script],
             cwd=tmp_path,
+            input='{"do": "reset"}\n',  # for the one that is asked line by line
             capture_output=True,
             text=True,
             check=False,

@@ -15,6 +15,7 @@ from pxp_fsm import __version__
 from pxp_fsm.errors import BlackboardError, ExperimentError, Halted, NotThere, PXPError, TableError
 from pxp_fsm.workbench.cli.audit import audit
 from pxp_fsm.workbench.cli.check import check
+from pxp_fsm.workbench.cli.conform import conform
 from pxp_fsm.workbench.cli.cost import cost
 from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
@@ -87,6 +88,7 @@ def commands() -> None:
 _COMMANDS = (
     check,
     language,
+    conform,
     run,
     experiment,
     compare,

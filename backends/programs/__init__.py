@@ -1,0 +1,5 @@
+"""Programs in any language as agents: one JSON message a line, over their input and output."""
+
+from backends.programs.process import Broke, Program, command_of
+
+__all__ = ["Broke", "Program", "command_of"]

@@ -1,0 +1,227 @@
+"""A program as a process of its own: asked line by line, and never believed.
+
+Nothing goes through a shell. What it says is bounded in time and length; it is ended, with all that
+it has started, when it is no longer needed. POSIX systems.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import IO, Self
+
+from backends.programs.wire import RESET, Request, Unfit, read, request, written
+from pxp_fsm.automaton import Event, Valuation
+from pxp_fsm.errors import NoAnswer, PXPError, UsageError
+from pxp_fsm.messages import printable
+
+LONGEST = 65_536
+"""Bytes of the longest line that is read, its end included."""
+
+_TAIL = 2_000
+_LAST_WORDS = 1.0
+"""Seconds in which a program that has closed its output is to have ended."""
+
+
+class Broke(PXPError):
+    """The program ended, or said what is no answer; its words say which, and to what."""
+
+
+def command_of(text: str) -> tuple[str, ...]:
+    """The words of a command line, as a POSIX shell splits them; nothing else is a shell's.
+
+    Raises `UsageError` where there are none, or a quotation has no end.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"the command cannot be split into words: {error}; mend it") from error
+    if not words:
+        raise UsageError("no program was given; give its command, as in 'python -m mine'")
+    return tuple(words)
+
+
+class Program:
+    """A program that is started when it is first needed, and again after it broke.
+
+    `timeout` is in seconds, for each answer. With `restart` each reset is a new process; otherwise
+    it is asked to start anew, and only one that refuses is started again each time. Raises
+    `UsageError` where it cannot be started, `Broke`, and `NoAnswer` where it says nothing in time.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, timeout: float = 5.0, restart: bool = False
+    ) -> None:
+        if not timeout > 0:
+            raise UsageError(f"a timeout is a number of seconds above 0: {timeout!r}")
+        self._command = tuple(command)
+        self._timeout = timeout
+        self._restart = restart
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = bytearray()
+        self._complained = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def complaint(self) -> str:
+        """The last line that it has written to its standard error, if any."""
+        self._drain()
+        lines = self._complained.decode("utf-8", "replace").strip().splitlines()
+        return printable(lines[-1])[:200] if lines else ""
+
+    def reset(self) -> None:
+        """Start anew, by a message or by a new process."""
+        if self._restart or self._process is None:
+            self.close()
+            self._start()
+        if not self._restart and self.ask(RESET) != "reset":
+            self._restart = True
+            self.reset()
+
+    def step(self, event: Event, valuation: Valuation | None = None) -> str | None:
+        """The action with which it answers `event`, or None where it refuses."""
+        return self.ask(request(event, valuation))
+
+    def ask(self, asked: Request) -> str | None:
+        """What it did at a request, or None where it refused; after an error it is ended."""
+        if self._process is None:
+            self._start()
+        try:
+            return self._answer(asked)
+        except BaseException:  # also Ctrl-C: what it would say next answers nothing
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it, and all that it has started."""
+        process, self._process = self._process, None
+        self._said.clear()
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+    def _start(self) -> None:
+        self._complained = b""
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - what the user asked to be tested
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise UsageError(
+                f"{printable(self._command[0])} cannot be started: {why}; give the command of a "
+                f"program that is there"
+            ) from error
+
+    def _answer(self, asked: Request) -> str | None:
+        line = written(asked)
+        told = f"to {line.decode().strip()}"
+        stdin, stdout, stderr = self._streams()
+        try:
+            os.write(stdin.fileno(), line)
+        except OSError:
+            raise Broke(f"{self._ended()} before it was asked {line.decode().strip()}") from None
+        until = time.monotonic() + self._timeout
+        with selectors.DefaultSelector() as ready:
+            ready.register(stdout, selectors.EVENT_READ)
+            if not stderr.closed:
+                ready.register(stderr, selectors.EVENT_READ)
+            while b"\n" not in self._said:
+                if len(self._said) >= LONGEST:
+                    raise Broke(f"it said more than {LONGEST} bytes in one line {told}")
+                left = until - time.monotonic()
+                found = ready.select(left) if left > 0 else []
+                if not found:
+                    raise NoAnswer(
+                        f"it said nothing within {self._timeout:g} s {told}{self._because()}; "
+                        f"a program answers each line with a line, and flushes it"
+                    )
+                for key, _ in found:
+                    self._hear(ready, key.fileobj, told)
+        said, _, rest = bytes(self._said).partition(b"\n")
+        self._said.clear()
+        if rest:
+            raise Broke(f"it said more than one line {told}")
+        try:
+            return read(said)
+        except Unfit as error:
+            raise Broke(f"it said {error}, {told}") from None
+
+    def _hear(self, ready: selectors.BaseSelector, stream: object, told: str) -> None:
+        _, stdout, stderr = self._streams()
+        if stream is stderr:
+            data = os.read(stderr.fileno(), LONGEST)
+            self._complained = (self._complained + data)[-_TAIL:]
+            if not data:
+                ready.unregister(stderr)
+                stderr.close()
+            return
+        data = os.read(stdout.fileno(), LONGEST)
+        self._said += data
+        if not data:
+            raise Broke(f"{self._ended()} instead of an answer {told}")
+
+    def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        process = self._process
+        if process is None or not (process.stdin and process.stdout and process.stderr):
+            raise AssertionError("the program was not started")
+        return process.stdin, process.stdout, process.stderr
+
+    def _ended(self) -> str:
+        """How a program that has closed a stream has ended, with its last complaint."""
+        process = self._process
+        if process is None:
+            raise AssertionError("the program was not started")
+        try:
+            code = process.wait(_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            return "it closed its input or output"
+        if code < 0:
+            with suppress(ValueError):
+                return f"it was ended by {signal.Signals(-code).name}{self._because()}"
+        return f"it ended with exit code {code}{self._because()}"
+
+    def _because(self) -> str:
+        complaint = self.complaint
+        return f" ({complaint})" if complaint else ""
+
+    def _drain(self) -> None:
+        """Read what is on its standard error by now, as far as that has an end."""
+        stream = self._process.stderr if self._process is not None else None
+        if stream is None or stream.closed:
+            return
+        with selectors.DefaultSelector() as ready:
+            ready.register(stream, selectors.EVENT_READ)
+            for _ in range(100):
+                data = os.read(stream.fileno(), LONGEST) if ready.select(0) else b""
+                if not data:
+                    return
+                self._complained = (self._complained + data)[-_TAIL:]

@@ -1,0 +1,76 @@
+"""An agent of INTERACT in plain Python that knows nothing of this package: one JSON message a line.
+
+pxp conform 'python examples/own_agent.py'
+pxp conform 'python examples/own_agent.py --bug'
+"""
+
+import json
+import sys
+
+TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
+
+
+class Agent:
+    def __init__(self, bug=False):
+        self.state = "idle"
+        self.bug = bug
+
+    def receive(self, tag):
+        opening = self.state == "idle" and tag == "INIT"
+        answer = self.state == "waiting" and tag in TAGS.values()
+        if self.bug and self.state == "deciding" and tag == "REJECT":
+            self.state = "over"  # the bug: it hangs up on a REJECT that comes out of turn
+        if opening or answer:
+            self.state = "deciding"
+            return f"-{tag}"
+        return None
+
+    def send(self, tag):
+        if self.state == "idle" and tag == "INIT":
+            self.state = "waiting"
+            return "+INIT"
+        return None
+
+    def decide(self, guards):
+        true = [name for name, holds in guards.items() if holds is True]
+        if self.state == "deciding" and set(guards) == set(TAGS) and len(true) == 1:
+            self.state = "waiting"
+            return f"+{TAGS[true[0]]}"
+        return None
+
+    def event(self, name):
+        if self.state in ("waiting", "deciding") and name == "CLOSE":
+            self.state = "over"
+            return "!CLOSE"
+        return None
+
+
+def answer(agent, request):
+    match request:
+        case {"do": "receive", "tag": tag}:
+            return agent.receive(tag)
+        case {"do": "send", "tag": tag}:
+            return agent.send(tag)
+        case {"do": "decide", "guards": guards}:
+            return agent.decide(guards)
+        case {"do": "event", "name": name}:
+            return agent.event(name)
+    return None
+
+
+def main():
+    bug = "--bug" in sys.argv[1:]
+    agent = Agent(bug)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request == {"do": "reset"}:
+            agent = Agent(bug)
+            said = "reset"
+        else:
+            said = answer(agent, request)
+        told = {"did": said} if said else {"refused": f"not when {agent.state}"}
+        print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()
