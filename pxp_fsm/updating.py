@@ -127,6 +127,4 @@ def made_anew(label: str) -> bool:
     return label in _BEGINNINGS
 
 
-_BEGINNINGS = frozenset(
-    {"EXAMPLE", "RUN_AGAIN", "COMMIT", "RESUME", "REPEAT", "RETRY", "BEGIN", "SKIP"}
-)
+_BEGINNINGS = frozenset({"EXAMPLE", "RUN_AGAIN", "BEGIN", "REPEAT", "RETRY", "COMMIT", "RESUME"})

@@ -135,7 +135,7 @@ class Runner:
             agent = network.agent(name)
             blocked = any(flow.results[one] is None for one in agent.control.required)
             received = flow.received(name)
-            turn = await self._turn(network, agent, received, blocked, on_event)
+            turn = await self.turn(network, agent, received, blocked, on_event)
             turns[name] = turn
             flow.put(name, turn.result)
             done[name].set()
@@ -150,15 +150,15 @@ class Runner:
         on_event(Finished(output))
         return Run(external, output, {name: turns[name] for name in network.order})
 
-    async def _turn(
+    async def turn(
         self,
         network: Network,
         agent: Agent,
         received: Received,
-        blocked: bool,
-        on_event: Listener,
+        blocked: bool = False,
+        on_event: Listener = lambda _event: None,
     ) -> Turn:
-        """One agent's turn, by a machine of its table."""
+        """One agent's turn, by a machine of its table. Raises `AgentFailed`."""
         machine = Machine(builtin(AGENT))
         machine.happen("INPUTS")
         guard = _decide(machine, gate_guard(Inputs(blocked, agent.control.enabled)))
