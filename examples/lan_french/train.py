@@ -1,0 +1,69 @@
+"""One Translator becomes a network: the worked example of EasyLAN (arXiv 2309.15943, Figure 4).
+
+The model is a script (script.toml): it says what a model would say, and no server is asked. With a
+real model the same lines train a real network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from backends.models.cues import CuedModel, read_cues
+from guards import Exact
+from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.network import Agent, Network
+from pxp_fsm.lan.pipeline import Example, Trainer
+
+HERE = Path(__file__).parent
+
+EXAMPLES = (
+    Example(
+        "Vienne la nuit sonne l'heure, les jours s'en vont je demeure",
+        "Night falls, the hour rings, days flee, yet here I cling",
+    ),
+    Example("La porte fut ouverte par le vent.", "The wind opened the door."),
+    Example(
+        "Le soleil se lève sur la mer et les bateaux rentrent au port.",
+        "The sun rises over the sea and the boats return to port.",
+    ),
+    Example(
+        "Le roi cherche en vain le repos, le vent gémit dans ses châteaux.",
+        "In vain for rest the king may yearn, through castle halls the cold winds turn.",
+    ),
+    Example(
+        "L'habit ne fait pas le moine, m'a dit ma grand-mère.",
+        "One must not trust appearances, my grandmother told me.",
+    ),
+    Example("T'inquiète, on se capte demain !", "Don't worry, we'll catch up tomorrow!"),
+    Example(
+        "Les fleurs sont par la pluie bercées, les herbes par le vent courbées.",
+        "Rain rocks the flowers to and fro, wind bends the grasses, bowing low.",
+    ),
+)
+
+
+def translator() -> Lan:
+    """The network of the beginning: a single Translator."""
+    task = "Translate a French sentence into English"
+    agent = Agent("Translator", task, "a string, the English translation")
+    return Lan(begun_as(Network(task, (agent,))))
+
+
+def main() -> None:
+    lan = translator()
+    trainer = Trainer(lan, CuedModel(read_cues(HERE / "script.toml")), Exact())
+    for number, example in enumerate(EXAMPLES):
+        first = lan.version
+        outcome = asyncio.run(trainer.handle(example))
+        done = "handled" if outcome.handled else f"not handled: {outcome.why}"
+        print(f"({number}) {example.external}")
+        for change in lan.history.changes[first:-1]:
+            print(f"    {change.about}")
+        print(f"    {done}: {lan.last.output if lan.last else ''}")
+        print(f"    {', '.join(lan.network.order)}")
+
+
+if __name__ == "__main__":
+    main()
