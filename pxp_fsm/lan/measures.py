@@ -29,7 +29,7 @@ from pxp_fsm.lan.operations import (
 
 
 class Action(StrEnum):
-    """The kinds of actions of Table 6; deleting an agent and undoing have no row there."""
+    """What developers do; the first seven are the rows of Table 6."""
 
     STEP_1 = "modify step 1"
     STEP_2 = "modify step 2"
@@ -40,6 +40,12 @@ class Action(StrEnum):
     MODIFY_EDGE = "modify edge"
     DELETE_AGENT = "delete agent"
     UNDO = "undo"
+    CONFIRM = "confirm a step"
+    TAKE_OVER = "take a step over"
+
+
+TABLE_6 = tuple(Action)[:7]
+"""The actions whose UED the paper adds up; it counts no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,12 @@ def tallied(actions: Iterable[Acted]) -> Mapping[Action, Tally]:
         before = found[acted.action]
         found[acted.action] = Tally(before.count + 1, before.ued + acted.ued)
     return found
+
+
+def ued(actions: Iterable[Acted], among: Iterable[Action] = TABLE_6) -> int:
+    """The UED in all, of actions as the paper counts them or of others."""
+    counted = set(among)
+    return sum(acted.ued for acted in actions if acted.action in counted)
 
 
 def by_hand(history: History) -> tuple[Acted, ...]:
