@@ -1,0 +1,220 @@
+"""The conditions that are compared: EasyLAN, the baseline edited by hand, the naive network.
+
+Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training examples and model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.lan.asking import Asker, bundled
+from pxp_fsm.lan.developer import Developer
+from pxp_fsm.lan.distance import Distance, distance
+from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.measures import Acted, by_hand, modifications
+from pxp_fsm.lan.network import Network, initial
+from pxp_fsm.lan.operations import Edit, Field
+from pxp_fsm.lan.pipeline import Example as Shown
+from pxp_fsm.lan.pipeline import Limits, Trainer
+from pxp_fsm.lan.running import Run, Runner
+from pxp_fsm.lan.step_measures import in_steps
+from pxp_fsm.lan.supervision import Supervision
+from pxp_fsm.lan.timing import Stopwatch, Timed
+from pxp_fsm.models import Model
+from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
+from pxp_fsm.workbench.lan_tasks.meeting import Meets
+from pxp_fsm.workbench.lan_tasks.reading import LanTask, Split
+from pxp_fsm.workbench.lan_tasks.scoring import Score, naive, score
+from pxp_fsm.workbench.lan_tasks.storing import begun, stored
+
+ROUNDS = 5
+"""How often the baseline's developer edits the network for one example at most."""
+
+
+class Condition(StrEnum):
+    """What is compared."""
+
+    EASYLAN = "EasyLAN"
+    BASELINE = "baseline"
+    NAIVE = "naive"
+
+
+class HandEditor(Protocol):
+    """A developer without the pipeline: sees a run that will not do, and edits the network."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+
+    async def improve(self, run: Run | None, external: str, truth: str, lan: Lan) -> bool:
+        """Edit `lan`; whether anything was edited. `run` is None where there was no output."""
+
+
+@dataclass(frozen=True)
+class AddsExamples:
+    """A simulated developer: what goes wrong is added to the knowledge of an agent, as it is.
+
+    So did many in the study: a third of the baseline's knowledge was training examples, or parts of
+    them, "without any generalization" (section 6.7).
+    """
+
+    name: str = "simulated: adds the example as knowledge"
+
+    async def improve(self, run: Run | None, external: str, truth: str, lan: Lan) -> bool:
+        last = lan.network.agent(lan.network.order[-1])
+        told = f"Input: {external}\nResult: {truth}"
+        if told in last.knowledge:
+            return False
+        lan.edit(Edit(last.name, Field.KNOWLEDGE, (*last.knowledge, told)))
+        return True
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of one condition on one split: measures as in section 6.5.1, scores apart.
+
+    `interaction` is in seconds; `handled` counts the training examples that came to be right.
+    """
+
+    condition: Condition
+    seed: int
+    network: Network
+    train: Score
+    test: Score
+    actions: tuple[Acted, ...]
+    lmd: Distance
+    modifications: int
+    interaction: float
+    handled: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all conditions share: task, split, model, judge; a blackboard for the sessions.
+
+    `run` begins the names of the runs that are stored.
+    """
+
+    task: LanTask
+    split: Split
+    model: Model
+    judge: CriterionJudge | None = None
+    board: SqlBlackboard | None = None
+    run: str = "lan"
+    at_once: int = 1
+
+    @property
+    def meets(self) -> Meets:
+        """What decides in training that an output will do."""
+        return Meets(self.task, self.split.train, self.judge)
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """The training examples."""
+        return tuple(Shown(example.input, example.truth) for example in self.split.train)
+
+    def begin(self) -> Lan:
+        """The network of the beginning: one agent, whose subtask is the task."""
+        return Lan(begun_as(initial(self.task.task, self.task.output)))
+
+
+async def easylan(
+    setting: Setting, developer: Developer | None, limits: Limits | None = None
+) -> Measured:
+    """The network that is trained by the pipeline, under a developer's eyes or unattended."""
+    lan, watch = setting.begin(), Stopwatch()
+    run = f"{setting.run}-easylan-{setting.split.seed}"
+    supervision = None
+    if setting.board is not None:
+        plan: dict[str, object] = {
+            "task": setting.task.name,
+            "condition": Condition.EASYLAN,
+            "model": setting.model.name,
+            "developer": "nobody" if developer is None else developer.name,
+        }
+        steps = begun(setting.board, run, plan, setting.split.seed)
+        supervision = Supervision(board=steps)
+    trainer = Trainer(
+        lan,
+        Timed(setting.model, watch),
+        setting.meets,
+        developer,
+        limits=limits or Limits(),
+        supervision=supervision,
+        name=run,
+    )
+    outcomes = await trainer.train(setting.shown)
+    spent = watch.interaction
+    done = () if setting.board is None else tuple(in_steps(stored(setting.board, run)))
+    handled = sum(outcome.handled for outcome in outcomes)
+    return await _measured(setting, Condition.EASYLAN, lan, done, watch, spent, handled)
+
+
+async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -> Measured:
+    """The network that is edited by hand alone, until its output will do or nobody knows more."""
+    lan, watch = setting.begin(), Stopwatch()
+    runner = Runner(Asker(Timed(setting.model, watch), bundled()))
+    meets, handled = setting.meets, 0
+    for example in setting.shown:
+        for attempt in range(rounds + 1):
+            run = await _run(runner, lan.network, example.external)
+            if run is not None and await meets.will_do(run, example.truth):
+                handled += 1
+                break
+            if attempt == rounds or not await editor.improve(
+                run, example.external, example.truth, lan
+            ):
+                break
+    spent = watch.interaction
+    return await _measured(setting, Condition.BASELINE, lan, (), watch, spent, handled)
+
+
+async def naive_lan(setting: Setting) -> Measured:
+    """The naive network: made from the training examples at once, by nobody."""
+    watch = Stopwatch()
+    network = naive(setting.task, setting.split.train)
+    lan = Lan(begun_as(network))
+    return await _measured(setting, Condition.NAIVE, lan, (), watch, 0.0, len(setting.split.train))
+
+
+async def _measured(
+    setting: Setting,
+    condition: Condition,
+    lan: Lan,
+    steps: Sequence[Acted],
+    watch: Stopwatch,
+    interaction: float,
+    handled: int,
+) -> Measured:
+    runner = Runner(Asker(setting.model, bundled()))
+    train, test = [
+        await score(lan.network, setting.task, part, runner, setting.judge, at_once=setting.at_once)
+        for part in (setting.split.train, setting.split.test)
+    ]
+    return Measured(
+        condition,
+        setting.split.seed,
+        lan.network,
+        train,
+        test,
+        (*steps, *by_hand(lan.history)),
+        distance(setting.begin().network, lan.network),
+        modifications(lan.history),
+        interaction,
+        handled,
+        watch.calls,
+    )
+
+
+async def _run(runner: Runner, network: Network, external: str) -> Run | None:
+    try:
+        return await runner.run(network, external)
+    except NoAnswer:
+        return None
