@@ -44,8 +44,12 @@ async def ask_line(
     *,
     default: str = "",
     words: Sequence[str] = (),
+    on_key: Callable[[], None] | None = None,
 ) -> str:
-    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays."""
+    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays.
+
+    `on_key` is told of each key that is pressed.
+    """
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.validation import ValidationError, Validator
 
@@ -60,6 +64,7 @@ async def ask_line(
     completer = WordCompleter(list(words), ignore_case=True, sentence=True) if words else None
     return await _ask(
         question,
+        on_key,
         default=default,
         validator=Accepted(),
         validate_while_typing=False,
@@ -69,9 +74,14 @@ async def ask_line(
     )
 
 
-async def ask_lines(question: str, *, default: str = "") -> str:
-    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it."""
-    text = await _ask(question, default=default, multiline=True, key_bindings=_many_lines())
+async def ask_lines(
+    question: str, *, default: str = "", on_key: Callable[[], None] | None = None
+) -> str:
+    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it.
+
+    `on_key` is told of each key that is pressed.
+    """
+    text = await _ask(question, on_key, default=default, multiline=True, key_bindings=_many_lines())
     return text.strip()
 
 
@@ -105,10 +115,12 @@ def _many_lines() -> KeyBindings:
     return bindings
 
 
-async def _ask(question: str, **options: object) -> str:
+async def _ask(question: str, on_key: Callable[[], None] | None, **options: object) -> str:
     from prompt_toolkit import PromptSession
 
     session: PromptSession[str] = PromptSession()
+    if on_key is not None:
+        session.app.key_processor.before_key_press += lambda _processor: on_key()
     try:
         return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
     except (KeyboardInterrupt, EOFError):
