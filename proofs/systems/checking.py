@@ -8,6 +8,7 @@ from enum import StrEnum
 from proofs.effort import Effort
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.logic.checking import Checker, Runs
+from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems import partial_order, symmetry
 from proofs.systems.partial_order import PartialOrder, is_branching
@@ -64,12 +65,16 @@ def check(
     runs: Runs = Runs.COMPLETE,
     effort: Effort | None = None,
     reduction: Reduction | None = None,
+    fairness: Fairness[Noted] | None = None,
 ) -> Verdict:
     """Whether the composition satisfies `formula`; a failing trace was taken by real machines.
 
-    UNKNOWN where `effort` does not suffice. Raises `UsageError` for a proposition that there is
+    UNKNOWN where `effort` does not suffice. `fairness` is about steps by their labels and states
+    (`Noted`), and goes without a reduction. Raises `UsageError` for a proposition that there is
     none of, and where the reduction cannot be used.
     """
+    if fairness and reduction is not None:
+        _refuse(reduction, "it does not keep which steps a run is fair to; leave one of them out")
     wanted = vocabulary(composition)
     model = Noting(composition, atoms(formula))
     quotient = None
@@ -79,7 +84,7 @@ def check(
         space = _space(model, formula, quotient, effort, reduction)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
-    verdict = Checker(quotient or model, space, runs, vocabulary=wanted).check(formula)
+    verdict = Checker(quotient or model, space, runs, fairness, wanted).check(formula)
     if verdict.trace is None:
         return verdict
     trace, cycle = verdict.trace, verdict.cycle

@@ -57,6 +57,11 @@ class Field:
     shift: int
     mask: int
 
+    @property
+    def bits(self) -> int:
+        """A state of which all bits of this part are set, and no others."""
+        return self.mask << self.shift
+
     def of(self, state: int) -> int:
         """The part's number in `state`."""
         return state >> self.shift & self.mask

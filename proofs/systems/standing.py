@@ -9,14 +9,18 @@ can do nothing but receive, and each link that it listens to offers only what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 
 from proofs.systems.reaching import Reached
 from proofs.systems.replaying import shown
 from proofs.systems.symmetry import Symmetry
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Kind, Transition
+
+Wrong = Callable[[int], bool]
+Part = tuple[int, Wrong]
+"""A mask of some of a state's bits, and whether something is wrong with those bits."""
 
 
 class Standing:
@@ -32,9 +36,9 @@ class Standing:
         """The checks by name."""
         return {
             "no-deadlock": self.no_deadlock,
-            "no-unspecified-reception": lambda: self._never(self._unspecified),
-            "no-orphan-message": lambda: self._never(self._orphan),
-            "nothing-sent-after-the-end": lambda: self._never(self._talks_on),
+            "no-unspecified-reception": lambda: self._never(self._unspecified()),
+            "no-orphan-message": lambda: self._never(self._orphan()),
+            "nothing-sent-after-the-end": lambda: self._never(self._talking_on()),
             "end-reachable-from-everywhere": self.can_always_end,
             "no-dead-row": self.no_dead_row,
         }
@@ -87,10 +91,16 @@ class Standing:
                     found[place] = one[0]
         return tuple(found)
 
-    def _never(self, wrong: Callable[[int], bool]) -> Verdict:
+    def _never(self, parts: Iterable[Part]) -> Verdict:
+        """In no state a part of it is wrong; each part is judged once, however often it is met."""
+        known: list[tuple[int, Wrong, dict[int, bool]]] = [(*part, {}) for part in parts]
         for number, state in enumerate(self._reached.states):
-            if wrong(state):
-                return self._failed(number)
+            for mask, wrong, found in known:
+                part = state & mask
+                if part not in found:
+                    found[part] = wrong(part)
+                if found[part]:
+                    return self._failed(number)
         return self._unbroken()
 
     def _failed(self, number: int) -> Verdict:
@@ -101,32 +111,46 @@ class Standing:
         cut = self._reached.cut
         return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
 
-    def _unspecified(self, state: int) -> bool:
-        if self._composition.channel.synchronous:
-            return any(self._refused_now(state, orphan=False))
-        return any(self._refuses_all(state, place) for place in range(len(self._system.members)))
-
-    def _orphan(self, state: int) -> bool:
+    def _unspecified(self) -> Iterator[Part]:
         composition = self._composition
         if composition.channel.synchronous:
-            return any(self._refused_now(state, orphan=True))
-        for link, field, contents in zip(
-            composition.links, composition.buffers, composition.contents, strict=True
-        ):
-            number = field.of(state)
-            if number and self._has_ended(state, link[1]):
-                offers = composition.channel.offers(contents.known[number])
-                where = self._at(state, link[1])
-                if not any(self._system.taken(*link, where, offer.tag) for offer in offers):
-                    return True
-        return False
+            yield self._everybody, lambda state: any(self._refused_now(state, orphan=False))
+        for place in range(len(self._system.members)):
+            mask = composition.fields[place].bits
+            for link, buffer in zip(composition.links, composition.buffers, strict=True):
+                mask |= buffer.bits if link[1] == place else 0
+            if composition.links:
+                yield mask, partial(self._refuses_all, place)
 
-    def _talks_on(self, state: int) -> bool:
-        return any(
-            self._has_ended(state, place)
-            and any(r.kind is Kind.SEND for r in self._rows(state, place))
-            for place in range(len(self._system.members))
-        )
+    def _orphan(self) -> Iterator[Part]:
+        composition = self._composition
+        if composition.channel.synchronous:
+            yield self._everybody, lambda state: any(self._refused_now(state, orphan=True))
+        for number, (_, receiver) in enumerate(composition.links):
+            mask = composition.fields[receiver].bits | composition.buffers[number].bits
+            yield mask, partial(self._is_left, number)
+
+    def _talking_on(self) -> Iterator[Part]:
+        for place, field in enumerate(self._composition.fields):
+            yield field.bits, partial(self._talks_on, place)
+
+    @property
+    def _everybody(self) -> int:
+        return sum(field.bits for field in self._composition.fields)
+
+    def _is_left(self, number: int, state: int) -> bool:
+        """Whether a link holds what its receiver, who has ended, does not take."""
+        composition, link = self._composition, self._composition.links[number]
+        there = composition.buffers[number].of(state)
+        if not there or not self._has_ended(state, link[1]):
+            return False
+        offers = composition.channel.offers(composition.contents[number].known[there])
+        where = self._at(state, link[1])
+        return not any(self._system.taken(*link, where, offer.tag) for offer in offers)
+
+    def _talks_on(self, place: int, state: int) -> bool:
+        sends = any(row.kind is Kind.SEND for row in self._rows(state, place))
+        return sends and self._has_ended(state, place)
 
     def _refused_now(self, state: int, *, orphan: bool) -> Iterator[bool]:
         """Whether a row that could send is taken by nobody, who has ended (orphan) or has not."""
@@ -155,7 +179,7 @@ class Standing:
             set(self._system.partners(place, row)) - {sender} for row in self._rows(state, place)
         )
 
-    def _refuses_all(self, state: int, place: int) -> bool:
+    def _refuses_all(self, place: int, state: int) -> bool:
         """Whether a member can only receive, and takes nothing of what waits on each link."""
         rows = self._rows(state, place)
         if self._has_ended(state, place) or any(row.kind is not Kind.RECEIVE for row in rows):

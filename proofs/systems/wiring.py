@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from pxp_fsm.automaton import Automaton, Kind, Transition
 from pxp_fsm.errors import TableError
@@ -43,12 +44,13 @@ class System:
 
     @property
     def name(self) -> str:
-        """The members in words, each with its table where that is called something else."""
-        told = [
-            one.name if one.name == one.automaton.name else f"{one.name}: {one.automaton.name}"
-            for one in self.members
-        ]
-        return ", ".join(told)
+        """The members in words, with their table where it is called something else."""
+        told = []
+        for table, some in groupby(self.members, key=lambda one: one.automaton.name):
+            names = [one.name for one in some]
+            same = all(name.rstrip("0123456789") == table or name == table for name in names)
+            told.append(", ".join(names) + ("" if same else f": {table}"))
+        return "; ".join(told)
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -1,136 +1,146 @@
-"""Players for the tests of the odds, sessions enumerated by the rules alone, and real ones."""
+"""Random systems, channels and formulas about them, each from a seed."""
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from hypothesis import strategies as st
+from proofs.logic.formulas import (
+    And,
+    Atom,
+    Exists,
+    Formula,
+    Next,
+    Not,
+    Or,
+    Release,
+    Until,
+    on_all,
+)
+from proofs.systems import Channel, Member, System, parse_channel
+from pxp_fsm.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.errors import TableError
 
-from guards import FunctionRelation
-from guards.chosen import picked
-from proofs.odds import Behaviour, Player
-from proofs.odds.behaviour import REVISING, Cell
-from pxp_fsm.agent import Agent
-from pxp_fsm.automaton import Valuation
-from pxp_fsm.decisions import Category
-from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
-from pxp_fsm.situation import Situation
+Drawn = tuple[str, str, Kind, str, str]
 
-TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
-CLASSES = {"one-way": "one_way", "strong": "strong", "ultra-strong": "ultra_strong"}
-CLASSES["one-way (any)"] = "one_way_any"
-ROLES = {"human": "h", "machine": "m"}
-Pair = tuple[Player, Player]
-
-
-def behaviour(a: str, b: str, c: str, d: str, *revise: str) -> Behaviour:
-    """A behaviour by its numbers; one revision for all categories, or one each."""
-    categories = dict(zip(Category, map(Fraction, (a, b, c, d)), strict=True))
-    shares = map(Fraction, revise * 3 if len(revise) == 1 else revise)
-    return Behaviour(categories, dict(zip(REVISING, shares, strict=True)))
+CHANNELS = (
+    *("sync", "fifo:1", "fifo:2", "lossy:1", "lossy:2", "duplicating:1", "duplicating:2"),
+    *("reordering:2", "lossy+duplicating+reordering:2"),
+)
 
 
-M = Player(behaviour("1/2", "0.1", "0.2", "0.2", "2/3"))
-H = Player(behaviour("0.4", "0.2", "0.1", "0.3", "1/2"))
+def random_channel(chance: random.Random, *, buffered: bool = False) -> Channel:
+    return parse_channel(chance.choice(CHANNELS[1:] if buffered else CHANNELS))
 
 
-@st.composite
-def behaviours(draw: st.DrawFn) -> Behaviour:
-    shares = draw(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any))
-    categories = {c: Fraction(s, sum(shares)) for c, s in zip(Category, shares, strict=True)}
-    revise = {c: Fraction(draw(st.integers(0, 5)), 5) for c in REVISING}
-    return Behaviour(categories, revise)
+def random_system(chance: random.Random) -> System:
+    """Two to four members, whose rows name partners or not."""
+    names = ["a", "b", "c", "d"][: chance.randint(2, 4)]
+    size = chance.randint(2, 3)
+    members = []
+    for name in names:
+        others = [other for other in names if other != name]
+        partners = [*others, *([""] if chance.random() < 0.2 else [])]
+        events = chance.choice((0, 0, 0.15))
+        rows = _rows(chance, size, partners, events)
+        members.append(Member(name, _table(chance, f"t{name}", size, rows)))
+    return _heard(members)
 
 
-@st.composite
-def players(draw: st.DrawFn) -> Player:
-    tags = draw(st.sets(st.sampled_from(["INIT", "RATIFY", "REFUTE", "REVISE"]), max_size=2))
-    return Player(draw(behaviours()), {tag: draw(behaviours()) for tag in sorted(tags)})
+def symmetric_system(chance: random.Random) -> System:
+    """A hub with two or three workers that are alike."""
+    size, names = chance.randint(2, 3), ["w1", "w2", "w3"][: chance.randint(2, 3)]
+    rows = _rows(chance, size, ["hub", *([""] if chance.random() < 0.3 else [])], 0.1)
+    worker = _table(chance, "worker", size, rows)
+    hub: list[Drawn] = []
+    for row in _rows(chance, size, ["each", ""], 0.1):
+        hub += [(*row[:4], name) for name in names] if row[4] else [row]
+    table = _table(chance, "hub", size, hub)
+    return _heard([Member("hub", table), *(Member(name, worker) for name in names)])
 
 
-def message(number: int, tag: str) -> Message:
-    sender, receiver = "mh" if number % 2 else "hm"
-    return Message("s", number, sender, tag, Answer("y", "e"), receiver)
+def random_formula(
+    chance: random.Random, atom: Callable[[], Formula], depth: int, *, branching: bool, nexts: bool
+) -> Formula:
+    if depth == 0 or chance.random() < 0.2:
+        return atom()
 
+    def part() -> Formula:
+        return random_formula(chance, atom, depth - 1, branching=branching, nexts=nexts)
 
-def enumerated(pair: Pair, rules: Interact) -> Iterator[tuple[tuple[Message, ...], str, Fraction]]:
-    """Every session that chance can make under the rules that sessions follow, and how probable."""
-
-    def after(
-        history: tuple[Message, ...], chance: Fraction
-    ) -> Iterator[tuple[tuple[Message, ...], str, Fraction]]:
-        ending = rules.ending(history)
-        if ending is not None:
-            yield history, ending, chance
-            return
-        number = len(history) + 1
-        player = pair[0 if number % 2 else 1]
-        shares: Counter[str] = Counter()
-        for cell, share in player.answering(history[-1].tag).cells().items():
-            shares[TAGS[rules.guard(*cell, number)]] += share  # type: ignore[assignment]
-        for tag, share in shares.items():
-            if share:
-                yield from after((*history, message(number, tag)), chance * share)
-
-    yield from after((message(1, "INIT"),), Fraction(1))
-
-
-def holds(outcome: str, history: Sequence[Message], ending: str) -> bool:
-    """Whether a session is what `outcome` says, by the definitions that sessions are counted by."""
-    if outcome == "two-way":
-        return two_way(history, "m", "h")
-    name, comma, role = outcome.partition(", ")
-    if not comma:
-        return ending == outcome
-    return holds_for(DEFINITIONS[CLASSES[name]], history, ROLES[role])
-
-
-class Drawing:
-    """Guards by chance: category and revision are drawn, the protocol's own functions decide."""
-
-    name = "drawing"
-    follows_relations = False
-
-    def __init__(self, player: Player, drawn: random.Random) -> None:
-        self._player, self._drawn = player, drawn
-
-    async def decide(self, situation: Situation) -> Valuation:
-        cells = self._player.answering(situation.received.tag).cells()
-        found: Cell = self._drawn.choices(list(cells), list(map(float, cells.values())))[0]
-        return picked(situation.rules.guard(*found, situation.number), situation)
-
-
-class Says:
-    """A respondent whose answers nobody looks at."""
-
-    name = "says"
-
-    async def answer(self, question: Question) -> Answer:
-        return Answer("y", f"answer {len(question.history)}")
-
-
-def played(pair: Pair, rules: Interact, sessions: int, seed: int) -> Counter[tuple[str, ...]]:
-    """How many of so many real sessions, through the real machines, took each tag sequence."""
-    drawn = random.Random(seed)
-    same = FunctionRelation("same", lambda left, right: left == right)
-    found: Counter[tuple[str, ...]] = Counter()
-    agents = [
-        Agent(name, Says(), Drawing(player, drawn), same, same)
-        for name, player in zip("mh", pair, strict=True)
-    ]
-
-    async def play() -> None:
-        for number in range(sessions):
-            session = Session(f"s{number}", Instance("x", "x"), *agents, rules)
-            await session.run()
-            found[tuple(str(each.tag) for each in session.history)] += 1
-
-    asyncio.run(play())
+    kind = chance.choice((Not, And, Or, Until, Release, Until, Release, *([Next] * nexts)))
+    found: Formula = kind(part()) if kind in (Not, Next) else kind(part(), part())  # type: ignore[call-arg, arg-type] # drawn
+    if branching and chance.random() < 0.4:
+        return on_all(found) if chance.random() < 0.5 else Exists(found)
     return found
+
+
+def joined(kind: type[And | Or], names: Iterable[str]) -> Formula:
+    """All of `names` joined by & or |."""
+    first, *rest = names
+    found: Formula = Atom(first)
+    for name in rest:
+        found = kind(found, Atom(name))
+    return found
+
+
+def _rows(chance: random.Random, size: int, partners: list[str], events: float) -> list[Drawn]:
+    found: list[Drawn] = []
+    for _ in range(chance.randint(3, 8)):
+        source, target = (f"S{chance.randrange(size)}" for _ in range(2))
+        if chance.random() < events:
+            row: Drawn = (source, target, Kind.EVENT, "TICK", "")
+        else:
+            kind = chance.choice((Kind.SEND, Kind.RECEIVE))
+            row = (source, target, kind, chance.choice("AB"), chance.choice(partners))
+        clash = [r for r in found if (r[0], *r[2:4]) == (row[0], *row[2:4])]
+        if not any(r[4] == row[4] or "" in (r[4], row[4]) for r in clash):
+            found.append(row)
+    return found
+
+
+def _table(chance: random.Random, name: str, size: int, rows: list[Drawn]) -> Automaton:
+    names = [f"S{number}" for number in range(size)]
+    return Automaton(
+        name,
+        name,
+        tuple(map(State, names)),
+        "S0",
+        frozenset(chance.sample(names, chance.randint(1, size))),
+        {},
+        tuple(
+            Transition(number, source, target, None, kind, tag, partner)
+            for number, (source, target, kind, tag, partner) in enumerate(rows, 1)
+        ),
+    )
+
+
+def _heard(members: list[Member]) -> System:
+    """The system without the rows that send what nobody takes."""
+    while True:
+        try:
+            return System(tuple(members))
+        except TableError:
+            members = [
+                Member(
+                    one.name,
+                    replace(
+                        one.automaton,
+                        transitions=tuple(
+                            row for row in one.automaton.transitions if _taken(members, one, row)
+                        ),
+                    ),
+                )
+                for one in members
+            ]
+
+
+def _taken(members: list[Member], sender: Member, row: Transition) -> bool:
+    return row.kind is not Kind.SEND or any(
+        (other.kind, other.label) == (Kind.RECEIVE, row.label)
+        and other.partner in ("", sender.name)
+        for one in members
+        if one is not sender and row.partner in ("", one.name)
+        for other in one.automaton.transitions
+    )

@@ -8,9 +8,9 @@ from itertools import product
 from math import comb
 
 import pytest
-from drawn import H, M, behaviour, behaviours, enumerated, holds, message, played, players
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from odds_players import H, M, behaviour, behaviours, enumerated, holds, message, played, players
 
 from proofs.odds import Behaviour, Player, exact, lengths
 from proofs.odds.chain import Draw, chain

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from drawn import H, M, behaviour, players
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from odds_players import H, M, behaviour, players
 
 from proofs.odds import Player, exact
 from proofs.odds.duals import placed, sensitivity

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn import H, M
+from odds_players import H, M
 
 from proofs.odds import Behaviour, Player, exact
 from proofs.odds.behaviour import REVISING

@@ -1,0 +1,278 @@
+"""Systems over channels: counts against a plain explorer, verdicts, traces by real machines."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from proofs.effort import Effort
+from proofs.explore import Trace, explore
+from proofs.logic import parse
+from proofs.model import Step
+from proofs.product import Product
+from proofs.product import standing_checks as of_two_tables
+from proofs.systems import (
+    Channel,
+    Composition,
+    Member,
+    System,
+    check,
+    parse_channel,
+    standing_checks,
+    system_of,
+)
+from proofs.systems.propositions import of_steps, said_by, test_of, vocabulary
+from proofs.systems.reaching import reach
+from proofs.systems.replaying import shown
+from proofs.verdicts import Status
+from pxp_fsm.automaton import Automaton
+from pxp_fsm.errors import TableError, UsageError
+from pxp_fsm.tables import BUILTIN, builtin
+from tests.proofs.drawn import random_channel, random_system
+from tests.proofs.naive import Place, explored
+from tests.proofs.written import table
+
+test_of.__test__ = False  # type: ignore[attr-defined] # it is no test, whatever its name says
+
+HUB = table(
+    "hub",
+    """
+    START -> ONE send TASK to left
+    ONE -> BOTH send TASK to right
+    BOTH -> LAST receive RESULT
+    LAST -> [DONE] receive RESULT""",
+)
+WORKER = table("worker", "IDLE -> BUSY receive TASK from hub\nBUSY -> [GONE] send RESULT to hub")
+
+
+def hub(channel: str) -> Composition:
+    members = (Member("hub", HUB), Member("left", WORKER), Member("right", WORKER))
+    return Composition(System(members), parse_channel(channel))
+
+
+def as_place(composition: Composition, state: int) -> Place:
+    at, buffers = composition.configuration(state)
+    links = zip(composition.links, buffers, strict=True)
+    return at, tuple(sorted((link, tags) for link, tags in links if tags))
+
+
+def test_as_many_states_as_a_plain_explorer_finds() -> None:
+    compared = 0
+    for seed in range(250):
+        chance = random.Random(seed)
+        system, channel = random_system(chance), random_channel(chance)
+        expected = explored(system, channel, most=400)
+        if expected is None:
+            continue
+        compared += 1
+        composition = Composition(system, channel)
+        found = reach(composition)
+        places = frozenset(as_place(composition, state) for state in found.states)
+        dead = [
+            number for number in found.dead_ends() if not composition.ended(found.states[number])
+        ]
+        assert places == expected.places, seed
+        assert (len(found.states), found.transitions) == (expected.states, expected.transitions)
+        assert len(dead) == expected.deadlocks, seed
+        space = explore(composition)
+        assert (space.states, space.transitions) == (expected.states, expected.transitions)
+        assert [composition.state(composition.configuration(s)) for s in found.states] == list(
+            found.states
+        )
+    assert compared > 150
+
+
+def test_every_trace_is_shortest_and_taken_by_real_machines() -> None:
+    for seed in range(60):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance), random_channel(chance))
+        found, space = reach(composition, Effort(60)), None
+        if not found.cut:
+            space = explore(composition)
+        for number, state in enumerate(found.states):
+            trace = found.trace_to(number)
+            assert shown(composition, trace).steps[-1:] == tuple(
+                Step(step.label, composition.configuration(step.target))
+                for step in trace.steps[-1:]
+            )
+            assert space is None or len(trace.steps) == space.depth(state)
+
+
+def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
+    composition = hub("fifo:1")
+    (start,) = composition.initial()
+    space = explore(composition)
+    (step,) = space.steps[start]
+    wrong = Trace(start, (Step(step.label, start),))
+    with pytest.raises(AssertionError, match="the machines are at"):
+        shown(composition, wrong)
+    with pytest.raises(AssertionError, match="not what comes next"):
+        shown(composition, Trace(start, (Step("hub>left -TASK", start),)))
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_two_tables_over_a_synchronous_channel_are_what_they_were(name: str) -> None:
+    one = builtin(name)
+    product, composition = Product(one, one), Composition(system_of([("", one), ("", one)]))
+    before, after = explore(product), explore(composition)
+    assert (before.states, before.transitions) == (after.states, after.transitions)
+    found = dict(standing_checks(composition))
+    for check_name, verdict in of_two_tables(product).items():
+        assert found[check_name].status is verdict.status, check_name
+        lengths = [one.trace and len(one.trace.steps) for one in (found[check_name], verdict)]
+        assert lengths[0] == lengths[1]
+
+
+@pytest.mark.parametrize(
+    ("channel", "states", "transitions"),
+    [("sync", 6, 6), ("fifo:1", 20, 30), ("fifo:2", 20, 30), ("lossy:1", 41, 63)],
+)
+def test_the_states_of_a_hub(channel: str, states: int, transitions: int) -> None:
+    found = explored(hub(channel).system, hub(channel).channel, most=1_000)
+    assert found is not None
+    reached = reach(hub(channel))
+    assert (len(reached.states), reached.transitions) == (states, transitions)
+    assert (found.states, found.transitions) == (states, transitions)
+
+
+@pytest.mark.parametrize(
+    ("channel", "formula", "expected"),
+    [
+        ("sync", "F ended", Status.HOLDS),
+        ("fifo:1", "F ended", Status.HOLDS),
+        ("lossy:1", "F ended", Status.FAILS),
+        ("sync", "G (hub.TASK -> (left?TASK | right?TASK))", Status.HOLDS),
+        ("fifo:1", "G (hub.TASK -> (left?TASK | right?TASK))", Status.FAILS),
+        ("fifo:1", "G (hub:left.TASK -> F hub:left?TASK)", Status.HOLDS),
+        ("lossy:1", "G (hub:left.TASK & !lost -> F left?TASK)", Status.HOLDS),
+        ("fifo:1", "!right@BUSY W hub:right.TASK", Status.HOLDS),
+        ("fifo:1", "G (left:hub@has.RESULT -> left:hub@full)", Status.HOLDS),
+        ("fifo:2", "G (left:hub@has.RESULT -> left:hub@full)", Status.FAILS),
+        ("fifo:2", "F (left:hub@empty & 1@DONE & 3@GONE)", Status.HOLDS),
+        ("fifo:2", "!left?TASK W 1.TASK", Status.HOLDS),
+        ("fifo:2", "2?TASK -> X 2.RESULT", Status.HOLDS),
+    ],
+)
+def test_what_is_true_of_a_hub(channel: str, formula: str, expected: Status) -> None:
+    assert check(hub(channel), parse(formula)).status is expected
+
+
+def test_propositions_of_states_one_by_one_and_all_together() -> None:
+    for seed in range(40):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance), random_channel(chance))
+        names = vocabulary(composition)
+        of_states = names - of_steps(composition)
+        for state in reach(composition, Effort(30)).states[:30]:
+            there = {name for name in of_states if test_of(composition, name)(state)}
+            assert there == composition.propositions(state)
+            for move in composition.moves(state):
+                assert said_by(composition, move.label) <= names
+
+
+def test_an_unknown_proposition_is_refused() -> None:
+    for name in ("middle@IDLE", "hub@GONE", "hub:hub@empty", "left.TASK", "4@IDLE", "lost"):
+        with pytest.raises(UsageError, match="no reachable state has"):
+            check(hub("fifo:1"), parse(f"G !{name}"))
+    with pytest.raises(UsageError, match="no reachable state has"):
+        check(hub("sync"), parse("G hub:left@empty"))
+
+
+def test_a_sender_waits_for_who_is_busy_with_somebody_else() -> None:
+    slow = table("hub", "A -> B receive X from one\nB -> [C] receive X from other")
+    sender = table("sender", "A -> [B] send X")
+    system = System((Member("hub", slow), Member("one", sender), Member("other", sender)))
+    found = {name: one.status for name, one in standing_checks(Composition(system))}
+    assert set(found.values()) == {Status.HOLDS}
+
+
+def test_a_free_choice_of_partner_goes_to_anybody_who_takes_it() -> None:
+    giver = table("giver", "A -> [B] send X")
+    taker = table("taker", "A -> [B] receive X")
+    deaf = table("deaf", "A -> [B] event TICK")
+    members = [("", giver), ("", taker), ("", taker), ("", deaf)]
+    composition = Composition(system_of(members))
+    assert composition.system.links == ((0, 1), (0, 2))
+    assert sorted(move.label for move in composition.moves(next(iter(composition.initial())))) == [
+        "! TICK",
+        "giver>taker1 X",
+        "giver>taker2 X",
+    ]
+
+
+def test_what_is_left_at_the_end_and_what_is_said_after_it() -> None:
+    found = dict(
+        standing_checks(
+            Composition(
+                system_of(
+                    [
+                        ("", table("early", "A -> [B] send X\n[B] -> [C] send X")),
+                        ("", table("late", "A -> [B] receive X")),
+                    ]
+                ),
+                Channel(2),
+            )
+        )
+    )
+    assert found["no-orphan-message"].status is Status.FAILS
+    assert found["nothing-sent-after-the-end"].status is Status.FAILS
+    assert found["no-unspecified-reception"].status is Status.HOLDS
+
+
+def test_a_row_that_nothing_takes_is_named() -> None:
+    idle = table("idle", "A -> [B] receive X\nA -> [B] receive Y")
+    giver = table("giver", "A -> [B] send X\n[B] -> [B] receive X")
+    found = dict(standing_checks(Composition(system_of([("", giver), ("", idle)]))))
+    assert "row 2 of idle (A -Y)" in found["no-dead-row"].detail
+
+
+@pytest.mark.parametrize("effort", [Effort(states=10), Effort(memory=1)])
+def test_what_is_not_explored_is_unknown_but_what_was_met_counts(effort: Effort) -> None:
+    found = dict(standing_checks(hub("lossy:1"), effort))
+    assert found["end-reachable-from-everywhere"].status is Status.UNKNOWN
+    assert "states met" in found["end-reachable-from-everywhere"].detail
+    assert check(hub("lossy:1"), parse("F ended"), effort=effort).status is Status.UNKNOWN
+    silent = table("loud", "[A] -> [A] send X\n[A] -> [A] receive X")
+    two = Composition(system_of([("", silent), ("", silent)]), Channel(64))
+    wrong = dict(standing_checks(two, Effort(states=10)))
+    assert wrong["nothing-sent-after-the-end"].status is Status.FAILS
+    assert wrong["no-deadlock"].status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ([("", HUB)], "two members or more, not 1"),
+        ([("hub", HUB), ("left", WORKER)], "there is no member right; the members are hub, left"),
+        ([("hub", HUB), ("left", WORKER), ("left", WORKER)], "2 members are called left"),
+        ([("hub", HUB), ("left", WORKER), ("right ", WORKER)], "cannot be called 'right '"),
+        ([("left", HUB), ("right", WORKER)], "left cannot be its own partner"),
+        (
+            [("", table("a", "A -> [B] send X")), ("", table("b", "A -> [B] receive Y"))],
+            'a sends X, which b receives in no state; add a row with receive = "X" to b',
+        ),
+        (
+            [
+                ("", table("a", "A -> [B] send X to b")),
+                ("", table("b", "A -> [B] receive Y")),
+                ("", table("c", "A -> [B] receive X")),
+            ],
+            "a sends X to b, which b receives in no state",
+        ),
+    ],
+)
+def test_a_system_that_cannot_be_is_refused(
+    members: list[tuple[str, Automaton]], said: str
+) -> None:
+    with pytest.raises(TableError) as raised:
+        system_of(members)
+    assert said in str(raised.value)
+
+
+def test_members_of_one_table_are_numbered() -> None:
+    pxp = builtin("pxp")
+    assert [one.name for one in system_of([("", pxp), ("", pxp)]).members] == ["pxp1", "pxp2"]
+    assert [one.name for one in system_of([("pxp", pxp), ("", pxp)]).members] == ["pxp", "pxp1"]
+    assert system_of([("", pxp), ("", pxp)]).name == "pxp1, pxp2"
+    assert system_of([("a", pxp), ("b", pxp)]).name == "a, b: pxp"

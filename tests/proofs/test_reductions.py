@@ -1,0 +1,274 @@
+"""Symmetry and partial order: the same verdicts with fewer states, and refusals with reasons."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from proofs.effort import Effort
+from proofs.logic import Class, Fairness, Formula, Runs, Strength, parse
+from proofs.logic.formulas import And, Atom, Or
+from proofs.systems import (
+    Composition,
+    Member,
+    Reduction,
+    System,
+    check,
+    parse_channel,
+    standing_checks,
+    system_of,
+)
+from proofs.systems.partial_order import PartialOrder
+from proofs.systems.propositions import of_steps, vocabulary
+from proofs.systems.reaching import Reached, reach
+from proofs.systems.symmetry import Symmetry, interchangeable
+from proofs.verdicts import Status, Verdict
+from pxp_fsm.errors import UsageError
+from tests.proofs.drawn import (
+    joined,
+    random_channel,
+    random_formula,
+    random_system,
+    symmetric_system,
+)
+from tests.proofs.written import table
+
+MOST = 120
+"""States of the random systems that are compared."""
+
+
+def alike(system: System, name: str) -> list[str]:
+    """`name` and what it becomes when interchangeable members change places."""
+    symmetry = Symmetry(Composition(system))
+    return sorted({symmetry.in_words(one, name) for one in symmetry._renamings()})
+
+
+def compared(
+    composition: Composition, formula: Formula, runs: Runs, reduction: Reduction
+) -> Status | None:
+    try:
+        full = check(composition, formula, runs)
+    except UsageError as error:
+        assert "temporal operators" in str(error)
+        return None
+    reduced = check(composition, formula, runs, reduction=reduction)
+    assert reduced.status is full.status, (composition, formula, runs)
+    return full.status
+
+
+def statuses(found: dict[str, Verdict]) -> dict[str, Status]:
+    return {name: verdict.status for name, verdict in found.items()}
+
+
+def test_symmetry_changes_no_verdict() -> None:
+    met: dict[Status | None, int] = {}
+    full_states = reduced_states = 0
+    for seed in range(160):
+        chance = random.Random(seed)
+        system, channel = symmetric_system(chance), random_channel(chance)
+        composition = Composition(system, channel)
+        full = reach(composition, Effort(MOST))
+        if full.cut or not interchangeable(system):
+            continue
+        symmetry = Symmetry(composition)
+        reduced = reach(composition, reduction=symmetry)
+        standing_for = {symmetry.standing_for(state)[0] for state in full.states}
+        assert standing_for == set(reduced.states)
+        full_states += len(full.states)
+        reduced_states += len(reduced.states)
+        before = dict(standing_checks(composition))
+        after = dict(standing_checks(composition, reduction=Reduction.SYMMETRY))
+        assert statuses(before) == statuses(after), seed
+        assert before["no-dead-row"].detail == after["no-dead-row"].detail
+        for name, verdict in before.items():
+            lengths = [one.trace and len(one.trace.steps) for one in (verdict, after[name])]
+            assert lengths[0] == lengths[1], (seed, name)
+        names = sorted(vocabulary(composition))
+
+        def atom(names: list[str] = names, chance: random.Random = chance) -> Formula:
+            orbit = alike(system, chance.choice(names))  # noqa: B023 - used up before the loop goes on
+            return joined(chance.choice((And, Or)), orbit)
+
+        for _ in range(2):
+            branching = chance.random() < 0.5
+            formula = random_formula(chance, atom, 2, branching=branching, nexts=True)
+            status = compared(composition, formula, chance.choice([*Runs]), Reduction.SYMMETRY)
+            met[status] = met.get(status, 0) + 1
+    assert reduced_states < full_states * 0.7
+    assert min(met[Status.HOLDS], met[Status.FAILS]) > 20
+
+
+def test_partial_order_changes_no_verdict() -> None:
+    met: dict[Status | None, int] = {}
+    full_states = reduced_states = 0
+    for seed in range(260):
+        chance = random.Random(seed)
+        system, channel = random_system(chance), random_channel(chance, buffered=True)
+        composition = Composition(system, channel)
+        full = reach(composition, Effort(MOST))
+        if full.cut:
+            continue
+        reduced = reach(composition, reduction=PartialOrder(composition))
+        full_states += len(full.states)
+        reduced_states += len(reduced.states)
+        assert set(reduced.states) <= set(full.states)
+        assert dead(reduced) == dead(full), seed
+        only = frozenset({"no-deadlock"})
+        before = dict(standing_checks(composition, names=only))
+        after = dict(standing_checks(composition, None, Reduction.PARTIAL_ORDER, only))
+        assert statuses(before) == statuses(after), seed
+        atom = some_of(sorted(vocabulary(composition) - of_steps(composition)), chance)
+        for _ in range(2):
+            branching = chance.random() < 0.5
+            formula = random_formula(chance, atom, 2, branching=branching, nexts=False)
+            status = compared(composition, formula, chance.choice([*Runs]), Reduction.PARTIAL_ORDER)
+            met[status] = met.get(status, 0) + 1
+    assert reduced_states < full_states
+    assert min(met[Status.HOLDS], met[Status.FAILS]) > 40
+
+
+@pytest.mark.deep
+def test_reductions_change_no_verdict_of_larger_formulas() -> None:
+    for seed in range(1_000, 1_400):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance), random_channel(chance, buffered=True))
+        if reach(composition, Effort(200)).cut:
+            continue
+        atom = some_of(sorted(vocabulary(composition) - of_steps(composition)), chance)
+        for _ in range(3):
+            formula = random_formula(chance, atom, 3, branching=chance.random() < 0.5, nexts=False)
+            compared(composition, formula, chance.choice([*Runs]), Reduction.PARTIAL_ORDER)
+
+
+def some_of(names: list[str], chance: random.Random) -> Callable[[], Formula]:
+    return lambda: Atom(chance.choice(names))
+
+
+def dead(reached: Reached) -> set[int]:
+    return {reached.states[number] for number in reached.dead_ends()}
+
+
+def pipes(count: int, capacity: int) -> Composition:
+    """Pairs of a sender and a receiver that have nothing to do with each other."""
+    members = []
+    for number in range(count):
+        sends = f"A -> B send X to c{number}\nB -> [C] send Y to c{number}"
+        takes = f"A -> B receive X from p{number}\nB -> [C] receive Y from p{number}"
+        members += [
+            Member(f"p{number}", table("p", sends)),
+            Member(f"c{number}", table("c", takes)),
+        ]
+    return Composition(System(tuple(members)), parse_channel(f"fifo:{capacity}"))
+
+
+def test_members_that_do_not_meet_are_taken_one_after_the_other() -> None:
+    composition = pipes(4, 2)
+    full = reach(composition)
+    reduced = reach(composition, reduction=PartialOrder(composition))
+    assert len(full.states) == 6**4
+    assert len(reduced.states) == 4 * 4 + 1
+    assert check(composition, parse("F ended"), reduction=Reduction.PARTIAL_ORDER).status == "HOLDS"
+
+
+WORKER = table("worker", "[IDLE] -> BUSY receive TASK\nBUSY -> [IDLE] send RESULT")
+HUB = table("hub", "[READY] -> [READY] send TASK\n[READY] -> [READY] receive RESULT")
+
+
+def workers(count: int, channel: str = "fifo:1") -> Composition:
+    members = [Member(f"w{number}", WORKER) for number in range(count)]
+    return Composition(System((Member("hub", HUB), *members)), parse_channel(channel))
+
+
+def test_how_much_symmetry_saves() -> None:
+    composition = workers(4)
+    full = reach(composition)
+    reduced = reach(composition, reduction=Symmetry(composition))
+    assert len(full.states) == 8**4  # a task or not on its way, a result or not, busy or not
+    assert len(reduced.states) == 330  # multisets of 4 out of 8
+    assert interchangeable(composition.system) == ((1, 2, 3, 4),)
+
+
+def test_members_that_talk_to_each_other_are_interchangeable_too() -> None:
+    peers = ("a", "b", "c")
+    system = system_of([(n, table("peer", "[A] -> B send X\nB -> [A] receive X")) for n in peers])
+    assert interchangeable(system) == ((0, 1, 2),)
+    composition = Composition(system, parse_channel("fifo:2"))
+    full, symmetry = reach(composition), Symmetry(composition)
+    reduced = reach(composition, reduction=symmetry)
+    assert {symmetry.standing_for(s)[0] for s in full.states} == set(reduced.states)
+    assert len(reduced.states) * 3 < len(full.states)
+
+
+def test_an_endless_run_is_unfolded_to_one_of_real_members() -> None:
+    composition = workers(3)
+    verdict = check(
+        composition,
+        parse("F G (w0@IDLE & w1@IDLE & w2@IDLE)"),
+        Runs.INFINITE,
+        reduction=Reduction.SYMMETRY,
+    )
+    assert verdict.status is Status.FAILS
+    assert verdict.trace is not None
+    states = [verdict.trace.start, *(step.target for step in verdict.trace.steps)]
+    assert verdict.cycle > 0
+    assert states[-1] == states[-1 - verdict.cycle]
+
+
+@pytest.mark.parametrize(
+    ("reduction", "channel", "formula", "reason"),
+    [
+        ("symmetry", "fifo:1", "F w0@BUSY", "w0@BUSY tells w0 and w1 apart"),
+        ("symmetry", "fifo:1", "G (w0@BUSY -> !w1@BUSY)", "tells w1 and w2 apart"),
+        ("symmetry", "fifo:1", "F w0@BUSY & F w1@BUSY & F w2@BUSY", "w0@BUSY tells"),
+        ("symmetry", "fifo:1", "G hub:w0@empty", "hub:w0@empty tells w0 and w1 apart"),
+        ("partial-order", "fifo:1", "X ended", "X and N count the very steps"),
+        ("partial-order", "fifo:1", "G N ended", "X and N count the very steps"),
+        ("partial-order", "fifo:1", "F hub.TASK", "hub.TASK speaks of single steps"),
+        ("partial-order", "sync", "F ended", "needs buffers"),
+    ],
+)
+def test_what_a_reduction_does_not_keep_is_refused(
+    reduction: str, channel: str, formula: str, reason: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        check(workers(3, channel), parse(formula), reduction=Reduction(reduction))
+    assert f"--reduce {reduction} cannot be used here" in str(raised.value)
+    assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["G !(w0@BUSY & w1@BUSY & w2@BUSY)", "F (w0?TASK | w1?TASK | w2?TASK)", "G F hub@READY"],
+)
+def test_what_speaks_of_equal_members_alike_is_not_refused(formula: str) -> None:
+    full = check(workers(3), parse(formula))
+    assert check(workers(3), parse(formula), reduction=Reduction.SYMMETRY).status is full.status
+
+
+def test_where_nothing_is_equal_symmetry_says_so() -> None:
+    system = system_of(
+        [("", table("a", "A -> [B] send X")), ("", table("b", "A -> [B] receive X"))]
+    )
+    with pytest.raises(UsageError, match="no two members are interchangeable"):
+        list(standing_checks(Composition(system), reduction=Reduction.SYMMETRY))
+
+
+def test_members_that_somebody_tells_apart_are_not_equal() -> None:
+    hub = table("hub", "A -> B send TASK to w0\nB -> [C] send TASK to w1")
+    members = [("hub", hub), ("w0", WORKER), ("w1", WORKER)]
+    worker = table("worker", "[IDLE] -> [BUSY] receive TASK")
+    system = system_of([(name, worker if one is WORKER else one) for name, one in members])
+    assert interchangeable(system) == ()
+
+
+def test_standing_checks_that_partial_order_does_not_keep_are_refused() -> None:
+    with pytest.raises(UsageError, match="keeps no-deadlock alone"):
+        list(standing_checks(workers(2), reduction=Reduction.PARTIAL_ORDER))
+
+
+def test_fairness_goes_without_a_reduction() -> None:
+    fair = Fairness((Class(Strength.WEAK, lambda _state, _step: True),))
+    with pytest.raises(UsageError, match="which steps a run is fair to"):
+        check(workers(2), parse("F ended"), reduction=Reduction.SYMMETRY, fairness=fair)
