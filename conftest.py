@@ -1,4 +1,4 @@
-"""Every code block of README and docs runs in the tests.
+"""Every code block of README, docs and workbooks runs in the tests.
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
 document, whose output must be what the document shows (`...` stands for anything). A `toml` block
@@ -69,7 +69,7 @@ pytest_collect_file = Sybil(
         CodeBlockParser(language="console", evaluator=run_console),
         CodeBlockParser(language="toml", evaluator=keep_file),
     ],
-    patterns=["README.md", "docs/*.md"],
+    patterns=["README.md", "docs/*.md", "examples/*/README.md"],
     setup=enter,
     teardown=leave,
 ).pytest()
