@@ -115,7 +115,7 @@ def tlc(module: str, configuration: str, formulas: int, folder: Path) -> Found:
         told = _run([*command, "tlc2.TLC", "-workers", "1", "System"], folder)
         found = re.search(r"(\d+) distinct states found, 0 states left", told)
         holds = "No error has been found" in told
-        violated = re.search(r"(Invariant \w+|Temporal properties) (is|were) violated", told)
+        violated = re.search(r"^Error: .* (is|were) violated", told, re.MULTILINE)
         assert holds or violated, told
         if name == "INVARIANT TypeOK":
             assert holds, told

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from checkers import Found, needs_nusmv, needs_spin, needs_storm, needs_tlc, nusmv, spin, storm, tlc
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from random_tables import tables
 
@@ -231,7 +231,7 @@ def test_a_tool_says_of_pxp_what_we_say(compare: Compare, tmp_path: Path) -> Non
         pytest.param(by_spin, CHANNELS[::2], marks=needs_spin),
         pytest.param(by_storm, CHANNELS, marks=needs_storm),
         pytest.param(by_nusmv, CHANNELS, marks=needs_nusmv),
-        pytest.param(by_tlc, CHANNELS[3:5], marks=needs_tlc),
+        pytest.param(by_tlc, CHANNELS[4:5], marks=needs_tlc),
     ],
 )
 @pytest.mark.parametrize("name", BUILTIN)
@@ -243,7 +243,11 @@ def test_a_tool_says_of_every_built_in_table_and_channel_what_we_say(
         compare(joined(builtin(name), channel), told, tmp_path)
 
 
-RANDOM = settings(suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+RANDOM = settings(
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    phases=[Phase.generate],  # a tool is too slow to make a failing example small
+)
 
 
 def _in_a_folder(compare: Compare, system: Composition, told: list[tuple[str, Formula]]) -> None:
@@ -279,7 +283,7 @@ def test_nusmv_says_of_random_systems_what_we_say(system: Composition, data: st.
 
 @needs_tlc
 @pytest.mark.deep
-@settings(RANDOM, max_examples=6)
+@settings(RANDOM, max_examples=4)
 @given(systems(), st.data())
 def test_tlc_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     _in_a_folder(by_tlc, system, _drawn(data, system, ("G", "F", "GF", "->", "&", "!"), 2))
