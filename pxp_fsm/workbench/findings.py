@@ -17,7 +17,7 @@ from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
 from proofs.explore import explore
 from proofs.product import Product
-from proofs.properties import complete_words, longest_run
+from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import AGENTS, SessionModel
@@ -27,7 +27,7 @@ from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import builtin
-from pxp_fsm.workbench import checks
+from pxp_fsm.workbench import checks, language_findings
 from pxp_fsm.workbench.counterexamples import chart
 from pxp_fsm.workbench.drawing import leave
 
@@ -68,7 +68,7 @@ def find() -> Findings:
     words = {
         "claims": "\n".join(_claims(lines)),
         "replies": "\n".join(_replies()),
-        "sequences": "\n".join(_sequences()),
+        **language_findings.words(),
         "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
         "longest_tags": ", ".join(_tags(_longest(1)[1])),
@@ -198,17 +198,6 @@ def _replies() -> Iterator[str]:
         yield f"| {name_of(assumptions)} | {' | '.join(marked)} |"
 
 
-def _sequences() -> Iterator[str]:
-    yield "| n, k | equivalence | tolerance | noisy |"
-    yield "|---|---|---|---|"
-    for n, k in ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 3)):
-        counts = [
-            len(complete_words(explore(SessionModel(Interact(n, k), Theory(NAMED[name])))))
-            for name in ("equivalence", "tolerance", "noisy")
-        ]
-        yield f"| {n}, {k} | {' | '.join(map(str, counts))} |"
-
-
 def _sizes() -> Iterator[str]:
     yield "| product | states | transitions |"
     yield "|---|---|---|"
@@ -235,6 +224,7 @@ def _longest_lengths() -> str:
 
 
 def _pictures() -> Iterator[tuple[str, Diagram]]:
+    yield from language_findings.pictures()
     for name, (claim, assumed) in _DRAWN.items():
         line, checker = checks.counterexample(claim, assumed, 5, 1)
         yield name, chart(line, checker.model(line.subject, line.assumptions))
