@@ -156,7 +156,7 @@ def _place(place: Place) -> str:
     if place.exact:
         text = _digits(place.low, _LONG)
         return text if text is not None else f"{float(place):.12f}"
-    return f"{float(place):.12f}…"
+    return f"≈{float(place):.12f}"
 
 
 def as_json(answered: Answered) -> dict[str, Any]:
