@@ -50,7 +50,7 @@ class End(Protocol):
         """
 
     def carried(self, message: Message) -> None:
-        """A `message`, of its own or of the other agent, has been carried."""
+        """A `message` of its own has been sent, or one of the other agent has come."""
 
 
 Build = Callable[[str, Automaton], End]

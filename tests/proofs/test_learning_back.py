@@ -45,8 +45,14 @@ def _runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.mark.parametrize("algorithm", ["L*", "KV"])
-@pytest.mark.parametrize(("name", "end"), CASES)
+@pytest.mark.parametrize(
+    ("name", "end", "algorithm"),
+    [
+        *((*case, "KV") for case in CASES),
+        ("interact", "agent", "L*"),
+        *(pytest.param(*case, "L*", marks=pytest.mark.deep) for case in CASES[2:]),
+    ],
+)
 def test_the_running_agent_learned_back_is_the_table(
     name: str, end: str, algorithm: Algorithm, runner: asyncio.Runner
 ) -> None:
@@ -141,7 +147,7 @@ def test_an_agent_of_a_session_shows_every_changed_row_but_those_that_lead_back(
     )
 
 
-@pytest.mark.parametrize("algorithm", ["L*", "KV"])
+@pytest.mark.parametrize("algorithm", ["KV", pytest.param("L*", marks=pytest.mark.deep)])
 def test_a_machine_with_one_row_changed_is_never_learned_as_the_table(
     algorithm: Algorithm,
 ) -> None:

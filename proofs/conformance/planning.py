@@ -1,0 +1,223 @@
+"""Two agents and a channel as the tables say they go: what can be tried, and the way to each case.
+
+Pure: nothing runs here. `stateful` takes these ways with real agents.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+from proofs.conformance.stimuli import Stimulus, answer_of, stimuli
+from pxp_fsm.automaton import Automaton, Kind, receiving
+from pxp_fsm.errors import UsageError
+from pxp_fsm.soundness import check_peers
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+T = TypeVar("T")
+
+LARGEST = 5_000
+"""The most configurations that are planned over."""
+
+NAMES = ("m", "h")
+"""The two agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An agent (0 or 1) in a state, and what is done to it there."""
+
+    agent: int
+    state: str
+    given: Stimulus
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.agent]} in {self.state}: {self.given}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Move:
+    """Something that is tried: `given` to an agent; None is the delivery of what is on its way.
+
+    A tag to be received is carried as a message of the other agent.
+    """
+
+    agent: int
+    given: Stimulus | None
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.agent]}: {self.given or 'deliver'}"
+
+    def __repr__(self) -> str:  # what Hypothesis shows of an example
+        return f"<{self}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Both agents' states, and the tags on their way to each."""
+
+    states: tuple[str, str]
+    queues: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a move comes to: where it leads, whether something moved, which cases it decides.
+
+    A case is decided where the table's answer to it has shown: its row was taken, or it was refused
+    where the table refuses. What only the other end of the channel refuses decides nothing.
+    """
+
+    after: Configuration
+    moved: bool
+    cases: tuple[Case, ...]
+
+
+class Plan:
+    """Two tables joined by a channel of `capacity` (0: synchronous).
+
+    Raises `TableError` where one sends what the other receives in no state, and `UsageError` where
+    there are more than `LARGEST` configurations.
+    """
+
+    def __init__(self, tables: tuple[Automaton, Automaton], capacity: int = 0) -> None:
+        check_peers(*tables)
+        if capacity < 0:
+            raise UsageError(f"a channel's capacity is 0 (synchronous) or more, not {capacity}")
+        self.tables = tables
+        self.capacity = capacity
+        self.inputs = (stimuli(tables[0]), stimuli(tables[1]))
+        self.start = Configuration((tables[0].initial, tables[1].initial))
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """Everything that can be tried, anywhere."""
+        tried = [Move(agent, given) for agent in (0, 1) for given in self.inputs[agent]]
+        return (*tried, *((Move(0, None), Move(1, None)) if self.capacity else ()))
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """Every case that some way leads to, in a fixed order."""
+        reached = {case for found in self._outcomes.values() for o in found for case in o.cases}
+        return tuple(case for case in self.all_cases() if case in reached)
+
+    def all_cases(self) -> Iterator[Case]:
+        """Every agent, state and stimulus, whether a way leads there or not."""
+        for agent, table in enumerate(self.tables):
+            for state in table.states:
+                for given in self.inputs[agent]:
+                    yield Case(agent, state.name, given)
+
+    def outcome(self, at: Configuration, move: Move) -> Outcome:
+        """What `move` comes to in `at`, by the tables alone."""
+        agent, given = move.agent, move.given
+        if given is None:
+            return self._delivered(at, agent)
+        if given.event.kind is Kind.RECEIVE:
+            return self._carried(at, 1 - agent, given.event.label, None)
+        said, target = answer_of(self.tables[agent], at.states[agent], given)
+        case = Case(agent, at.states[agent], given)
+        if said is None:
+            return Outcome(at, False, (case,))
+        if said[:1] == Kind.SEND:
+            return self._carried(at, agent, said[1:], case)
+        return Outcome(Configuration(_with(at.states, agent, target), at.queues), True, (case,))
+
+    def _carried(self, at: Configuration, sender: int, tag: str, case: Case | None) -> Outcome:
+        """A message of `sender`; `case` is the one that made it send, None for one from outside."""
+        receiver = 1 - sender
+        row = self.tables[sender].sends(at.states[sender], tag)
+        heard = Case(receiver, at.states[receiver], Stimulus(receiving(tag)))
+        taken = self.tables[receiver].receives(at.states[receiver], tag)
+        if self.capacity:
+            if row is None or len(at.queues[receiver]) >= self.capacity:
+                return Outcome(at, False, ())
+            queues = _with(at.queues, receiver, (*at.queues[receiver], tag))
+            states = _with(at.states, sender, row.target)
+            return Outcome(Configuration(states, queues), True, (case,) if case else ())
+        if taken is None:
+            return Outcome(at, False, (heard,))
+        if row is None:
+            return Outcome(at, False, ())
+        states = _with(_with(at.states, sender, row.target), receiver, taken.target)
+        return Outcome(Configuration(states), True, (case, heard) if case else (heard,))
+
+    def _delivered(self, at: Configuration, agent: int) -> Outcome:
+        if not at.queues[agent]:
+            return Outcome(at, False, ())
+        tag, *rest = at.queues[agent]
+        case = Case(agent, at.states[agent], Stimulus(receiving(tag)))
+        taken = self.tables[agent].receives(at.states[agent], tag)
+        if taken is None:
+            return Outcome(at, False, (case,))
+        states = _with(at.states, agent, taken.target)
+        return Outcome(Configuration(states, _with(at.queues, agent, tuple(rest))), True, (case,))
+
+    @cached_property
+    def _outcomes(self) -> dict[Configuration, tuple[Outcome, ...]]:
+        """Of each configuration that can be reached, what each move comes to."""
+        found: dict[Configuration, tuple[Outcome, ...]] = {}
+        waiting = deque([self.start])
+        seen = {self.start}
+        while waiting:
+            at = waiting.popleft()
+            found[at] = tuple(self.outcome(at, move) for move in self.moves)
+            fresh = {outcome.after: None for outcome in found[at] if outcome.after not in seen}
+            seen.update(fresh)
+            waiting.extend(fresh)
+            if len(seen) > LARGEST:
+                raise UsageError(
+                    f"{self.tables[0].name} and {self.tables[1].name} over a channel of capacity "
+                    f"{self.capacity} have more than {LARGEST:,} configurations; take less capacity"
+                )
+        return found
+
+    @cached_property
+    def _graph(self) -> nx.DiGraph[Configuration]:
+        import networkx as nx
+
+        graph: nx.DiGraph[Configuration] = nx.DiGraph()
+        for at, outcomes in self._outcomes.items():
+            for move, outcome in zip(self.moves, outcomes, strict=True):
+                if not graph.has_edge(at, outcome.after):
+                    graph.add_edge(at, outcome.after, move=move)
+        return graph
+
+    @cached_property
+    def _deciding(self) -> dict[Case, dict[Configuration, Move]]:
+        """For each case, where it is decided and by which move."""
+        found: dict[Case, dict[Configuration, Move]] = {}
+        for at, outcomes in self._outcomes.items():
+            for move, outcome in zip(self.moves, outcomes, strict=True):
+                for case in outcome.cases:
+                    found.setdefault(case, {}).setdefault(at, move)
+        return found
+
+    def way(self, case: Case, at: Configuration) -> tuple[Move, ...] | None:
+        """A shortest way from `at` to `case`, or None where only a new session leads to it."""
+        import networkx as nx
+
+        paths: dict[Configuration, list[Configuration]] = nx.single_source_shortest_path(
+            self._graph, at
+        )
+        places = self._deciding[case]
+        near = min(
+            (there for there in places if there in paths),
+            key=lambda there: len(paths[there]),
+            default=None,
+        )
+        if near is None:
+            return None
+        path = paths[near]
+        steps = [self._graph.edges[a, b]["move"] for a, b in pairwise(path)]
+        return (*steps, places[near])
+
+
+def _with(pair: tuple[T, T], place: int, value: T) -> tuple[T, T]:
+    return (value, pair[1]) if place == 0 else (pair[0], value)
