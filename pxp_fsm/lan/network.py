@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.framing import framed
+from pxp_fsm.framing import CLOSING, OPENING, encoded
 from pxp_fsm.messages import quoted
 
 Edge = tuple[str, str]
@@ -50,7 +50,7 @@ class Received:
         return {"input": self.external, "received": pieces, **more}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ControlExample:
     """For this input the agent was active, or was not.
 
@@ -61,14 +61,24 @@ class ControlExample:
     active: bool
     made_by: str = ""
 
+    @cached_property
+    def shown(self) -> str:
+        """It as JSON in a frame."""
+        return encoded(self.received.shown({}, active=self.active))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class ExecutionExample:
     """For this input this was the result; `made_by` as in `ControlExample`."""
 
     received: Received
     result: str
     made_by: str = ""
+
+    @cached_property
+    def shown(self) -> str:
+        """It as JSON in a frame."""
+        return encoded(self.received.shown({}, result=self.result))
 
 
 @dataclass(frozen=True)
@@ -112,12 +122,12 @@ class Agent:
     @cached_property
     def shown_decisions(self) -> str:
         """The control module's examples in a frame; empty where it has none."""
-        return _framed([one.received.shown({}, active=one.active) for one in self.control.examples])
+        return _framed([one.shown for one in self.control.examples])
 
     @cached_property
     def shown_results(self) -> str:
         """The execution module's examples in a frame; empty where it has none."""
-        return _framed([one.received.shown({}, result=one.result) for one in self.examples])
+        return _framed([one.shown for one in self.examples])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +226,9 @@ def _sided(pairs: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
     return {one: tuple(sorted(others)) for one, others in found.items()}
 
 
-def _framed(examples: list[dict[str, object]]) -> str:
-    return framed({"examples": examples}) if examples else ""
+def _framed(examples: list[str]) -> str:
+    """Examples that are written already, in one frame."""
+    return f'{OPENING}{{"examples": [{", ".join(examples)}]}}{CLOSING}' if examples else ""
 
 
 def _digest(parts: list[object]) -> str:

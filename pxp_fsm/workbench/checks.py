@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from proofs import updates
 from proofs.certificate import Certificate, beyond, certify
 from proofs.checking import Bounds, Checker, Result
 from proofs.claims import CLAIMS, NAMED, Claim, assumptions_of, find
@@ -17,7 +18,7 @@ from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Message
 from pxp_fsm.soundness import check_peers
-from pxp_fsm.tables import load_automaton
+from pxp_fsm.tables import NETWORKS, load_automaton
 
 UNEXPECTED, UNKNOWN = 1, 4
 PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
@@ -115,7 +116,7 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
     if systems.asked_for(request):
         yield from systems.lines(request)
         return
-    own = [table for table in request.tables if table not in PROVED_OF]
+    own = [table for table in request.tables if table not in (*PROVED_OF, *NETWORKS)]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
     if request.formulas or request.termination or request.fair:
@@ -139,6 +140,10 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
         for line in _claims(claims, request, bounds, [*proofs, *beyond(table, known)]):
             any_line = True
             yield line
+    for table in (table for table in NETWORKS if table in request.tables):
+        for line in _wanted(_of_network(table), request):
+            any_line = True
+            yield line
     if own:
         for line in _wanted(_standing(own[0], own[-1]), request):
             any_line = True
@@ -152,6 +157,7 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
 
 def _check_names(names: Sequence[str]) -> None:
     known = {claim.name for claim in CLAIMS} | set(_TITLES)
+    known |= {claim.name for claim in updates.CLAIMS}
     for name in names:
         if name not in known | {f"{claim.protocol}.{claim.name}" for claim in CLAIMS}:
             raise UsageError(
@@ -317,6 +323,22 @@ def product_of(left: str, right: str) -> Product:
 def subject(product: Product) -> str:
     """What a product is called: a table by its name, where it is joined with itself."""
     return product.left.name if product.left == product.right else product.name
+
+
+def _of_network(table: str) -> Iterator[Line]:
+    """The claims about a table of networks, as built and without what each needs."""
+    for result in updates.checked(table):
+        yield Line(
+            table,
+            result.claim.name,
+            result.claim.title,
+            f"without {result.changed}" if result.changed else "any oracles",
+            result.verdict,
+            result.expected,
+            result.verdict.status is result.expected,
+            result.seconds,
+            result.model,
+        )
 
 
 _TITLES = {

@@ -27,7 +27,7 @@ from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import builtin
-from pxp_fsm.workbench import checks, language_findings
+from pxp_fsm.workbench import checks, language_findings, network_findings
 from pxp_fsm.workbench.counterexamples import chart
 from pxp_fsm.workbench.drawing import leave
 
@@ -77,7 +77,8 @@ def find() -> Findings:
     }
     for name, (claim, assumed) in _DRAWN.items():
         words[name.replace("-", "_")] = _shown(_line(lines, claim, assumed))
-    page = _filled(Template(_TEMPLATE.read_text("utf-8")).substitute(words))
+    said = Template(_TEMPLATE.read_text("utf-8")).substitute(words)
+    page = _filled(f"{said.strip()}\n\n{network_findings.section().strip()}")
     return Findings(page, dict(_pictures()))
 
 
