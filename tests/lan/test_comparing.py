@@ -120,8 +120,8 @@ def test_the_tables_hold_our_numbers_and_the_published_ones_plainly_apart(
     measured: list[Measured],
 ) -> None:
     table = comparing.measures(TASK, measured)
-    assert table.columns[1:4] == ("EasyLAN", "baseline", "naive")
-    assert all("published" in column for column in table.columns[4:])
+    assert table.headings[1:4] == ("EasyLAN", "baseline", "naive")
+    assert all("published" in column for column in table.headings[4:])
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["score, test"][3:] == ("0.583", "0.417", "0.29")
     assert rows["score, test"][1].startswith("0.00 (")
@@ -146,7 +146,7 @@ def test_without_a_judge_the_score_is_a_range() -> None:
     model = Speaking(lambda _p, frames: {"thoughts": "", "result": truths[frames["input"]]})
     found = asyncio.run(naive_lan(Setting(task, task.split(1), model)))
     assert comparing.shown_score([found.test]) == "0.00 to 1.00, not all judged"
-    assert "no judge's verdict" in comparing.measures(task, [found]).notes[-1]
+    assert "no judge's verdict" in comparing.notes([found])[-1]
 
 
 def test_an_output_must_do_for_each_example_of_the_same_good_output(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from statistics import mean
 from typing import Any
@@ -14,21 +13,12 @@ from pxp_fsm.workbench.intervals import estimate
 from pxp_fsm.workbench.lan_tasks.conditions import Condition, Measured
 from pxp_fsm.workbench.lan_tasks.reading import LanTask, bundled_text
 from pxp_fsm.workbench.lan_tasks.scoring import Score
+from pxp_fsm.workbench.report import Sheet
 
 PUBLISHED = "published"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of texts: a title, the names of its columns, its rows; what is to be said of it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-
-def measures(task: LanTask, measured: Sequence[Measured]) -> Table:
+def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     """The measures of each condition, means over its seeds, and the published ones beside them.
 
     The published ones are means over the paper's three tasks and its people; they are no target.
@@ -52,19 +42,29 @@ def measures(task: LanTask, measured: Sequence[Measured]) -> Table:
         beside = tuple(_number(printed.get(str(one).lower())) for one in by)
         rows.append((title, *(shown(some) for some in by.values()), *beside))
     seeds = ", ".join(str(one.seed) for one in next(iter(by.values()), ()))
-    return Table(
+    return Sheet(
         f"{task.title}: {len(task.examples)} examples, {task.train} to train; seeds {seeds}",
         ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
         tuple(rows),
-        (
-            "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
-            "UED adds up what Table 6 has; confirming a step is not among it.",
-            *_unjudged(measured),
-        ),
     )
 
 
-def actions(measured: Sequence[Measured]) -> Table:
+def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """What is to be said of the tables, a line each."""
+    undecided = sum(one.train.undecided + one.test.undecided for one in measured)
+    said = (
+        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
+        "UED adds up what Table 6 has; confirming a step is not among it.",
+    )
+    if not undecided:
+        return said
+    return (
+        *said,
+        f"{undecided} outputs meet what programs decide, and had no judge's verdict on the rest.",
+    )
+
+
+def actions(measured: Sequence[Measured]) -> Sheet:
     """Table 6: how often each action was done in a task, and its mean UED."""
     by = {
         condition: some
@@ -78,14 +78,14 @@ def actions(measured: Sequence[Measured]) -> Table:
         ours = tuple(_tally(some, action) for some in by.values())
         beside = tuple(_pair(printed.get(str(one).lower())) for one in by)
         rows.append((str(action), *ours, *beside))
-    return Table(
+    return Sheet(
         "Actions: how often in a task, and the mean UED of one",
         ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
         tuple(rows),
     )
 
 
-def criteria(task: LanTask, measured: Sequence[Measured]) -> Table:
+def criteria(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     """Each criterion, who decides it, and how many test outputs of each condition meet it."""
     by = _by_condition(measured)
     rows = []
@@ -95,7 +95,7 @@ def criteria(task: LanTask, measured: Sequence[Measured]) -> Table:
             for some in by.values()
         )
         rows.append((criterion.says, str(criterion.by), *met))
-    return Table("Criteria: test outputs that meet them", ("", "decided by", *by), tuple(rows))
+    return Sheet("Criteria: test outputs that meet them", ("", "decided by", *by), tuple(rows))
 
 
 def shown_score(scores: Sequence[Score]) -> str:
@@ -137,13 +137,6 @@ def _tally(some: Sequence[Measured], action: Action) -> str:
     count = sum(tally.count for tally in tallies)
     each = sum(tally.ued for tally in tallies) / count if count else 0
     return _pair([count / len(some), each])
-
-
-def _unjudged(measured: Sequence[Measured]) -> tuple[str, ...]:
-    undecided = sum(one.train.undecided + one.test.undecided for one in measured)
-    if not undecided:
-        return ()
-    return (f"{undecided} outputs meet what programs decide, and had no judge's verdict.",)
 
 
 def _pair(pair: Sequence[float] | None) -> str:

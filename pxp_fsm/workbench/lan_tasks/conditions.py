@@ -15,7 +15,7 @@ from pxp_fsm.errors import NoAnswer
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.distance import Distance, distance
-from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.history import History, begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.measures import Acted, by_hand, modifications
 from pxp_fsm.lan.network import Network, initial
@@ -84,7 +84,7 @@ class Measured:
 
     condition: Condition
     seed: int
-    network: Network
+    history: History
     train: Score
     test: Score
     actions: tuple[Acted, ...]
@@ -93,6 +93,11 @@ class Measured:
     interaction: float
     handled: int
     calls: int
+
+    @property
+    def network(self) -> Network:
+        """The network that came of it."""
+        return self.history.network
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,7 @@ async def _measured(
     return Measured(
         condition,
         setting.split.seed,
-        lan.network,
+        lan.history,
         train,
         test,
         (*steps, *by_hand(lan.history)),

@@ -60,6 +60,15 @@ def begun(board: SqlBlackboard, run: str, plan: dict[str, object], seed: int = 0
     return Steps(board, run)
 
 
+def free_name(board: SqlBlackboard) -> str:
+    """A name with which no run on `board` begins."""
+    taken = [record.run for record in board.runs()]
+    number = 1
+    while any(run.startswith(f"{TASK}-{number}-") for run in taken):
+        number += 1
+    return f"{TASK}-{number}"
+
+
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:
     """The sessions of a run in their order, each with what it is about."""
     for record in board.sessions(run):

@@ -1,0 +1,283 @@
+"""`pxp lan tasks`, `score`, `compare`, `distance`, `actions`: tasks and measures of networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pxp_fsm.workbench.cli.models import model_options, settings_of
+from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
+
+if TYPE_CHECKING:
+    from pxp_fsm.lan.developer import Developer
+    from pxp_fsm.workbench.lan_tasks.conditions import Measured, Setting
+    from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
+    from pxp_fsm.workbench.lan_tasks.reading import LanTask
+    from pxp_fsm.workbench.lan_tasks.scoring import Score
+
+_NETWORK = click.Path(path_type=Path, dir_okay=False)
+_MODEL = click.option(
+    "--model", required=True, metavar="MODEL", help="Whom all agents ask; or script:FILE."
+)
+_JUDGE = click.option(
+    "--judge", metavar="MODEL", help="Who decides the criteria that no program can."
+)
+
+
+@click.command()
+@click.argument("task", required=False)
+def tasks(task: str | None) -> None:
+    """List the tasks that come with the package, or the criteria of TASK (a name or a file).
+
+    The published JSON Schema of task files is pxp_fsm/workbench/lan_tasks/task.schema.json.
+    """
+    from pxp_fsm.workbench.cli.printing import console, printable
+    from pxp_fsm.workbench.lan_tasks.reading import BUNDLED, load
+    from pxp_fsm.workbench.report import Sheet, as_rich
+
+    if task is None:
+        found = [load(name) for name in BUNDLED]
+        rows = [
+            (
+                one.name,
+                one.title,
+                str(sum(c.by == "program" for c in one.criteria)),
+                str(sum(c.by == "judge" for c in one.criteria)),
+                f"{one.train} + {len(one.examples) - one.train}",
+            )
+            for one in found
+        ]
+        headings = ("task", "title", "by a program", "by a judge", "train + test")
+        console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
+        return
+    one = load(task)
+    click.echo(printable(f"{one.title}: {one.task}"))
+    for number, criterion in enumerate(one.criteria, start=1):
+        rule = f" ({criterion.rule})" if criterion.rule else ""
+        click.echo(printable(f"  {number}. {criterion.says} [{criterion.by}{rule}]"))
+    click.echo(printable(f"Source: {one.source}"))
+
+
+@click.command()
+@click.argument("network", type=_NETWORK)
+@click.argument("task")
+@_MODEL
+@_JUDGE
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the split.")
+@model_options
+def score(
+    network: Path, task: str, model: str, judge: str | None, seed: int, **options: Any
+) -> None:
+    """Score NETWORK on TASK (a name or a file): training and testing examples apart.
+
+    An output scores 1 if it meets all criteria of the task, else 0.
+    """
+    import asyncio
+
+    from pxp_fsm.lan.asking import Asker, bundled
+    from pxp_fsm.lan.files import load as load_network
+    from pxp_fsm.lan.running import Runner
+    from pxp_fsm.workbench.cli.printing import printable
+    from pxp_fsm.workbench.lan_tasks.opening import models
+    from pxp_fsm.workbench.lan_tasks.reading import load
+    from pxp_fsm.workbench.lan_tasks.scoring import score as scores
+    from pxp_fsm.workbench.metering import Meter
+
+    found, meter, settings = load(task), Meter(), settings_of(options)
+    lan, split = load_network(network).network, found.split(seed)
+
+    async def both() -> list[Score]:
+        async with models(settings, meter) as opened:
+            by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
+            return [
+                await scores(lan, found, part, runner, by, at_once=options["in_flight"])
+                for part in (split.train, split.test)
+            ]
+
+    for name, measured in zip(("train", "test"), asyncio.run(both()), strict=True):
+        _say_score(found, name, measured)
+    click.echo(printable(f"Models were asked: {meter.shown()}"))
+
+
+@click.command()
+@click.argument("task")
+@_MODEL
+@_JUDGE
+@click.option(
+    "--developer",
+    default="confirms",
+    show_default=True,
+    metavar="WHO",
+    help="Who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE or terminal.",
+)
+@click.option("--seeds", default="1", show_default=True, metavar="N,…", help="One split for each.")
+@click.option("--iterations", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--database", default=DEFAULT_DATABASE, show_default=True, metavar="URL")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Leave the trained networks there.",
+)
+@model_options
+def compare(
+    task: str,
+    model: str,
+    judge: str | None,
+    developer: str,
+    seeds: str,
+    iterations: int,
+    database: str,
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Train on TASK (a name or a file) in three ways, and set them side by side.
+
+    EasyLAN; the baseline, edited by hand by a simulated developer who adds each example that goes
+    wrong as knowledge; and the naive network, whose knowledge is exactly the training examples.
+    """
+    import asyncio
+
+    from backends.databases import SqlBlackboard
+    from pxp_fsm.workbench.cli.printing import console, printable
+    from pxp_fsm.workbench.lan_tasks import comparing
+    from pxp_fsm.workbench.lan_tasks.conditions import Setting
+    from pxp_fsm.workbench.lan_tasks.opening import models
+    from pxp_fsm.workbench.lan_tasks.reading import load
+    from pxp_fsm.workbench.lan_tasks.storing import free_name
+    from pxp_fsm.workbench.metering import Meter
+    from pxp_fsm.workbench.report import as_rich
+
+    found, numbers, meter = load(task), _seeds(seeds), Meter()
+    settings = settings_of(options)
+
+    async def all_of(board: SqlBlackboard) -> list[Measured]:
+        run = free_name(board)
+        async with models(settings, meter) as opened:
+            by = _judge(opened, judge)
+            measured = []
+            for seed in numbers:
+                setting = Setting(
+                    found, found.split(seed), opened(model), by, board, run, options["in_flight"]
+                )
+                measured += await _conditions(setting, _developer(setting, developer), iterations)
+            return measured
+
+    with SqlBlackboard(database) as board:
+        measured = asyncio.run(all_of(board))
+    for sheet in (
+        comparing.measures(found, measured),
+        comparing.criteria(found, measured),
+        comparing.actions(measured),
+    ):
+        console().print(as_rich(sheet))
+    for line in (*comparing.notes(measured), f"Models were asked: {meter.shown()}"):
+        click.echo(printable(line))
+    if output is not None:
+        _save(measured, output)
+
+
+@click.command()
+@click.argument("before", type=_NETWORK)
+@click.argument("after", type=_NETWORK)
+def distance(before: Path, after: Path) -> None:
+    """LMD: the least editing by hand (clicks, keys, drags) that turns BEFORE into AFTER.
+
+    The published table of costs is pxp_fsm/lan/costs.toml.
+    """
+    from pxp_fsm.lan.distance import distance as lmd
+    from pxp_fsm.lan.files import load
+    from pxp_fsm.workbench.cli.printing import printable
+
+    found = lmd(load(before).network, load(after).network)
+    for step in found.steps:
+        click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
+    click.echo(
+        f"LMD {found.upper}"
+        if found.exact
+        else f"LMD from {found.lower} to {found.upper} (the search was cut short)"
+    )
+    if found.beyond:
+        click.echo(printable(f"Not counted: {', '.join(found.beyond)}"))
+
+
+@click.command()
+@click.argument("network", type=_NETWORK)
+def actions(network: Path) -> None:
+    """What was done by hand to NETWORK, from its log: each action with its least UED."""
+    from pxp_fsm.lan.files import load
+    from pxp_fsm.lan.measures import by_hand, modifications, ued
+    from pxp_fsm.workbench.cli.printing import printable
+
+    history = load(network)
+    done = by_hand(history)
+    for acted in done:
+        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}"))
+    click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
+
+
+COMMANDS: Sequence[click.Command] = (tasks, score, compare, distance, actions)
+"""What stands under `pxp lan`, beside running and training."""
+
+
+async def _conditions(
+    setting: Setting, developer: Developer | None, iterations: int
+) -> list[Measured]:
+    from pxp_fsm.lan.pipeline import Limits
+    from pxp_fsm.workbench.lan_tasks.conditions import AddsExamples, baseline, easylan, naive_lan
+
+    return [
+        await easylan(setting, developer, Limits(iterations=iterations)),
+        await baseline(setting, AddsExamples()),
+        await naive_lan(setting),
+    ]
+
+
+def _developer(setting: Setting, name: str) -> Developer | None:
+    from pxp_fsm.workbench.lan_tasks.developers import named
+
+    drafts = Path("runs") / "drafts"
+    return named(name, setting.split.seed, setting.meets.will_do, drafts)
+
+
+def _judge(opened: Any, name: str | None) -> CriterionJudge | None:
+    from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
+
+    return None if name is None else CriterionJudge(opened(name))
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from pxp_fsm.errors import UsageError
+    from pxp_fsm.messages import quoted
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UsageError(f"seeds are numbers, separated by commas, not {quoted(text)}")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def _say_score(task: LanTask, name: str, measured: Score) -> None:
+    from pxp_fsm.workbench.cli.printing import printable
+    from pxp_fsm.workbench.lan_tasks.comparing import shown_score
+
+    click.echo(f"{name}: {shown_score([measured])}, {measured.total} examples")
+    for criterion in task.criteria:
+        met = f"{measured.met(criterion)}/{measured.total}"
+        click.echo(printable(f"  {met:>6}  {criterion.says} [{criterion.by}]"))
+    for one in measured.scored:
+        if one.failure:
+            click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
+
+
+def _save(measured: Sequence[Measured], folder: Path) -> None:
+    from pxp_fsm.lan.files import save
+    from pxp_fsm.workbench.cli.printing import printable
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in measured:
+        path = folder / f"{one.condition.lower()}-{one.seed}.lan.json"
+        save(one.history, path)
+        click.echo(printable(f"saved {path}"))

@@ -1,0 +1,105 @@
+"""Developers by their names: those that are simulated, one that follows a file, a person.
+
+`confirms`, `edits:P` (with probability P), `follows:FILE`, `terminal`, `nobody` (unattended).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm import forms
+from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.lan.developer import Choice, Developer
+from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, Satisfied
+from pxp_fsm.lan.steps import Step
+from pxp_fsm.messages import quoted
+
+KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "What a developer does, line by line",
+    "type": "object",
+    "required": ["format", "act"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": 1},
+        "act": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["step", "choice"],
+                "additionalProperties": False,
+                "properties": {
+                    "step": {"enum": [str(step) for step in Step]},
+                    "choice": {"enum": [str(choice) for choice in Choice]},
+                    "about": {"type": "string"},
+                    "sets": {"type": "object"},
+                    "hint": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+"""The JSON Schema of the file that a developer follows."""
+
+
+def named(name: str, seed: int, will_do: Satisfied, drafts: Path) -> Developer | None:
+    """The developer that `name` means; None is nobody. Raises `UsageError` or `DataError`.
+
+    `will_do` says of outputs whether they will do; `drafts` is where a person's texts are kept.
+    """
+    kind, _, rest = name.partition(":")
+    if name == "nobody":
+        return None
+    if name == "confirms":
+        return Confirming(will_do)
+    if name == "terminal":
+        return _person(will_do, drafts)
+    if kind == "follows" and rest:
+        return Following(read_lines(Path(rest)), will_do)
+    if kind == "edits":
+        return Editing(_probability(rest), seed, will_do)
+    raise UsageError(f"there is no developer {quoted(name)}; there are: {KINDS}")
+
+
+def read_lines(path: Path) -> tuple[Line, ...]:
+    """What a developer does, from a file (TOML, or JSON by its name); raises `DataError`."""
+    try:
+        text = forms.text_of(path, "what a developer does")
+        raw = forms.read(text, path.name)
+    except forms.Unreadable as error:
+        raise DataError(str(error)) from error
+    found = forms.faults(raw, SCHEMA)
+    if found:
+        raise DataError("\n".join(forms.located(found, text, str(path))))
+    return tuple(
+        Line(
+            row["step"],
+            Choice(row["choice"]),
+            row.get("about", ""),
+            row.get("sets", {}),
+            row.get("hint", ""),
+        )
+        for row in raw["act"]
+    )
+
+
+def _probability(text: str) -> float:
+    try:
+        probability = float(text)
+    except ValueError:
+        probability = -1.0
+    if not 0 <= probability <= 1:
+        raise UsageError(f"edits:P needs a probability from 0 to 1, not {quoted(text)}")
+    return probability
+
+
+def _person(will_do: Satisfied, drafts: Path) -> Developer:
+    from backends.people import terminal_there
+    from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
+
+    if not terminal_there():
+        raise UsageError("a developer at the terminal needs one; name another: " + KINDS)
+    return TerminalDeveloper(drafts, will_do)
