@@ -58,7 +58,7 @@ def runner(model: Script, remembering: bool = False) -> Runner:
     return Runner(Asker(model, bundled()), {} if remembering else None)
 
 
-def timed(work: Callable[[], Awaitable[object]], repeat: int = 5) -> float:
+def timed(work: Callable[[], Awaitable[object]], repeat: int = 20) -> float:
     """The least of some times, in seconds."""
     times = []
     for _ in range(repeat):

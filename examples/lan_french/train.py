@@ -1,16 +1,19 @@
 """One Translator becomes a network: the worked example of EasyLAN (arXiv 2309.15943, Figure 4).
 
 The model is a script (script.toml): it says what a model would say, and no server is asked. With a
-real model the same lines train a real network.
+real model the same lines train a real network. With a folder as argument, each step is drawn there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 from backends.models.cues import CuedModel, read_cues
 from guards import Exact
+from pxp_fsm.diagrams import write
+from pxp_fsm.lan.drawing import network_diagram
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Network
@@ -51,7 +54,8 @@ def translator() -> Lan:
     return Lan(begun_as(Network(task, (agent,))))
 
 
-def main() -> None:
+def main(folder: Path | None = None) -> None:
+    """Train the Translator, saying what happens; draw each step into `folder`, if there is one."""
     lan = translator()
     trainer = Trainer(lan, CuedModel(read_cues(HERE / "script.toml")), Exact())
     for number, example in enumerate(EXAMPLES):
@@ -63,7 +67,9 @@ def main() -> None:
             print(f"    {change.about}")
         print(f"    {done}: {lan.last.output if lan.last else ''}")
         print(f"    {', '.join(lan.network.order)}")
+        if folder is not None:
+            write(network_diagram(lan.network, lan.last), folder / f"step-{number}.png")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

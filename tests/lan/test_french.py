@@ -13,8 +13,10 @@ import pytest
 
 from backends.models.cues import CuedModel, read_cues
 from guards import Exact
+from pxp_fsm.diagrams import render
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.distance import distance
+from pxp_fsm.lan.drawing import network_diagram
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Trainer
 from pxp_fsm.lan.running import Runner
@@ -92,3 +94,14 @@ def trained(example: dict[str, Any]) -> Lan:
     trainer = Trainer(lan, CuedModel(read_cues(FRENCH / "script.toml")), Exact())
     asyncio.run(trainer.train(example["EXAMPLES"]))
     return lan
+
+
+def test_a_drawing_shows_which_agents_were_active(example: dict[str, Any]) -> None:
+    lan = trained(example)
+    drawn = network_diagram(lan.network, lan.last)
+    assert [node.name for node in drawn.nodes if node.marked] == [LITERARY, REFINER, POLISHER]
+    assert [node.name for node in drawn.nodes if node.initial] == [LITERARY, SPOKEN]
+    assert [node.name for node in drawn.nodes if node.final] == [POLISHER]
+    assert {(edge.source, edge.target) for edge in drawn.edges} == lan.network.edges
+    assert "bowing low" in drawn.note
+    assert render(drawn, "svg").count(b'class="node marked"') == 3

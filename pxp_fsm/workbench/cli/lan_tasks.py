@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pxp_fsm.workbench.cli.models import model_options, settings_of
-from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
 
 if TYPE_CHECKING:
     from pxp_fsm.lan.developer import Developer
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
     from pxp_fsm.workbench.lan_tasks.reading import LanTask
     from pxp_fsm.workbench.lan_tasks.scoring import Score
+    from pxp_fsm.workbench.metering import Meter
 
 _NETWORK = click.Path(path_type=Path, dir_okay=False)
 _MODEL = click.option(
@@ -42,15 +42,14 @@ def tasks(task: str | None) -> None:
         found = [load(name) for name in BUNDLED]
         rows = [
             (
-                one.name,
-                one.title,
+                f"{one.name}: {one.title}",
                 str(sum(c.by == "program" for c in one.criteria)),
                 str(sum(c.by == "judge" for c in one.criteria)),
                 f"{one.train} + {len(one.examples) - one.train}",
             )
             for one in found
         ]
-        headings = ("task", "title", "by a program", "by a judge", "train + test")
+        headings = ("task", "by a program", "by a judge", "train + test")
         console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
         return
     one = load(task)
@@ -80,7 +79,6 @@ def score(
     from pxp_fsm.lan.asking import Asker, bundled
     from pxp_fsm.lan.files import load as load_network
     from pxp_fsm.lan.running import Runner
-    from pxp_fsm.workbench.cli.printing import printable
     from pxp_fsm.workbench.lan_tasks.opening import models
     from pxp_fsm.workbench.lan_tasks.reading import load
     from pxp_fsm.workbench.lan_tasks.scoring import score as scores
@@ -99,7 +97,7 @@ def score(
 
     for name, measured in zip(("train", "test"), asyncio.run(both()), strict=True):
         _say_score(found, name, measured)
-    click.echo(printable(f"Models were asked: {meter.shown()}"))
+    _say_cost(meter)
 
 
 @click.command()
@@ -115,12 +113,18 @@ def score(
 )
 @click.option("--seeds", default="1", show_default=True, metavar="N,…", help="One split for each.")
 @click.option("--iterations", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("--database", default=DEFAULT_DATABASE, show_default=True, metavar="URL")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
     metavar="DIR",
-    help="Leave the trained networks there.",
+    help="Where the trained networks are left.",
+)
+@click.option(
+    "--database",
+    metavar="URL",
+    help="Where sessions are stored: a file or a database URL.  [default: in the output folder]",
 )
 @model_options
 def compare(
@@ -130,8 +134,8 @@ def compare(
     developer: str,
     seeds: str,
     iterations: int,
-    database: str,
-    output: Path | None,
+    output: Path,
+    database: str | None,
     **options: Any,
 ) -> None:
     """Train on TASK (a name or a file) in three ways, and set them side by side.
@@ -143,6 +147,7 @@ def compare(
 
     from backends.databases import SqlBlackboard
     from pxp_fsm.workbench.cli.printing import console, printable
+    from pxp_fsm.workbench.defaults import DATABASE
     from pxp_fsm.workbench.lan_tasks import comparing
     from pxp_fsm.workbench.lan_tasks.conditions import Setting
     from pxp_fsm.workbench.lan_tasks.opening import models
@@ -166,7 +171,8 @@ def compare(
                 measured += await _conditions(setting, _developer(setting, developer), iterations)
             return measured
 
-    with SqlBlackboard(database) as board:
+    output.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(database or str(output / DATABASE)) as board:
         measured = asyncio.run(all_of(board))
     for sheet in (
         comparing.measures(found, measured),
@@ -174,10 +180,10 @@ def compare(
         comparing.actions(measured),
     ):
         console().print(as_rich(sheet))
-    for line in (*comparing.notes(measured), f"Models were asked: {meter.shown()}"):
+    for line in comparing.notes(measured):
         click.echo(printable(line))
-    if output is not None:
-        _save(measured, output)
+    _say_cost(meter)
+    _save(measured, output)
 
 
 @click.command()
@@ -272,11 +278,17 @@ def _say_score(task: LanTask, name: str, measured: Score) -> None:
             click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
 
 
+def _say_cost(meter: Meter) -> None:
+    """What models cost; nothing where a script stood in for them."""
+    shown = meter.shown()
+    if shown:
+        click.echo(f"Models were asked: {shown}")
+
+
 def _save(measured: Sequence[Measured], folder: Path) -> None:
     from pxp_fsm.lan.files import save
     from pxp_fsm.workbench.cli.printing import printable
 
-    folder.mkdir(parents=True, exist_ok=True)
     for one in measured:
         path = folder / f"{one.condition.lower()}-{one.seed}.lan.json"
         save(one.history, path)

@@ -39,7 +39,7 @@ def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     rows = []
     for name, title, shown in ours:
         printed = published.get(name, {})
-        beside = tuple(_number(printed.get(str(one).lower())) for one in by)
+        beside = tuple(_printed(printed.get(str(one).lower())) for one in by)
         rows.append((title, *(shown(some) for some in by.values()), *beside))
     seeds = ", ".join(str(one.seed) for one in next(iter(by.values()), ()))
     return Sheet(
@@ -53,8 +53,10 @@ def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
     """What is to be said of the tables, a line each."""
     undecided = sum(one.train.undecided + one.test.undecided for one in measured)
     said = (
-        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
-        "UED adds up what Table 6 has; confirming a step is not among it.",
+        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3. It prints its "
+        "scores as those of training samples, after a procedure that scored the testing ones.",
+        "UED adds up what Table 6 has; confirming a step is not among it. Simulated developers take "
+        "no time.",
     )
     if not undecided:
         return said
@@ -139,13 +141,15 @@ def _tally(some: Sequence[Measured], action: Action) -> str:
     return _pair([count / len(some), each])
 
 
+def _printed(number: float | None) -> str:
+    return "-" if number is None else f"{number:g}"
+
+
 def _pair(pair: Sequence[float] | None) -> str:
     return "-" if pair is None else f"{_number(pair[0])} x {_number(pair[1])}"
 
 
-def _number(number: float | None) -> str:
-    if number is None:
-        return "-"
+def _number(number: float) -> str:
     return f"{number:.0f}" if number == int(number) else f"{number:.3g}"
 
 
