@@ -53,10 +53,10 @@ def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
     """What is to be said of the tables, a line each."""
     undecided = sum(one.train.undecided + one.test.undecided for one in measured)
     said = (
-        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3. It prints its "
-        "scores as those of training samples, after a procedure that scored the testing ones.",
-        "UED adds up what Table 6 has; confirming a step is not among it. Simulated developers take "
-        "no time.",
+        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
+        "It prints its scores as those of training samples; its procedure scored the testing ones.",
+        "UED adds up what Table 6 has; confirming a step is not among it.",
+        "Simulated developers take no time.",
     )
     if not undecided:
         return said
