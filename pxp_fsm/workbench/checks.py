@@ -126,33 +126,36 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
         _check_values(request, own, builtin)
         yield from _over_values(request, bounds)
         return
-    any_line, proofs = False, list[Proof]()
+    found = False
+    for one in _everything(request, bounds, own, builtin):
+        found = found or isinstance(one, Line)
+        yield one
+    if not found:
+        raise UsageError(
+            f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
+            f"of your own there are: {', '.join(_TITLES)}"
+        )
+
+
+def _everything(
+    request: Request, bounds: Bounds, own: Sequence[str], builtin: Sequence[str]
+) -> Iterator[Line | Certificate]:
+    """What is known to ask of each table."""
+    proofs = list[Proof]()
     for table in builtin:
-        for line in _wanted(_standing(table, table), request):
-            any_line = True
-            yield line
+        yield from _wanted(_standing(table, table), request)
         claims = _claims_of(table, request)
         if any(claim.induction for claim in claims):
             certificate = certify(table)
             proofs += certificate.proofs
             yield certificate
         known = {f"{claim.protocol}.{claim.name}" for claim in claims}
-        for line in _claims(claims, request, bounds, [*proofs, *beyond(table, known)]):
-            any_line = True
-            yield line
-    for table in (table for table in NETWORKS if table in request.tables):
-        for line in _wanted(_of_network(table), request):
-            any_line = True
-            yield line
+        yield from _claims(claims, request, bounds, [*proofs, *beyond(table, known)])
+    for table in NETWORKS:
+        if table in request.tables:
+            yield from _wanted(_of_network(table), request)
     if own:
-        for line in _wanted(_standing(own[0], own[-1]), request):
-            any_line = True
-            yield line
-    if not any_line:
-        raise UsageError(
-            f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
-            f"of your own there are: {', '.join(_TITLES)}"
-        )
+        yield from _wanted(_standing(own[0], own[-1]), request)
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -2,9 +2,10 @@
 
     sessionID-3f2a, ailment-Pneumonia ::: tags-['Machine: init', 'Human: refute']
 
-Its other files hold Python objects, which loading would run: they are not read. As that code counts,
-a session is one-way intelligible for the human if its last tag is RATIFY; for the machine, if its
-last tag is RATIFY or it sent a REVISE in this session or any before it: the note is never cleared.
+Its other files hold Python objects, which loading would run: they are not read. As that code
+counts, a session is one-way intelligible for the human if its last tag is RATIFY; for the machine,
+if its last tag is RATIFY or it sent a REVISE in this session or any before it: the note is never
+cleared.
 """
 
 from __future__ import annotations
