@@ -171,7 +171,7 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
     if verdict.status is not Status.HOLDS_UP_TO or not tried:
         return verdict
     if any(proof.proved for proof in tried):
-        return Verdict(Status.HOLDS, "for all n and k")
+        return Verdict(Status.HOLDS, "for all n and k" if "n = " in verdict.detail else "for all k")
     return Verdict(
         Status.UNKNOWN, f"induction step: {tried[0].obstacle}; holds up to {verdict.detail}"
     )

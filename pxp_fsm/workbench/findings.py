@@ -154,7 +154,7 @@ def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
     bounded = [n for n, verdict in statuses.items() if verdict.status is Status.HOLDS_UP_TO]
     if not statuses:
         return "–"
-    everywhere = "all n and k" if claim.protocol != "pxp" else "always"
+    everywhere = {"interact": "all n and k", "pxp": "always", "pxp(k)": "all k"}[claim.protocol]
     if claim.exact or not bounded:
         return everywhere
     told = f"{bounded[0]}: up to {statuses[bounded[0]].detail}"
