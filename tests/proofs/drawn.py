@@ -42,7 +42,7 @@ def random_system(chance: random.Random) -> System:
     for name in names:
         others = [other for other in names if other != name]
         partners = [*others, *([""] if chance.random() < 0.2 else [])]
-        events = chance.choice((0, 0, 0.15))
+        events = chance.choice((0, 0, 0.2))
         rows = _rows(chance, size, partners, events)
         members.append(Member(name, _table(chance, f"t{name}", size, rows)))
     return _heard(members)
@@ -90,7 +90,8 @@ def _rows(chance: random.Random, size: int, partners: list[str], events: float) 
     for _ in range(chance.randint(3, 8)):
         source, target = (f"S{chance.randrange(size)}" for _ in range(2))
         if chance.random() < events:
-            row: Drawn = (source, target, Kind.EVENT, "TICK", "")
+            label = chance.choice(("TICK", "TICK", "TOCK", "TUCK"))
+            row: Drawn = (source, target, Kind.EVENT, label, "")
         else:
             kind = chance.choice((Kind.SEND, Kind.RECEIVE))
             row = (source, target, kind, chance.choice("AB"), chance.choice(partners))
