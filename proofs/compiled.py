@@ -193,6 +193,14 @@ def reach(model: PackedSessions, compiled: bool | None = None) -> Reached:
 @cache
 def compiled_sweep() -> Sweep:
     """`sweep`, compiled by Numba when first called, or loaded from the user's cache folder."""
+    return cast(Sweep, cached_by_numba(sweep))
+
+
+def cached_by_numba(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, compiled by Numba when first called, or loaded from the user's cache folder.
+
+    Raises `UsageError` where Numba is not installed.
+    """
     try:
         import numba
     except ImportError:
@@ -203,9 +211,9 @@ def compiled_sweep() -> Sweep:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_cache_folder())
     try:
-        return cast(Sweep, numba.njit(cache=True)(sweep))
+        return cast(Callable[..., Any], numba.njit(cache=True)(function))
     except (RuntimeError, OSError):  # no folder in which it may write
-        return cast(Sweep, numba.njit(sweep))
+        return cast(Callable[..., Any], numba.njit(function))
     finally:
         settings.CACHE_DIR = before
 

@@ -293,7 +293,7 @@ class Composition:
                 if (where := self.fields[place].of(state)) in rows
             )
             if rows:
-                difference = sum(self._step(place, row) for place, row in rows)
+                difference = sum(self.step(place, row) for place, row in rows)
                 yield Move(f"{EVENT} {label}", difference, rows)
 
     @cached_property
@@ -318,7 +318,7 @@ class Composition:
                 heard = self.system.taken(sender, receiver, states[other].name, row.label)
                 if heard is not None:
                     both = ((sender, row), (receiver, heard))
-                    difference = self._step(sender, row) + self._step(receiver, heard)
+                    difference = self.step(sender, row) + self.step(receiver, heard)
                     found.append(Move(f"{link} {row.label}", difference, both))
             return tuple(found)
 
@@ -335,7 +335,7 @@ class Composition:
                 for sent in self.channel.after_sending(contents.known[other], row.label):
                     grown = contents.number(sent.buffer) - other << part.shift
                     label = f"{link} +{row.label}{' lost' if sent.lost else ''}"
-                    found.append(Move(label, self._step(sender, row) + grown, ((sender, row),)))
+                    found.append(Move(label, self.step(sender, row) + grown, ((sender, row),)))
             return tuple(found)
 
         return Unit(sender, part, rows, moves, number)
@@ -352,7 +352,7 @@ class Composition:
                     if row.label == offer.tag:
                         left = contents.number(offer.buffer) - other << part.shift
                         label = f"{link} -{row.label}{' kept' if offer.kept else ''}"
-                        step = self._step(receiver, row)
+                        step = self.step(receiver, row)
                         found.append(Move(label, step + left, ((receiver, row),)))
             return tuple(found)
 
@@ -371,7 +371,8 @@ class Composition:
         rows = self._rows(*link, Kind.SEND).values()
         return tuple(sorted({row.label for several in rows for row in several}))
 
-    def _step(self, place: int, row: Transition) -> int:
+    def step(self, place: int, row: Transition) -> int:
+        """What a row of a member adds to the state."""
         numbers = self.numbers[place]
         return numbers[row.target] - numbers[row.source] << self.fields[place].shift
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from proofs.effort import Effort
+from proofs.effort import UNLIMITED, Effort
 from proofs.explore import Trace
 from proofs.model import Step
+from proofs.systems.compiled import backwards, compiled_backwards, explored, fits, projected
 from proofs.systems.partial_order import PartialOrder
 from proofs.systems.product import Composition
 from proofs.systems.symmetry import Symmetry, unfolded
@@ -41,15 +42,13 @@ class Reached:
     def transitions(self) -> int:
         return len(self.targets)
 
-    def find(self, holds: Callable[[int], bool]) -> Trace[int] | None:
-        """A shortest trace to a state in which `holds`; None if none was reached."""
-        for number, state in enumerate(self.states):
-            if holds(state):
-                return self.trace_to(number)
-        return None
-
     def dead_ends(self) -> Iterator[int]:
         """The numbers of the states in which nothing can happen."""
+        if self.compiled:
+            import numpy as np
+
+            yield from map(int, np.flatnonzero(np.diff(np.asarray(self.offsets)) == 0))
+            return
         for number in range(self.expanded):
             if self.offsets[number] == self.offsets[number + 1]:
                 yield number
@@ -57,8 +56,8 @@ class Reached:
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
         found: list[tuple[str, int]] = []
-        while (parent := self.parents[number]) >= 0:
-            source, target = self.states[parent], self.states[number]
+        while (parent := int(self.parents[number])) >= 0:
+            source, target = int(self.states[parent]), int(self.states[number])
             label = next(
                 move.label
                 for move in self.composition.moves(source)
@@ -66,7 +65,7 @@ class Reached:
             )
             found.append((label, target))
             number = parent
-        start, found = self.states[number], found[::-1]
+        start, found = int(self.states[number]), found[::-1]
         if isinstance(self.reduction, Symmetry):
             return Trace(start, tuple(unfolded(self.reduction, start, found, 0)[0]))
         return Trace(start, tuple(Step(label, target) for label, target in found))
@@ -76,46 +75,88 @@ class Reached:
             return self.reduction.standing_for(state)[0]
         return state
 
-    def leading_to(self, wanted: Callable[[int], bool]) -> bytearray:
-        """For each state a 1 if from it some run comes to one that is `wanted`."""
-        found = bytearray(len(self.states))
-        left = [number for number, state in enumerate(self.states) if wanted(state)]
-        for number in left:
-            found[number] = 1
-        starts, sources = self._backwards()
-        while left:
-            number = left.pop()
-            for source in sources[starts[number] : starts[number + 1]]:
-                if not found[source]:
-                    found[source] = 1
-                    left.append(source)
+    def parts(self, mask: int) -> Iterable[int]:
+        """What is met of the bits of `mask`."""
+        if self.compiled:
+            return projected(self.states, mask)[0]
+        return {state & mask for state in self.states}
+
+    def marks(self, mask: int, wanted: Callable[[int], bool]) -> bytearray:
+        """For each state a 1 if what it has of the bits of `mask` is `wanted`."""
+        if self.compiled:
+            import numpy as np
+
+            met, places = projected(self.states, mask)
+            known = np.array([wanted(part) for part in met], np.uint8)
+            return bytearray(known[places].tobytes())
+        found = {part: wanted(part) for part in self.parts(mask)}
+        return bytearray(found[state & mask] for state in self.states)
+
+    def leading_to(self, found: bytearray) -> bytearray:
+        """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
+        sources = array("q", bytes(8 * (len(self.targets) + 1)))
+        starts, left = (array("q", bytes(8 * (len(found) + 1))) for _ in range(2))
+        if not self.compiled:
+            backwards(self.offsets, self.targets, found, sources, starts, left)
+            return found
+        import numpy as np
+
+        arrays = [np.frombuffer(one, np.int64) for one in (sources, starts, left)]
+        marks = np.frombuffer(found, np.uint8)
+        compiled_backwards()(self.offsets, self.targets, marks, *arrays)
         return found
 
-    def _backwards(self) -> tuple[Sequence[int], Sequence[int]]:
-        """The steps turned round, laid out as they are forwards."""
-        starts = array("q", bytes(8 * (len(self.states) + 1)))
-        for target in self.targets:
-            starts[target + 1] += 1
-        for number in range(len(self.states)):
-            starts[number + 1] += starts[number]
-        sources, free = array("q", bytes(8 * len(self.targets))), starts[:]
-        for number in range(self.expanded):
-            for target in self.targets[self.offsets[number] : self.offsets[number + 1]]:
-                sources[free[target]] = number
-                free[target] += 1
-        return starts, sources
+    @property
+    def compiled(self) -> bool:
+        """Whether the states are an array of NumPy's, from a compiled loop."""
+        return not isinstance(self.states, list)
+
+
+COMPILE_FROM = 50_000
+"""From how many states on compiling pays."""
 
 
 def reach(
     composition: Composition,
     effort: Effort | None = None,
     reduction: Symmetry | PartialOrder | None = None,
+    compiled: bool | None = None,
 ) -> Reached:
     """Every state of `composition` that can be reached, or as many as `effort` allows.
 
     With a reduction, of those only what it keeps; whether that is enough is for the caller to know.
+    `compiled` says whether Numba compiles the loop; by default where that can be, and there are
+    many states.
     """
     effort = effort or Effort()
+    if compiled:
+        return _by_numba(composition, effort)
+    large = reduction is None and compiled is None and fits(composition)
+    found = _by_python(composition, effort, reduction, COMPILE_FROM if large else UNLIMITED)
+    return found or _by_numba(composition, effort)
+
+
+def _by_numba(composition: Composition, effort: Effort) -> Reached:
+    found = explored(composition, effort)
+    return Reached(
+        composition,
+        None,
+        found.states,
+        found.parents,
+        found.offsets,
+        found.targets,
+        found.depth,
+        found.cut,
+    )
+
+
+def _by_python(
+    composition: Composition,
+    effort: Effort,
+    reduction: Symmetry | PartialOrder | None,
+    most: int,
+) -> Reached | None:
+    """None where there are more than `most` states."""
     states = list(composition.initial())
     numbers = {state: number for number, state in enumerate(states)}
     parents, offsets, targets = array("q", [-1] * len(states)), array("q", [0]), array("q")
@@ -140,6 +181,8 @@ def reach(
             cut = effort.spent(len(states), depth, len(states) - number)
             if cut:
                 break
+        if len(states) > most:
+            return None
         for target in targets_of(state):
             found = numbers.get(target)
             if found is None:

@@ -46,7 +46,7 @@ class Standing:
     def no_deadlock(self) -> Verdict:
         """Every state in which nothing can happen is one in which every member has ended."""
         for number in self._reached.dead_ends():
-            if not self._composition.ended(self._reached.states[number]):
+            if not self._composition.ended(int(self._reached.states[number])):
                 return self._failed(number)
         return self._unbroken()
 
@@ -54,7 +54,8 @@ class Standing:
         """From every reachable state some run leads to where every member has ended."""
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        can = self._reached.leading_to(self._composition.ended)
+        ended = self._reached.marks(self._everybody, self._composition.ended)
+        can = self._reached.leading_to(ended)
         missing = can.find(0)
         return self._unbroken() if missing < 0 else self._failed(missing)
 
@@ -65,16 +66,28 @@ class Standing:
             for place, member in enumerate(self._system.members)
             for row in member.automaton.transitions
         ]
-        left = {self._kind_of(*one) for one in rows}
-        for state in self._reached.states:
-            for move in self._composition.moves(state):
-                left.difference_update(self._kind_of(*one) for one in move.rows)
-            if not left:
-                return Verdict(Status.HOLDS)
+        taken = {self._kind_of(*one) for one in self._taken()}
+        dead = [self._row_in_words(*one) for one in rows if self._kind_of(*one) not in taken]
+        if not dead:
+            return Verdict(Status.HOLDS)
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        dead = [self._row_in_words(*one) for one in rows if self._kind_of(*one) in left]
         return Verdict(Status.FAILS, f"never taken: {', '.join(dict.fromkeys(dead))}")
+
+    def _taken(self) -> Iterator[tuple[int, Transition]]:
+        """Every row that is taken, with its member."""
+        composition = self._composition
+        for unit in composition.units:
+            own = composition.fields[unit.member]
+            for part in self._reached.parts(own.bits | unit.other.bits):
+                if own.of(part) in unit.rows:
+                    for move in unit.at(own.of(part), unit.other.of(part)):
+                        yield from move.rows
+        for members in composition.events.values():
+            for place, rows in members.items():
+                field = composition.fields[place]
+                there = {field.of(part) for part in self._reached.parts(field.bits)}
+                yield from ((place, row) for number, row in rows.items() if number in there)
 
     def _kind_of(self, place: int, row: Transition) -> tuple[object, ...]:
         """What a row shares with those that are it by another name, where symmetry is used."""
@@ -93,15 +106,9 @@ class Standing:
 
     def _never(self, parts: Iterable[Part]) -> Verdict:
         """In no state a part of it is wrong; each part is judged once, however often it is met."""
-        known: list[tuple[int, Wrong, dict[int, bool]]] = [(*part, {}) for part in parts]
-        for number, state in enumerate(self._reached.states):
-            for mask, wrong, found in known:
-                part = state & mask
-                if part not in found:
-                    found[part] = wrong(part)
-                if found[part]:
-                    return self._failed(number)
-        return self._unbroken()
+        first = [self._reached.marks(mask, wrong).find(1) for mask, wrong in parts]
+        found = [number for number in first if number >= 0]
+        return self._failed(min(found)) if found else self._unbroken()
 
     def _failed(self, number: int) -> Verdict:
         trace = shown(self._composition, self._reached.trace_to(number))

@@ -22,9 +22,11 @@ from proofs.systems import (
     standing_checks,
     system_of,
 )
+from proofs.systems.compiled import projected
 from proofs.systems.propositions import of_steps, said_by, test_of, vocabulary
 from proofs.systems.reaching import reach
 from proofs.systems.replaying import shown
+from proofs.systems.standing import Standing
 from proofs.verdicts import Status
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
@@ -276,3 +278,44 @@ def test_members_of_one_table_are_numbered() -> None:
     assert [one.name for one in system_of([("pxp", pxp), ("", pxp)]).members] == ["pxp", "pxp1"]
     assert system_of([("", pxp), ("", pxp)]).name == "pxp1, pxp2"
     assert system_of([("a", pxp), ("b", pxp)]).name == "a, b: pxp"
+
+
+def test_the_compiled_loop_finds_the_same_in_the_same_order() -> None:
+    pytest.importorskip("numba", reason="Numba compiles the loop")
+    for seed in range(60):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance), random_channel(chance))
+        slow = reach(composition, Effort(500), compiled=False)
+        if slow.cut:
+            continue
+        fast = reach(composition, compiled=True)
+        assert fast.compiled
+        for name in ("states", "parents", "offsets", "targets"):
+            assert list(getattr(fast, name)) == list(getattr(slow, name)), (seed, name)
+        assert (fast.depth, fast.transitions) == (slow.depth, slow.transitions)
+        both = [{name: one() for name, one in Standing(r).checks.items()} for r in (slow, fast)]
+        assert both[0] == both[1]
+
+
+def test_what_is_looked_up_and_what_is_sorted_are_the_same() -> None:
+    numpy = pytest.importorskip("numpy")
+    chance = random.Random(0)
+    states = numpy.array([chance.getrandbits(40) for _ in range(300)], numpy.int64)
+    for bits in (5, 12, 25):
+        mask = sum(1 << place for place in chance.sample(range(40), bits))
+        met, places = projected(states, mask)
+        assert [met[place] for place in places] == [int(state) & mask for state in states]
+        assert len(set(met)) == len(met)
+
+
+def test_many_states_are_explored_in_a_compiled_loop_and_cut_where_it_is_said() -> None:
+    pytest.importorskip("numba", reason="Numba compiles the loop")
+    loud = table("loud", "[A] -> B send X\nB -> [A] send Y\n[A] -> [A] receive X\nB -> B receive Y")
+    system = system_of([("", loud), ("", loud), ("", loud)])
+    composition = Composition(system, Channel(2))
+    found = reach(composition, Effort(states=60_000))
+    assert found.compiled
+    assert found.cut.startswith("more than 60,000 states: ")
+    assert len(found.states) > 60_000
+    verdicts = dict(standing_checks(composition, Effort(states=60_000)))
+    assert verdicts["no-deadlock"].status is Status.UNKNOWN
