@@ -26,7 +26,7 @@ def check(
     formula: Formula,
     runs: Runs = Runs.COMPLETE,
     demands: Iterable[Demand] = (),
-    limit: int = 1_000_000,
+    limit: int = 300_000,
 ) -> tuple[Verdict, tuple[Message, ...]]:
     """Whether every session under `rules` satisfies `formula`, for any data under `assumptions`.
 

@@ -71,13 +71,13 @@ class Deterministic(Generic[K, L]):
         self._judge = judge
         self._states: list[K] = []
         self._places: dict[K, int] = {}
-        self._moves: list[dict[L, int]] = []
+        self.moves: list[dict[L, int]] = []
         self.outlooks: list[Outlook] = []
         self._place(first)
 
     def after(self, place: int, letter: L) -> int:
         """The place after `letter`."""
-        found = self._moves[place].get(letter)
+        found = self.moves[place].get(letter)
         return self._found(place, letter) if found is None else found
 
     @property
@@ -87,14 +87,14 @@ class Deterministic(Generic[K, L]):
 
     def _found(self, place: int, letter: L) -> int:
         target = self._place(self._follow(self._states[place], letter))
-        self._moves[place][letter] = target
+        self.moves[place][letter] = target
         return target
 
     def _place(self, state: K) -> int:
         if state not in self._places:
             self._places[state] = len(self._states)
             self._states.append(state)
-            self._moves.append({})
+            self.moves.append({})
             self.outlooks.append(self._judge(state))
         return self._places[state]
 

@@ -7,9 +7,10 @@ model's, it decides over the formula by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, Protocol
 
 from proofs.explore import TooLarge
 from proofs.logic.formulas import Atom, Formula, atoms
@@ -31,36 +32,53 @@ _STATES = 20_000
 class Hearing:
     """What formulas see of a session, from its messages alone, by the tables and the rules.
 
-    `agents` are the initiator's and the responder's names in its messages.
+    `agents` are the initiator's and the responder's names in its messages; `known` remembers what
+    was seen in other sessions after the same message.
     """
 
-    def __init__(self, read: Reading, rules: Rules, agents: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        read: Reading,
+        rules: Rules,
+        agents: tuple[str, str],
+        known: dict[tuple[Seen, int, str, str], Seen | None] | None = None,
+    ) -> None:
         self.seen = read.start()
         self._read = read
         self._rules = rules
         self._agents = agents
         self._history: list[Message] = []
+        self._known = {} if known is None else known
 
     def hear(self, message: Message) -> Seen:
         """What is seen after `message`; `Refused` where tables or rules do not allow it."""
-        tables, seen = self._read.tables, self.seen
-        if message.sender not in self._agents or seen.over:
+        if message.sender not in self._agents:
             raise self._refused(message)
         sender = self._agents.index(message.sender)
-        if sender and not self._history:
-            raise self._refused(message)
-        sent = tables[sender].sends(seen.at[sender], message.tag)
-        heard = tables[1 - sender].receives(seen.at[1 - sender], message.tag)
-        if sent is None or heard is None:
-            raise self._refused(message)
-        at = (heard.target, sent.target) if sender else (sent.target, heard.target)
         self._history.append(message)
         ending = self._rules.ending(self._history)
-        if ending is not None:
+        key = (self.seen, sender, message.tag, "" if ending is None else ending.value)
+        if key not in self._known:
+            self._known[key] = self._after(*key)
+        found = self._known[key]
+        if found is None:
+            self._history.pop()
+            raise self._refused(message)
+        self.seen = found
+        return found
+
+    def _after(self, seen: Seen, sender: int, tag: str, closed: str) -> Seen | None:
+        """What is seen after a message, and after the schedule's close; None if not allowed."""
+        tables = self._read.tables
+        sent = tables[sender].sends(seen.at[sender], tag)
+        heard = tables[1 - sender].receives(seen.at[1 - sender], tag)
+        second_starts = sender == 1 and seen.sender < 0
+        if seen.over or sent is None or heard is None or second_starts:
+            return None
+        at = (heard.target, sent.target) if sender else (sent.target, heard.target)
+        if closed:
             at = (self._closed(0, at[0]), self._closed(1, at[1]))
-        closed = "" if ending is None else ending.value
-        self.seen = self._read.after(seen, sender, message.tag, at, closed)
-        return self.seen
+        return self._read.after(seen, sender, tag, at, closed)
 
     def _closed(self, agent: int, state: str) -> str:
         table = self._read.tables[agent]
@@ -71,6 +89,17 @@ class Hearing:
             f"message {message.number} ({quoted(message.tag)} from {quoted(message.sender)}) is "
             f"none that {self._rules.name} allows after {len(self._history)} messages"
         )
+
+
+class Watch(Protocol):
+    """One session as a monitor follows it: `hear` each message in order, then see the `outlook`."""
+
+    def hear(self, message: Message) -> Outlook:
+        """How the formula stands after `message`; `Refused` where that is not allowed."""
+
+    @property
+    def outlook(self) -> Outlook:
+        """How the formula stands."""
 
 
 class SessionMonitor:
@@ -94,6 +123,8 @@ class SessionMonitor:
         table = rules.automaton
         self.read = reading(atoms(formula), (table, table))
         self._letter = _letters(formula, self.read)
+        self._labels: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._heard: dict[tuple[Seen, int, str, str], Seen | None] = {}
         self.model: Deterministic[Any, str] | None = None
         if not alone and not (isinstance(rules, Pxp) and rules.hang_up):
             self.model = self._over_the_protocol(assumptions)
@@ -111,10 +142,14 @@ class SessionMonitor:
                 f"both agents are named {initiator!r}; messages do not tell them apart"
             )
         if self.model is not None:
-            return Watch(_Labels(self.model, initiator, responder))
+            names = (initiator, responder)
+            if names not in self._labels:
+                pairs = zip(names, AGENTS, strict=True)
+                self._labels[names] = {name: f"{agent} " for name, agent in pairs}
+            return _Labels(self.model, self._labels[names])
         assert self.itself is not None  # noqa: S101 - one of the two is always there
-        hearing = Hearing(self.read, self.rules, (initiator, responder))
-        return Watch(_Letters(self.itself, hearing, self._letter))
+        hearing = Hearing(self.read, self.rules, (initiator, responder), self._heard)
+        return _Letters(self.itself, hearing, self._letter)
 
     def _over_the_protocol(
         self, assumptions: frozenset[Assumption]
@@ -129,36 +164,19 @@ class SessionMonitor:
             return None
 
 
-class Watch:
-    """One session as a monitor follows it: `hear` each message in order, then see the `outlook`."""
-
-    __slots__ = ("_way",)
-
-    def __init__(self, way: _Labels | _Letters) -> None:
-        self._way = way
-
-    def hear(self, message: Message) -> Outlook:
-        """How the formula stands after `message`; `Refused` where that is not allowed."""
-        return self._way.hear(message)
-
-    @property
-    def outlook(self) -> Outlook:
-        """How the formula stands."""
-        return self._way.outlook
-
-
 class _Labels:
     """By the labels of the model's steps: a message is two look-ups."""
 
-    __slots__ = ("_monitor", "_place", "_who")
+    __slots__ = ("_monitor", "_moves", "_outlooks", "_place", "_who")
 
-    def __init__(self, monitor: Deterministic[Any, str], initiator: str, responder: str) -> None:
+    def __init__(self, monitor: Deterministic[Any, str], who: Mapping[str, str]) -> None:
         self._monitor = monitor
+        self._moves = monitor.moves
+        self._outlooks = monitor.outlooks
         self._place = monitor.start
-        self._who = {initiator: f"{AGENTS[0]} ", responder: f"{AGENTS[1]} "}
+        self._who = who
 
     def hear(self, message: Message) -> Outlook:
-        monitor = self._monitor
         try:
             label = self._who[message.sender] + message.tag
         except KeyError:
@@ -166,12 +184,15 @@ class _Labels:
                 f"message {message.number} is from {quoted(message.sender)}, and the agents of "
                 f"this session are {', '.join(self._who)}"
             ) from None
-        self._place = monitor.after(self._place, label)
-        return monitor.outlooks[self._place]
+        place = self._moves[self._place].get(label)
+        if place is None:
+            place = self._monitor.after(self._place, label)
+        self._place = place
+        return self._outlooks[place]
 
     @property
     def outlook(self) -> Outlook:
-        return self._monitor.outlooks[self._place]
+        return self._outlooks[self._place]
 
 
 class _Letters:
@@ -206,6 +227,7 @@ class _Letters:
 def _letters(formula: Formula, read: Reading) -> Callable[[Seen], tuple[bool, ...]]:
     tests = [read.tests[atom.name] for atom in atoms_of(formula) if isinstance(atom, Atom)]
 
+    @cache
     def letter(seen: Seen) -> tuple[bool, ...]:
         return tuple(holds(seen) for holds in tests)
 
