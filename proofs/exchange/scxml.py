@@ -1,8 +1,10 @@
 """A table as SCXML (W3C Recommendation, 1 September 2015), flat: states, transitions, send.
 
 A row that receives waits for the event of its tag. A row that sends waits for an event of ours
-(somebody chooses to, or the guards decide; the guard is then its `cond`) and sends. What SCXML
-cannot say stands in attributes and elements of a namespace of ours, which other tools pass over.
+(somebody chooses to, or the guards decide; the guard is then its `cond`) and sends: to the member
+of that name, else to the session that has started this one and joins it with its peer
+(`#_parent`). What SCXML cannot say stands in attributes and elements of a namespace of ours, which
+other tools pass over.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ DECIDE = "pxp-decide"
 """The event in which guards decide; no tag can be named so."""
 CHOOSE = "pxp-choose"
 """`pxp-choose.TAG` is the event that somebody chooses to send TAG."""
+
+PEER = "parent"
+"""To whom a row without a partner sends; a send without a target would go to the machine itself."""
 
 _UNWRITABLE = re.compile("[\\\\\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -81,13 +86,13 @@ def _transition(row: Transition, place: int | None) -> Iterator[str]:
         "pxp:row": str(row.row),
         "pxp:place": "" if place is None else str(place),
         "pxp:outside": row.label if row.kind is Kind.EVENT else "",
-        "pxp:from": "" if sends else row.partner,
+        "pxp:partner": row.partner,
     }
     if not sends:
         yield f"    <transition{_attributes(about)}/>"
         return
     yield f"    <transition{_attributes(about)}>"
-    yield f"      {_empty('send', event=row.label, target=row.partner and f'#_{row.partner}')}"
+    yield f"      {_empty('send', event=row.label, target=f'#_{row.partner or PEER}')}"
     yield "    </transition>"
 
 

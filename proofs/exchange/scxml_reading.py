@@ -14,7 +14,7 @@ from typing import Any
 from xml.parsers import expat
 
 from proofs.exchange.documents import rows
-from proofs.exchange.scxml import CHOOSE, DECIDE, OURS, SCXML, unescaped
+from proofs.exchange.scxml import CHOOSE, DECIDE, OURS, PEER, SCXML, unescaped
 from pxp_fsm.automaton import Automaton, Kind, Transition
 from pxp_fsm.errors import TableError
 from pxp_fsm.forms import Fault, Place
@@ -49,9 +49,9 @@ class _Element:
 def from_scxml(text: str, filename: str = "machine.scxml") -> Automaton:
     """The automaton that a flat SCXML document means.
 
-    A transition with an event receives it; one with `<send event="..."/>` sends that, by choice or,
-    where it has a `cond`, when that guard is true. Raises `TableError` with the line of what is no
-    XML, has a document type, or is nested, parallel, with data, history or scripts.
+    A transition with an event receives it; one with `<send event="..." target="#_parent"/>` sends
+    that, by choice or, where it has a `cond`, when that guard is true. Raises `TableError` with the line of what is
+    no XML, has a document type, or is nested, parallel, with data, history or scripts.
     """
     return _Reading(filename).table(_parsed(text, filename))
 
@@ -178,7 +178,7 @@ class _Reading:
         else:
             kind, labels = self._action(element, sent[0] if sent else None)
             row = _number(_ours(element, "row"))
-            partner = self._to(sent[0]) if sent else _ours(element, "from")
+            partner = _ours(element, "partner") or (self._to(sent[0]) if sent else "")
             for label in labels:
                 step = Transition(row or place, source, targets[0], guard, kind, label, partner)
                 yield _Row(step, element.line, row, _number(_ours(element, "place")))
@@ -217,11 +217,14 @@ class _Reading:
         return element.attributes["event"]
 
     def _to(self, element: _Element) -> str:
-        """To which member something is sent; SCXML writes `#_name` for a machine of that name."""
+        """To which member something is sent; "" is the peer."""
         target = element.attributes.get("target", "")
-        if target and not target.startswith("#_"):
-            self._fault(element, f"target={quoted(target)}: a message goes to a member, #_NAME")
-        return target.removeprefix("#_")
+        name = target.removeprefix("#_")
+        if not target.startswith("#_") or name == "internal" or name.startswith("scxml_"):
+            said = f"target={quoted(target)}" if target else "sent without a target, to itself"
+            told = f'{said}; write target="#_{PEER}" for the peer, or #_NAME for a member'
+            self._fault(element, told)
+        return "" if name == PEER else name
 
     def _known(self, element: _Element, *names: str) -> str:
         """The element's name where it is one of `names`; another of SCXML is a fault."""

@@ -79,7 +79,7 @@ def _backwards(draw: st.DrawFn, names: list[str], *, closed: bool) -> list[dict[
                 "from": sources,
                 "to": draw(st.sampled_from(names)),
                 kind: chosen,
-                **({"partner": "hub"} if partner else {}),
+                **({"partner": draw(st.sampled_from(("hub", "parent")))} if partner else {}),
             }
         )
     return rows

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from random_tables import tables
 
 from proofs.exchange import from_scxml, to_json, to_scxml, to_toml
-from pxp_fsm.automaton import Automaton
-from pxp_fsm.errors import TableError, UsageError
+from pxp_fsm.automaton import DECIDE, Automaton, Event, Kind, one_hot, receiving, sending
+from pxp_fsm.errors import NotEnabled, TableError, UsageError
 from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
 
 SCXML = "{http://www.w3.org/2005/07/scxml}"
@@ -27,7 +29,7 @@ FLAT = """\
 <scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" name="door" initial="Closed">
   <state id="Closed">
     <transition event="open" target="Open"/>
-    <transition target="Gone" cond="tired"><send event="bye"/></transition>
+    <transition target="Gone" cond="tired"><send event="bye" target="#_parent"/></transition>
   </state>
   <state id="Open">
     <transition event="close shut" target="Closed"/>
@@ -74,6 +76,48 @@ def test_what_is_written_keeps_to_the_rules_of_scxml(table: Automaton) -> None:
         assert element.get("target", "#_") in ids or element.get("target", "#_").startswith("#_")
 
 
+@pytest.mark.parametrize("name", BUILTIN)
+def test_another_scxml_engine_moves_as_the_table_does(name: str) -> None:
+    """python-statemachine, in every state: whatever is received, chosen, decided or happens."""
+    processors = pytest.importorskip("statemachine.io.scxml.processor")
+    table = builtin(name)
+    labels = sorted({row.label for row in table.transitions})
+    for state in table.states:
+        cases: list[tuple[str, Event, str | None]] = [
+            (label, receiving(label), None) for label in labels
+        ]
+        cases += [(f"pxp-choose.{label}", sending(label), None) for label in labels]
+        cases += [("pxp-decide", DECIDE, guard) for guard in state.guards]
+        for event, ours, guard in cases:
+            if not table.leaving(state.name):
+                continue  # SCXML's final element: the session is over
+            happens = Event(Kind.EVENT, event) if table.leaving(state.name) else ours
+            after = _taken(table, state.name, (ours, happens), guard)
+            assert _moved(processors.SCXMLProcessor(), table, state.name, event, guard) == after
+
+
+def _taken(table: Automaton, state: str, events: tuple[Event, ...], guard: str | None) -> str:
+    """Where the table goes; an event that it has no row for leaves it where it is."""
+    valuation = one_hot(guard, table.guards_of(state)) if guard else None
+    for event in events:
+        with suppress(NotEnabled):
+            return table.step(state, event, valuation).target
+    return state
+
+
+def _moved(processor: Any, table: Automaton, state: str, event: str, guard: str | None) -> str:
+    """Where the other engine goes, from `state`, with the guards as data of which one is true."""
+    data = "".join(f'<data id="{one}" expr="{one == guard}"/>' for one in table.guards)
+    text = to_scxml(table).replace(f' initial="{table.initial}"', f' initial="{state}"', 1)
+    processor.parse_scxml(
+        "table", text.replace("  <state", f"<datamodel>{data}</datamodel><state", 1)
+    )
+    machine = processor.start()
+    machine.send(event)
+    (reached,) = machine.configuration
+    return str(reached.id)
+
+
 def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
     door = from_scxml(FLAT.replace('name="door"', PEER))
     assert (door.initial, door.final, door.guards) == ("Closed", frozenset({"Gone"}), {"tired": ""})
@@ -104,14 +148,18 @@ def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
         ('cond="tired"', 'cond="__import__(1)"', "a cond is the name of one guard"),
         ('target="Gone"', 'target="Gone Open"', "line 4: several targets"),
         ('cond="tired">', 'event="ask">', "line 4: receives ask and sends bye at once"),
-        ('<send event="bye"/>', "<script>x</script>", "nothing in a file is run"),
-        ('<send event="bye"/>', '<send eventexpr="bye"/>', "send has 'eventexpr'"),
+        ('<send event="bye" target="#_parent"/>', "<script>x</script>", "nothing in a file is run"),
         (
-            '<send event="bye"/>',
-            '<send event="bye" target="http://x"/>',
-            "goes to a member, #_NAME",
+            '<send event="bye" target="#_parent"/>',
+            '<send eventexpr="bye"/>',
+            "send has 'eventexpr'",
         ),
-        ('<send event="bye"/>', "", "line 4: neither an event nor a send"),
+        (
+            '<send event="bye" target="#_parent"/>',
+            '<send event="bye" target="http://x"/>',
+            "target='http://x'; write target=",
+        ),
+        ('<send event="bye" target="#_parent"/>', "", "line 4: neither an event nor a send"),
         ('event="open"', 'event="*"', "line 3: event '*': a tag is letters"),
         ('target="Open"', 'target="Opne"', "line 3: unknown state Opne"),
         ('name="door"', "", "'' is no name here"),
