@@ -50,8 +50,9 @@ def from_scxml(text: str, filename: str = "machine.scxml") -> Automaton:
     """The automaton that a flat SCXML document means.
 
     A transition with an event receives it; one with `<send event="..." target="#_parent"/>` sends
-    that, by choice or, where it has a `cond`, when that guard is true. Raises `TableError` with the line of what is
-    no XML, has a document type, or is nested, parallel, with data, history or scripts.
+    that, by choice or, where it has a `cond`, when that guard is true. Raises `TableError` with the
+    line of what is no XML, has a document type, or is nested, parallel, with data, history or
+    scripts.
     """
     return _Reading(filename).table(_parsed(text, filename))
 
