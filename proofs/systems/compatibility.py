@@ -18,6 +18,7 @@ from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.systems.channels import LARGEST, Channel
 from proofs.systems.product import Composition, Configuration
 from proofs.systems.replaying import shown
+from proofs.systems.stuck import lost_for_good
 from proofs.systems.wiring import System
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Kind, Transition
@@ -67,31 +68,44 @@ def check_unbounded(system: System, most: int = 8) -> dict[str, Verdict]:
 
     HOLDS: for every capacity from the k in the detail, and for unbounded channels. FAILS: the trace
     leads to a state that unbounded channels reach too, and from which the property is lost.
-    UNKNOWN: the system is none of the class, or not k-exhaustive for any k that was tried.
+    UNKNOWN: the system is none of the class, or not k-exhaustive for any k that was tried; and
+    nothing was met within them that no capacity can mend.
     """
-    outside = tuple(outside_the_class(system))
-    if outside:
-        unknown = Verdict(Status.UNKNOWN, f"k-MC is about other systems: {outside[0]}")
-        return dict.fromkeys(TITLES, unknown)
+    outside = next(outside_the_class(system), None)
+    reason = f"not k-exhaustive for any k up to {most}"
+    if outside is not None:
+        reason = f"k-MC is about other systems: {outside}"
+        if not _is_deterministic(system):
+            return dict.fromkeys(TITLES, Verdict(Status.UNKNOWN, reason))
     found: dict[str, Verdict] = {}
     for k in range(1, min(most, LARGEST) + 1):
         try:
-            bounded = within(system, k)
+            bounded = within(system, k) if outside is None else _searched(system, k)
         except TooLarge:
-            reason = (
-                f"more than {MOST_STATES:,} states with capacity {k}, and not {k - 1}-exhaustive"
-            )
+            if outside is None:
+                reason = f"more than {MOST_STATES:,} states with capacity {k}, and not exhaustive"
             break
         for name in TITLES:
             verdict = _verdict(bounded, name)
             if verdict is not None:
                 found.setdefault(name, verdict)
         if len(found) == len(TITLES):
-            return found
-    else:
-        reason = f"not k-exhaustive for any k up to {most}"
+            break
     unknown = Verdict(Status.UNKNOWN, reason)
     return {name: found.get(name, unknown) for name in TITLES}
+
+
+def _searched(system: System, k: int) -> Bounded:
+    """A system of any class: what is lost for good is, and nothing else is known."""
+    model = Composition(system, Channel(k))
+    space = explore(model, MOST_STATES)
+    certain: dict[str, int | None] = dict.fromkeys(TITLES)
+    for state in space.steps:
+        for name in lost_for_good(system, model.configuration(state)):
+            certain[name] = state if certain[name] is None else certain[name]
+        if None not in certain.values():
+            break
+    return Bounded(model, space, False, dict.fromkeys(TITLES), certain)
 
 
 def _verdict(bounded: Bounded, name: str) -> Verdict | None:
@@ -128,6 +142,15 @@ def outside_the_class(system: System) -> Iterator[str]:
                 yield f"{where} has two rows for one tag"
 
 
+def _is_deterministic(system: System) -> bool:
+    """Whether machines can take a trace by its labels."""
+    return all(
+        len({(row.source, row.action) for row in member.automaton.transitions})
+        == len(member.automaton.transitions)
+        for member in system.members
+    )
+
+
 def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
     """What holds within capacity `k`. Raises `TooLarge` past `limit` states."""
     graph = _Graph(system, k, limit)
@@ -146,7 +169,7 @@ def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
         ):
             fails["progress"] = state
         if None in certain.values():
-            for name in graph.lost_for_good(state):
+            for name in lost_for_good(system, graph.known[state]):
                 certain[name] = state if certain[name] is None else certain[name]
     return Bounded(graph.model, graph.space, graph.exhaustive(), fails, certain)
 
@@ -241,32 +264,3 @@ class _Graph:
     def final(self, state: int, place: int) -> bool:
         """Whether a member is in an end state: it need not receive anything more."""
         return self.known[state].at[place] in self.system.members[place].automaton.final
-
-    def lost_for_good(self, state: int) -> Iterator[str]:
-        """The properties that no capacity can mend: members that will never move again.
-
-        Who waits on an empty link for somebody who never moves again, or whose first message it
-        does not take, never moves again.
-        """
-        rows, waits = self.rows(state), self.waiting(state)
-        still = {place for place, leaving in enumerate(rows) if not leaving}
-        still |= {place for place, link in enumerate(waits) if link is not None}
-        while True:
-            moving = {
-                place
-                for place in still
-                if (link := waits[place]) is not None and self._may_receive(state, link, still)
-            }
-            if not moving:
-                break
-            still -= moving
-        if any(waits[place] is not None and not self.final(state, place) for place in still):
-            yield "progress"
-        if any(link.receiver in still for link in self.filled(state)):
-            yield "eventual-reception"
-
-    def _may_receive(self, state: int, link: Link, still: set[int]) -> bool:
-        buffer = self.buffer(state, link)
-        if not buffer:
-            return link.sender not in still
-        return any(row.label == buffer[0] for row in self.rows(state)[link.receiver])

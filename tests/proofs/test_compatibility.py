@@ -156,20 +156,41 @@ def test_a_violation_is_one_for_every_capacity(
 def test_systems_of_another_class_are_unknown_with_the_reason(member: str, said: str) -> None:
     other = system(a=member, b="0 a?x 1; 1 a!y 2; 2 c?w 0", c="0 a?z 1; 1 b!w 0")
     assert said in tuple(outside_the_class(other))
-    for verdict in check_unbounded(other).values():
-        assert (verdict.status, verdict.detail) == (
-            Status.UNKNOWN,
-            f"k-MC is about other systems: {said}",
-        )
 
 
-def test_pxp_itself_is_of_another_class_since_both_may_begin() -> None:
+def test_what_is_of_another_class_and_never_stuck_is_unknown() -> None:
+    talk = system(a="0 b!x 0; 0 b?y 0", b="0 a?x 0; 0 a!y 0")
+    told = "k-MC is about other systems: state 0 of a both sends and receives"
+    for verdict in check_unbounded(talk).values():
+        assert (verdict.status, verdict.detail) == (Status.UNKNOWN, told)
+    odd = system(a="0 b!x 1; 0 b!x 2; 1 b?y 0", b="0 a?x 1; 1 a!y 0")
+    for verdict in check_unbounded(odd).values():
+        assert "two rows for one tag" in verdict.detail
+
+
+def test_pxp_itself_is_of_another_class_since_both_may_begin_and_that_fails() -> None:
     pxp = builtin("pxp")
     both = System((Member("m", pxp), Member("h", pxp)))
     assert "state IDLE of m both sends and receives" in tuple(outside_the_class(both))
+    for verdict in check_unbounded(both).values():
+        assert verdict.trace is not None
+        assert verdict.trace.labels == ("m>h +INIT", "h>m +INIT")
     interact = builtin("interact")
     timed = System((Member("m", interact), Member("h", interact)))
     assert "state WAIT of m takes an event from outside" in tuple(outside_the_class(timed))
+
+
+def test_what_nothing_can_mend_fails_in_systems_of_any_class() -> None:
+    """Both may begin, and when both do, each waits for an answer that cannot come."""
+    deal = (
+        "0 {0}!offer 1; 0 {0}?offer 2; 2 {0}!accept 3; 2 {0}!more 1; 1 {0}?more 2; 1 {0}?accept 3"
+    )
+    both = system(a=deal.format("b"), b=deal.format("a"))
+    assert "state 0 of a both sends and receives" in tuple(outside_the_class(both))
+    for verdict in check_unbounded(both).values():
+        assert verdict.status is Status.FAILS
+        assert verdict.trace is not None
+        assert verdict.trace.labels == ("a>b +offer", "b>a +offer")
 
 
 def random_system(seed: int) -> System | None:
@@ -223,5 +244,5 @@ def test_random_systems_do_at_larger_capacities_what_was_said() -> None:
 
 @pytest.mark.deep
 def test_many_random_systems_do_at_larger_capacities_what_was_said() -> None:
-    statuses = list(compared(range(400, 6000)))
-    assert {statuses.count(s) > 50 for s in (Status.HOLDS, Status.FAILS, Status.UNKNOWN)} == {True}
+    statuses = list(compared(range(400, 3000)))
+    assert {statuses.count(s) > 20 for s in (Status.HOLDS, Status.FAILS, Status.UNKNOWN)} == {True}

@@ -134,5 +134,48 @@ def test_channels_without_a_bound_beside_bounded_ones() -> None:
     assert "1-multiparty compatible: any capacity from 1, and unbounded" in done.output
     assert "free guards, fifo of any capacity" in done.output
     assert "free guards, fifo:1" in done.output
-    done = pxp("check", "pxp", "--channel", "fifo", "--property", "progress")
+    done = pxp("check", "interact", "--channel", "fifo", "--property", "progress")
     assert (done.exit_code, "both sends and receives" in done.output) == (4, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("tables", "name", "channel", "said"),
+    [
+        (("pxp",), "no-deadlock", "fifo:1", ["1 INIT<br/>not received"]),
+        (("pxp",), "progress", "fifo", ["2 INIT<br/>not received", "so after 2 steps"]),
+        (("pxp",), "F ended", "sync", ["3 RATIFY", "the last 2 of 3 steps go on for ever"]),
+        (("client.toml", "server.toml"), "G !lost", "lossy:1", ["1 ASK<br/>lost"]),
+        (
+            ("client.toml", "server.toml"),
+            "G !server.ANSWER",
+            "fifo:1",
+            ["1 ASK<br/>received in step 2", "3 ANSWER<br/>not received"],
+        ),
+        (("interact",), "G !ended", "sync", ["CLOSE in step 2", "#69;ND"]),
+    ],
+)
+def test_how_tables_of_ones_own_fail_is_drawn(
+    tables: tuple[str, ...], name: str, channel: str, said: list[str]
+) -> None:
+    drawing = ("draw", *tables, "--counterexample", name, "--channel", channel, "-o", "x.mmd")
+    done = pxp(*drawing)
+    assert (done.exit_code, done.output) == (0, "Drawn: x.mmd\n"), done.output
+    told = Path("x.mmd").read_text("utf-8")
+    for text in said:
+        assert text in told, told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
+        (("pxp", "--counterexample", "no such"), "cannot be read at character"),
+        (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "are of claims"),
+        (("pxp", "--channel", "sync"), "goes with tables and --counterexample"),
+        (("--counterexample", "terminates", "--channel", "sync"), "goes with tables"),
+        (("pxp", "interact"), "say WHAT to draw, one thing"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:
+    done = pxp("draw", *arguments)
+    assert (done.exit_code, said in done.output) == (2, True), done.output
