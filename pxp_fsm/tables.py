@@ -70,6 +70,8 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
     if isinstance(name_or_path, str) and name_or_path in _NAMES:
         return builtin(name_or_path)
     path = Path(name_or_path)
+    if path.suffix == ".scxml":
+        raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
     try:
         text = text_of(path, "a table", f", or one of {_listed(_NAMES)}")
     except Unreadable as error:

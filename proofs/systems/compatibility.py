@@ -9,7 +9,7 @@ anything new, and what is safe within k is safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -63,8 +63,10 @@ class Bounded:
         return shown(self.model, self.space.trace_to(state))
 
 
-def check_unbounded(system: System, most: int = 8) -> dict[str, Verdict]:
+def check_unbounded(system: System, most: int = 8, limit: int = MOST_STATES) -> dict[str, Verdict]:
     """Safety over FIFO channels of any capacity, tried with k from 1 to `most`.
+
+    At most `limit` states are explored with each.
 
     HOLDS: for every capacity from the k in the detail, and for unbounded channels. FAILS: the trace
     leads to a state that unbounded channels reach too, and from which the property is lost.
@@ -80,10 +82,10 @@ def check_unbounded(system: System, most: int = 8) -> dict[str, Verdict]:
     found: dict[str, Verdict] = {}
     for k in range(1, min(most, LARGEST) + 1):
         try:
-            bounded = within(system, k) if outside is None else _searched(system, k)
+            bounded = (within if outside is None else _searched)(system, k, limit)
         except TooLarge:
             if outside is None:
-                reason = f"more than {MOST_STATES:,} states with capacity {k}, and not exhaustive"
+                reason = f"more than {limit:,} states with capacity {k}"
             break
         for name in TITLES:
             verdict = _verdict(bounded, name)
@@ -95,10 +97,10 @@ def check_unbounded(system: System, most: int = 8) -> dict[str, Verdict]:
     return {name: found.get(name, unknown) for name in TITLES}
 
 
-def _searched(system: System, k: int) -> Bounded:
+def _searched(system: System, k: int, limit: int) -> Bounded:
     """A system of any class: what is lost for good is, and nothing else is known."""
     model = Composition(system, Channel(k))
-    space = explore(model, MOST_STATES)
+    space = explore(model, limit)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
     for state in space.steps:
         for name in lost_for_good(system, model.configuration(state)):
@@ -158,17 +160,14 @@ def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
     fails: dict[str, int | None] = dict.fromkeys(TITLES)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
     for state in graph.space.steps:
-        at, filled = graph.waiting(state), graph.filled(state)
-        if fails["eventual-reception"] is None and any(
-            state not in receivable[link] for link in filled
-        ):
-            fails["eventual-reception"] = state
-        if fails["progress"] is None and any(
-            link is not None and state not in receivable[link] and not graph.final(state, place)
-            for place, link in enumerate(at)
-        ):
-            fails["progress"] = state
-        if None in certain.values():
+        lost = set[str]()
+        if any(state not in receivable[link] for link in graph.filled(state)):
+            lost.add("eventual-reception")
+        if any(state not in receivable[link] for link in graph.waited_for(state)):
+            lost.add("progress")
+        for name in lost:
+            fails[name] = state if fails[name] is None else fails[name]
+        if lost and None in certain.values():
             for name in lost_for_good(system, graph.known[state]):
                 certain[name] = state if certain[name] is None else certain[name]
     return Bounded(graph.model, graph.space, graph.exhaustive(), fails, certain)
@@ -218,49 +217,44 @@ class _Graph:
 
     def exhaustive(self) -> bool:
         """Whatever a member is about to send can be sent, it standing still until then."""
-        blocked: dict[int, list[int]] = {}
-        free: dict[int, list[int]] = {}
-        for state in self.space.steps:
-            full = {link for link in self.links if len(self.buffer(state, link)) >= self.k}
-            for place, rows in enumerate(self.rows(state)):
-                if rows and rows[0].kind is Kind.SEND:
-                    into = blocked if self._link(place, rows[0]) in full else free
-                    into.setdefault(place, []).append(state)
-        return all(
-            set(states) <= self.leading_to(free.get(place, ()), without=place)
-            for place, states in blocked.items()
-        )
+        sending = [
+            (place, {r.source: self._link(place, r) for r in rows if r.kind is Kind.SEND})
+            for place, rows in enumerate(m.automaton.transitions for m in self.system.members)
+        ]
+        return all(self._can_send(place, links) for place, links in sending)
 
-    def rows(self, state: int) -> Sequence[tuple[Transition, ...]]:
-        """By member: the rows that leave the state it is in."""
-        return tuple(
-            self._leaving[place][where] for place, where in enumerate(self.known[state].at)
+    def _can_send(self, place: int, links: dict[str, Link]) -> bool:
+        blocked, free = set[int](), list[int]()
+        for state, (at, buffers) in self.known.items():
+            link = links.get(at[place])
+            if link is None:
+                continue
+            if len(buffers[self.links.index(link)]) < self.k:
+                free.append(state)
+            else:
+                blocked.add(state)
+        return not blocked or blocked <= self.leading_to(free, without=place)
+
+    def filled(self, state: int) -> Iterator[Link]:
+        """The links on which something is on its way."""
+        buffers = self.known[state].buffers
+        return (link for link, buffer in zip(self.links, buffers, strict=False) if buffer)
+
+    def waited_for(self, state: int) -> Iterator[Link]:
+        """The links on which a member waits for a message; in an end state nobody has to."""
+        at = self.known[state].at
+        return (
+            waits[where] for waits, where in zip(self._waits, at, strict=True) if where in waits
         )
 
     @cached_property
-    def _leaving(self) -> tuple[dict[str, tuple[Transition, ...]], ...]:
+    def _waits(self) -> tuple[dict[str, Link], ...]:
+        """By member and its state: on which link it waits there."""
         return tuple(
-            {state.name: member.automaton.leaving(state.name) for state in member.automaton.states}
-            for member in self.system.members
+            {
+                row.source: self._link(place, row)
+                for row in member.automaton.transitions
+                if row.kind is Kind.RECEIVE and row.source not in member.automaton.final
+            }
+            for place, member in enumerate(self.system.members)
         )
-
-    def buffer(self, state: int, link: Link) -> tuple[str, ...]:
-        """What is on its way on `link`."""
-        place = self.links.index(link)
-        buffers = self.known[state].buffers
-        return buffers[place] if place < len(buffers) else ()
-
-    def filled(self, state: int) -> tuple[Link, ...]:
-        """The links on which something is on its way."""
-        return tuple(link for link in self.links if self.buffer(state, link))
-
-    def waiting(self, state: int) -> tuple[Link | None, ...]:
-        """By member: the link on which it waits for a message; None where it does not wait."""
-        return tuple(
-            self._link(place, rows[0]) if rows and rows[0].kind is Kind.RECEIVE else None
-            for place, rows in enumerate(self.rows(state))
-        )
-
-    def final(self, state: int, place: int) -> bool:
-        """Whether a member is in an end state: it need not receive anything more."""
-        return self.known[state].at[place] in self.system.members[place].automaton.final

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from proofs.systems import System
-from proofs.systems.compatibility import TITLES, check_unbounded
+from proofs.systems.compatibility import MOST_STATES, TITLES, check_unbounded
 from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
@@ -32,7 +32,7 @@ def lines(request: Request, system: System) -> Iterator[Line]:
             f"{', '.join(TITLES)}; or write fifo:C"
         )
     started = time.perf_counter()
-    verdicts = check_unbounded(system, request.k)
+    verdicts = check_unbounded(system, request.k, request.limit or MOST_STATES)
     seconds = (time.perf_counter() - started) / len(verdicts)
     for name, verdict in verdicts.items():
         if name in (request.names or TITLES):

@@ -83,6 +83,14 @@ def test_the_papers_examples_are_1_multiparty_compatible(name: str) -> None:
         assert (verdict.status, verdict.detail[:2]) == (Status.HOLDS, "1-"), verdict
 
 
+def test_too_many_states_are_unknown() -> None:
+    for verdict in check_unbounded(FOUR_PLAYER_GAME, limit=5).values():
+        assert (verdict.status, verdict.detail) == (
+            Status.UNKNOWN,
+            "more than 5 states with capacity 1",
+        )
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_messages_that_cross_need_as_much_room_as_there_are_of_them(k: int) -> None:
     """Both send k messages before they receive any: exhaustive from k, not before."""

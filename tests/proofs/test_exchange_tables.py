@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from random_tables import tables
 
 from proofs.exchange import from_scxml, to_json, to_scxml, to_toml
@@ -173,6 +174,23 @@ def test_what_a_table_cannot_be_is_refused_with_its_line(old: str, new: str, sai
         from_scxml(FLAT.replace('name="door"', PEER).replace(old, new, 1), "door.scxml")
     assert said in str(refused.value)
     assert all(problem.startswith("door.scxml, line ") for problem in refused.value.problems)
+
+
+PIECES = ("<", ">", "/", '"', "&#0;", "&lt;", "]]>", "<![CDATA[", "<!--", "<?x?>", "state", "id=")
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(0, len(FLAT)),
+    st.integers(0, 40),
+    st.one_of(st.sampled_from(PIECES), st.text(max_size=5), st.just("\x00\ud800")),
+)
+def test_damaged_scxml_is_a_table_or_refused_with_its_line(at: int, cut: int, new: str) -> None:
+    text = FLAT.replace('name="door"', PEER)
+    try:
+        from_scxml(text[:at] + new + text[at + cut :], "door.scxml")
+    except TableError as error:
+        assert all(problem.startswith("door.scxml") for problem in error.problems)
 
 
 def test_half_of_a_surrogate_pair_is_not_for_toml() -> None:

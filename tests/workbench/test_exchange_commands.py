@@ -108,6 +108,7 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("export", "client.toml", "-o", "x.smv"), "names server as its peer"),
         (("import", "client.toml", "-o", "x.mmd"), "x.mmd must end in .toml or .json or .scxml"),
         (("import", "client.toml"), "client.toml is there already"),
+        (("check", "machine.scxml"), "SCXML is taken in by pxp import"),
         (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
         (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not asked of"),
     ],
