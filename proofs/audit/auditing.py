@@ -50,9 +50,10 @@ def audited(recording: Recording, followed: Followed) -> Audited:
         if followed.rules is not None:
             findings += wrong_answers(recording, followed.rules)
         findings += _ending(recording, tagged.ending)
-    contradicted = list(contradictions(recording))
-    findings += contradicted
-    findings += _assumed(recording, contradicted)
+    if followed.rules is not None:
+        contradicted = list(contradictions(recording))
+        findings += contradicted
+        findings += _assumed(recording, contradicted)
     findings += _classes(recording)
     return Audited(
         min([Possible.EQUIVALENCE, *(one.kind.leaves for one in findings)]), tuple(findings)

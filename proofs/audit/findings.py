@@ -84,7 +84,8 @@ ABOUT: dict[Kind, str] = {
 class Answer(NamedTuple):
     """A judge's answer as evidence: whose, at which message, of which texts, and what it was.
 
-    The texts are told as the messages that carry them (0: none does).
+    The texts are told as the messages that carry them (0: none does). `implied` where no answer is
+    recorded, and the tag of the message stands for it.
     """
 
     number: int
@@ -93,9 +94,10 @@ class Answer(NamedTuple):
     left: int
     right: int
     held: bool
+    implied: bool = False
 
     def __str__(self) -> str:
-        said = "yes" if self.held else "no"
+        said = ("yes" if self.held else "no") + (" by its tag" if self.implied else "")
         places = (f"message {one}" if one else "a text not sent" for one in (self.left, self.right))
         return f"{self.agent} at {self.number}: {self.relation}({', '.join(places)}) = {said}"
 

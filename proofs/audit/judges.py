@@ -16,10 +16,11 @@ from typing import NamedTuple
 from proofs.audit.findings import Answer, Finding, Kind
 from proofs.audit.recording import Recording
 from proofs.sessions import AGENTS
+from pxp_fsm.messages import Tag
 
 
 class Given(NamedTuple):
-    """An answer with whose it is, at which message."""
+    """An answer with whose it is, at which message; `implied` where its tag alone tells it."""
 
     number: int
     agent: int
@@ -27,16 +28,32 @@ class Given(NamedTuple):
     left: str
     right: str
     held: bool
+    implied: bool = False
 
 
 def given(recording: Recording) -> list[Given]:
-    """Every answer that was given, in order; judges that gave none are left out."""
+    """Every answer that was given, in order; judges that gave none are left out.
+
+    Where none is recorded, the tag was named by somebody. A RATIFY then stands for yes, and a
+    REJECT for no, of both relations; REFUTE and REVISE stand for one of several, and for nothing
+    here.
+    """
     found = []
     for number, said in enumerate(recording.said, start=1):
         agent = 0 if said.initiator else 1
         for one in said.judged:
             if one.held is not None:
                 found.append(Given(number, agent, one.relation, one.left, one.right, one.held))
+        if number > 1 and not said.judged and said.tag in (Tag.RATIFY, Tag.REJECT):
+            got, own = (
+                recording.said[number - 2],
+                recording.said[number - 3] if number > 2 else said,
+            )
+            held = said.tag == Tag.RATIFY
+            sides = ("MATCH", got.prediction, own.prediction), (
+                "AGREE", got.explanation, own.explanation,
+            )  # fmt: skip
+            found += [Given(number, agent, *side, held, True) for side in sides]
     after = len(recording.said) + 1
     for one in recording.closing:
         if one.held is not None:
@@ -134,7 +151,7 @@ def _places(recording: Recording, relation: str) -> dict[str, int]:
 
 def _shown(one: Given, where: Mapping[str, int]) -> Answer:
     left, right = where.get(one.left, 0), where.get(one.right, 0)
-    return Answer(one.number, _agent(one), one.relation, left, right, one.held)
+    return Answer(one.number, _agent(one), one.relation, left, right, one.held, one.implied)
 
 
 def _agent(one: Given) -> str:

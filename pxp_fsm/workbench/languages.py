@@ -9,7 +9,7 @@ from typing import Any
 
 from proofs.claims import NAMED
 from proofs.languages import CLASSES, Language, Word, class_language
-from pxp_fsm.workbench.operands import Operand, Settings, operand
+from pxp_fsm.workbench.operands import Operand, Settings, has_relations, operand
 
 LENGTHS = 12
 """Up to which length the sequences of an infinite language are counted."""
@@ -134,7 +134,7 @@ def by_relations(
     text: str, given: Settings, within: Sequence[str], without: Sequence[str]
 ) -> tuple[Count, ...]:
     """The language `text` for equivalence, tolerance and noisy; once where that means nothing."""
-    if operand(text, given).reading is None:
+    if not has_relations(text):
         return (counted(chosen(text, given, within, without).language),)
     readings = (replace(given, relations=name) for name in NAMED)
     return tuple(counted(chosen(text, each, within, without).language) for each in readings)

@@ -21,6 +21,7 @@ from proofs.languages import (
     sequences,
     symbol,
 )
+from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
@@ -33,6 +34,7 @@ GREATEST = 1000
 """The largest n and k: beyond it an automaton is only large, and no other."""
 
 _PROTOCOL = re.compile(r"(interact|pxp)(?:\(([^()]*)\))?(?:/(.+))?")
+_PUBLISHED = re.compile(r"published(?:\((\w+)\))?(?:/(.+))?")
 _CLASS = re.compile(r"[a-z_-]+:[a-z]+|two[-_]way")
 
 
@@ -65,9 +67,10 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
     """The language that `text` names.
 
     A protocol is `interact` or `pxp`, if need be with its own bounds and relations
-    (`interact(4,2)/tolerance`, `interact(any,3)`, `pxp(2)`); the name of relations alone is the
-    protocol `beside` under these. A class is `strong:human` and the like, or `two_way`. Anything
-    else is a database whose recorded sessions are meant. Raises `UsageError` and `NotThere`.
+    (`interact(4,2)/tolerance`, `interact(any,3)`, `pxp(2)`), or `published` (of so many rounds:
+    `published(5)/noisy`); the name of relations alone is the protocol `beside` under these. A class
+    is `strong:human` and the like, or `two_way`. Anything else is a database whose recorded
+    sessions are meant. Raises `UsageError` and `NotThere`.
     """
     protocol = _PROTOCOL.fullmatch(text)
     if protocol is not None:
@@ -75,6 +78,11 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
         n, k = _bounds(name, bounds, given)
         chosen = assumptions_of(relations or given.relations or "noisy")
         return _of(Reading(_rules(name, n, k), chosen, bounded=n != ANY))
+    published = _PUBLISHED.fullmatch(text)
+    if published is not None and not Path(text).exists():
+        rounds, relations = published.groups()
+        chosen = assumptions_of(relations or given.relations or "noisy")
+        return Operand(published_sequences(PublishedCode(_rounds(rounds), assumptions=chosen)))
     if text.startswith("without ") or text.partition("+")[0] in _names():
         if beside is None:
             raise UsageError(f"{text}: relations of what? say interact/{text} or pxp/{text}")
@@ -113,9 +121,21 @@ def _rules(name: str, n: str | None, k: int | None) -> Rules:
     return Interact(wanted, 3 if k is None else k)
 
 
+def _rounds(written: str | None) -> int | None:
+    if written is None:
+        return ROUNDS
+    return None if written == ANY else _number(written, "the number of rounds")
+
+
+def has_relations(text: str) -> bool:
+    """Whether what `text` names is a protocol, for which relations are assumed."""
+    found = _PROTOCOL.fullmatch(text) or _PUBLISHED.fullmatch(text)
+    return found is not None and found.groups()[-1] is None
+
+
 def _number(text: str, what: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= GREATEST):
-        or_any = f", or {ANY!r}" if what == "n" else ""
+        or_any = "" if what == "k" else f", or {ANY!r}"
         raise UsageError(
             f"{what} is a whole number from 1 to {GREATEST:,}{or_any}; it was {text!r}"
         )

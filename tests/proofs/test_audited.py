@@ -194,6 +194,22 @@ def test_a_contradiction_is_shown_by_its_answers(
     assert list(map(str, found.answers)) == shown
 
 
+def test_a_tag_that_somebody_named_stands_for_its_answers() -> None:
+    """The same two texts ratified by the one and rejected by the other, and nothing recorded."""
+    pair = [("a", "x"), ("b", "y"), ("c", "z"), ("b", "y"), ("c", "z")]
+    tags = ("INIT", "RATIFY", "REFUTE", "REFUTE", "REJECT")
+    said = tuple(Said(i % 2 == 0, tag, *pair[i]) for i, tag in enumerate(tags))
+    assert not list(contradictions(Recording("s", said, None)))
+    mirrored = (*said[:2], Said(True, "REFUTE", "a", "x"), said[3], said[4])
+    match, agree = contradictions(Recording("s", mirrored, None))
+    assert (match.kind, match.number) == (Kind.APART, 5)
+    assert list(map(str, match.answers)) == [
+        "h at 2: MATCH(message 1, message 2) = yes by its tag",
+        "m at 5: MATCH(message 2, message 1) = no by its tag",
+    ]
+    assert agree.answers[0].relation == "AGREE"
+
+
 def test_an_unanswered_question_contradicts_nothing() -> None:
     said = tagged("INIT", "REFUTE").said
     late = said[1]._replace(judged=(Judged("MATCH", "y0", "y1", None),))
@@ -267,8 +283,10 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
             refused = number
             break
     told = [one.number for one in found.findings if one.kind is Kind.MESSAGE]
-    if isinstance(rules, Pxp) and rules.k is not None and refused is None:
-        return  # a replay does not count self-loops: what PXP(k) forbids, it takes
+    if isinstance(rules, Pxp) and rules.k is not None and told:
+        # a replay does not count self-loops: it takes one more than PXP(k) allows
+        assert refused is None or told[0] <= refused
+        return
     assert told == ([] if refused is None else [refused])
 
 

@@ -81,6 +81,16 @@ def test_recorded_sessions_are_a_language_too(recorded: str) -> None:
     assert "no run 'x'" in language(recorded, "--run", "x", code=2).output
 
 
+def test_the_published_code_is_a_protocol_to_compare_with() -> None:
+    lines = language("published").output.splitlines()
+    assert lines[0] == "(1) published code (5 rounds, k = 3), equivalence"
+    assert lines[4].split() == ["sequences", "7,125", "7,125", "81,315"]
+    told = language("published(2)/noisy", "--compare", "interact(5,3)/noisy").output
+    assert "The first and the second: equal." in told
+    assert "any number of rounds" in language("published(any)/tolerance", "--list", "1", "--json",
+                                              "--compare", "interact").output  # fmt: skip
+
+
 def test_classes_and_other_languages_cut_one_down(recorded: str) -> None:
     once = language("interact", "--n", "any", "--relations", "tolerance", "--class",
                     "strong:human", "--list", "5").output  # fmt: skip
@@ -110,6 +120,8 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
         (("tolerance",), "relations of what? say interact/tolerance"),
         (("interact/like",), "there are no assumptions 'like'"),
         (("interact(4)",), "write interact(n,k)"),
+        (("published(x)",), "the number of rounds is a whole number"),
+        (("published/without shared",), "is known for equivalence, tolerance and noisy"),
         (("interact", "--compare", "two_ways"), "there is no database two_ways"),
     ],
 )

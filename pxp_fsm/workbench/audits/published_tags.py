@@ -4,8 +4,8 @@
 
 Its other files hold Python objects, which loading would run: they are not read. As that code
 counts, a session is one-way intelligible for the human if its last tag is RATIFY; for the machine,
-if its last tag is RATIFY or it sent a REVISE in this session or any before it: the note is never
-cleared.
+if its last tag is RATIFY or it sent a REVISE in this session or any before it: the note of that is
+never cleared.
 """
 
 from __future__ import annotations

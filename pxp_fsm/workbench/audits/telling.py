@@ -99,6 +99,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
                 "left": one.left,
                 "right": one.right,
                 "held": one.held,
+                "implied": one.implied,
             }
             for one in finding.answers
         ],

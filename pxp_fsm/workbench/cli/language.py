@@ -60,8 +60,9 @@ def language(
     """Count, list, compare and draw the complete tag sequences of LANGUAGE.
 
     LANGUAGE is interact or pxp, with its own bounds and relations if need be
-    (interact(4,2)/tolerance, interact(any,3), pxp(2)); a class (strong:human, two_way); the name of
-    relations, beside a protocol; or a DATABASE, for the sessions recorded in it.
+    (interact(4,2)/tolerance, interact(any,3), pxp(2)); published, the authors' code, of 5 rounds
+    or so many (published(9)/noisy); a class (strong:human, two_way); the name of relations, beside
+    a protocol; or a DATABASE, for the sessions recorded in it.
     """
     import json
 
