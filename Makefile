@@ -14,7 +14,7 @@ help:
 	@echo "make test-deep  what takes longer: hostile messages, kills, restarts, the wheel"
 	@echo "make check      formatting, lint, types and import contracts alone"
 	@echo "make bench      the benchmarks, a table each"
-	@echo "make findings   docs/findings.md and its pictures, from a run of every check"
+	@echo "make findings   docs/findings*.md and the pictures, from a run of every check"
 	@echo "make clean      remove the virtual environment and the caches"
 
 $(BIN)/python:
@@ -54,6 +54,7 @@ bench: $(READY_DEV)
 
 findings: $(READY_DEV)
 	$(BIN)/python -m pxp_fsm.workbench.findings docs
+	$(BIN)/python -m pxp_fsm.workbench.odds.findings docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

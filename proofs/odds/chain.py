@@ -97,7 +97,7 @@ def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
     k = 3  # so that messages 2 and 3 are early, 4 and 5 late
     model = SessionModel(Interact(n=6, k=k), Theory(NOISY))
     first = next(iter(model.initial()))
-    start = (1, _plain(next(iter(model.successors(first))).target))
+    start = (1, _plain(next(iter(model.successors(first))).target, 1))
     found = _explored(model, start, contexts)
     blocks = _partition(found, contexts)
     return _quotient(start, found, blocks)
@@ -106,9 +106,13 @@ def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
 _Moves = dict[tuple[Draw, str, "_Node | Result"], set[Cell]]
 
 
-def _plain(state: State) -> State:
-    """The state without what decides nothing: its number, and how the latest values are related."""
-    return state._replace(sent=0, predictions=EMPTY, explanations=EMPTY)
+def _plain(state: State, speaker: int) -> State:
+    """The state without what decides nothing of `speaker`'s message, nor of any after it.
+
+    That is its number, how the latest values are related, and the speaker's own latest tag.
+    """
+    tags = (state.tags[0], "") if speaker else ("", state.tags[1])
+    return state._replace(sent=0, predictions=EMPTY, explanations=EMPTY, tags=tags)
 
 
 def _explored(
@@ -148,7 +152,7 @@ def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: i
         step = model.answering(state._replace(sent=number - 1), (same[0], held), (same[1], held))
         after = step.target
         tag = after.tags[speaker]
-        target: _Node | Result = (1 - speaker, _plain(after))
+        target: _Node | Result = (1 - speaker, _plain(after, 1 - speaker))
         if after.over:
             target = _result(after.over, after)
         moves.setdefault((draw, tag, target), set()).add(cell)

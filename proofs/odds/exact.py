@@ -6,11 +6,12 @@ small one; the denominator after n messages is that of each agent, as often as i
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
+from proofs.odds.chain import Result
 from proofs.odds.results import Odds
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed
 from pxp_fsm import decisions
@@ -76,7 +77,9 @@ def moments(
     weighted: Weighted[Any], n: int, k: int, one: Any, *, ending: bool = True
 ) -> Iterator[Moment]:
     """The chain after message 1, 2, … n; without `ending` only what goes on is followed."""
-    alive: dict[int, Any] = {0: one}
+    nothing = 0 * one
+    plans = [[_planned(into, ending) for into in stage] for stage in weighted.into]
+    alive: dict[int, Any] = defaultdict(lambda: nothing, {0: one})
     ended: dict[Any, Any] = {LENGTH: one} if ending else {}
     denominator, sent = 1, 1
     yield Moment(sent, alive, ended, denominator)
@@ -84,29 +87,43 @@ def moments(
         for _ in range(count):
             speaker = sent % 2  # the initiator, 0, has the odd messages
             scale = weighted.scales[speaker]
-            into = weighted.into[stage][speaker]
+            onward, over = plans[stage][speaker]
             if ending:
                 ended = {result: value * scale for result, value in ended.items()}
-                ended[LENGTH] += sum(alive.values(), 0 * one) * scale
-            after: dict[int, Any] = {}
-            for target, terms in into.items():
-                if not isinstance(target, int) and not ending:
-                    continue
-                total = None
-                for weight, states in terms:
-                    parts = [alive[state] for state in states if state in alive]
-                    if parts:
-                        part = (parts[0] if len(parts) == 1 else sum(parts, 0 * one)) * weight
-                        total = part if total is None else total + part
-                if total is None:
-                    continue
-                if isinstance(target, int):
-                    after[target] = total
-                elif target in ended:
-                    ended[target] += total
-                else:
-                    ended[target] = total
-            alive = after
+                ended[LENGTH] += sum(alive.values(), nothing) * scale
+                for result, terms in over:
+                    found = _summed(terms, alive)
+                    ended[result] = ended[result] + found if result in ended else found
+            after = {target: _summed(terms, alive) for target, terms in onward}
+            alive = defaultdict(lambda: nothing, after)
             denominator *= scale
             sent += 1
             yield Moment(sent, alive, ended, denominator)
+
+
+_Terms = tuple[tuple[Any, int, tuple[int, ...]], ...]
+"""Weights, each with the states that it is for: one, and the others."""
+
+
+def _planned(
+    into: Mapping[Any, Any], ending: bool
+) -> tuple[list[tuple[int, _Terms]], list[tuple[Result, _Terms]]]:
+    """What is added up for each state, and for each result."""
+    terms = {
+        target: tuple((weight, first, tuple(others)) for weight, (first, *others) in each)
+        for target, each in into.items()
+    }
+    onward = [(target, each) for target, each in terms.items() if isinstance(target, int)]
+    over = [(target, each) for target, each in terms.items() if isinstance(target, Result)]
+    return onward, over if ending else []
+
+
+def _summed(terms: _Terms, alive: Mapping[int, Any]) -> Any:
+    total = None
+    for weight, first, others in terms:
+        part = alive[first]
+        for state in others:
+            part = part + alive[state]
+        part = part * weight
+        total = part if total is None else total + part
+    return total

@@ -35,8 +35,9 @@ def unbounded(
     moment = last(moments(weighted, k, k, one))
     found = {key: over(value, moment.denominator) for key, value in moment.ended.items()}
     rows = _rows(weighted, over, over(one, 1))
-    coming = _solved(rows, over(one, 1), weighted, set(moment.alive))
-    for state, value in moment.alive.items():
+    alive = {state: value for state, value in moment.alive.items() if value != 0 * one}
+    coming = _solved(rows, over(one, 1), weighted, set(alive))
+    for state, value in alive.items():
         weight = over(value, moment.denominator)
         for target, share in coming[state].items():
             found[target] = found[target] + weight * share if target in found else weight * share

@@ -131,11 +131,9 @@ def estimate_lines(found: Estimates, fit: Fit) -> Iterator[str]:
         "Intervals of estimates are Wilson's; those of the odds are from draws of the parameters "
         "(Jeffreys' prior). Messages count as independent."
     )
-    alone = (
-        "but for k, what was answered decides"
-        if found.by_tag
-        else "tags do not depend on what they answer"
-    )
+    alone = "tags do not depend on what they answer"
+    if found.by_tag:
+        alone = "what was answered decides, but for k"
     yield (
         f"That {alone}: G² = {fit.answers:.1f}, p = "
         f"{fit.p_answers:.3f}. That sequences are as the model says: G² = {fit.sequences:.1f}, p = "
