@@ -6,7 +6,7 @@ its sign, so that one rational point there decides. Nothing is assumed to be mon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -37,24 +37,35 @@ class Place:
 
 @dataclass(frozen=True)
 class Reach:
-    """A part of 0 to 1 in which the target is reached, both ends being in it."""
+    """A part of 0 to 1 in which the target is reached.
+
+    Its ends are in it, but for a `first` of 0 where it is `above`, a `last` of 1 where it is
+    `below`.
+    """
 
     first: Place
     last: Place
+    above: bool = False
+    below: bool = False
 
 
-def reaches(function: Function, target: Fraction) -> tuple[Reach, ...]:
+Ends = tuple[Fraction | None, Fraction | None]
+"""The values at 0 and at 1, None where they are the function's own."""
+
+
+def reaches(function: Function, target: Fraction, ends: Ends = (None, None)) -> tuple[Reach, ...]:
     """Every part of 0 to 1 in which `function` is at least `target`, in order.
 
-    A place where the function has no value is in none of them, and parts that it separates are
-    given as one if both sides reach the target.
+    Within 0 to 1 the function must have a value everywhere, as the functions of `along` do; at 0
+    and at 1 `ends` may be said to differ. Raises `UsageError` without FLINT.
     """
     flint = needed()
     zero, one = Fraction(0), Fraction(1)
     missed = function.numerator * target.denominator - function.denominator * target.numerator
     signs = missed * function.denominator
     if signs == flint.fmpz_poly([]):
-        return (Reach(Place(zero, zero), Place(one, one)),)
+        everything = [Reach(Place(zero, zero), Place(one, one))]
+        return _ended(everything, function, missed, target, ends)
     inner = [root for root in _roots(signs) if zero < root.low and root.high < one]
     places = [Place(zero, zero), *inner, Place(one, one)]
     found: list[Reach] = []
@@ -68,7 +79,27 @@ def reaches(function: Function, target: Fraction) -> tuple[Reach, ...]:
         for place in (left, right):
             if _touches(function, missed, place) and not (found and found[-1].last == place):
                 found.append(Reach(place, place))
-    return tuple(found)
+    return _ended(found, function, missed, target, ends)
+
+
+def _ended(
+    found: list[Reach], function: Function, missed: fmpz_poly, target: Fraction, ends: Ends
+) -> tuple[Reach, ...]:
+    """The same parts, with what is so at 0 and at 1 themselves."""
+    for number, own in enumerate(ends):
+        place = Place(Fraction(number), Fraction(number))
+        holds = _touches(function, missed, place) if own is None else own >= target
+        alone = Reach(place, place)
+        beside = [each for each in found if place in (each.first, each.last) and each != alone]
+        found = [each for each in found if each != alone and each not in beside]
+        if beside:
+            (reach,) = beside
+            if not holds:
+                reach = replace(reach, below=True) if number else replace(reach, above=True)
+            found.append(reach)
+        elif holds:
+            found.append(alone)
+    return tuple(sorted(found, key=lambda each: each.first.low))
 
 
 def _touches(function: Function, missed: fmpz_poly, place: Place) -> bool:

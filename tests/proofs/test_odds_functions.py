@@ -88,6 +88,37 @@ def test_where_a_target_is_reached(
     assert told(reaches(one, Fraction(target))) == [pytest.approx(each) for each in due]
 
 
+@given(
+    st.lists(st.integers(-20, 20), min_size=1, max_size=7),
+    st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    st.fractions(-2, 2, max_denominator=12),
+)
+def test_a_value_is_in_a_part_just_where_the_target_is_reached(
+    above: list[int], below: list[int], target: Fraction
+) -> None:
+    one = function(*above, below=tuple(below))
+    found = reaches(one, target)
+    for eighths in range(97):
+        x = Fraction(eighths, 96)
+        inside = any(each.first.low <= x <= each.last.high for each in found)
+        assert inside == (one(x) >= target), x
+
+
+def test_at_0_and_1_the_odds_may_differ_from_those_beside_them() -> None:
+    """The machine goes on for ever; so does the human, but for the least chance of a rejection."""
+    endless, h = (Player(behaviour("0", b, "0", d, "0")) for b, d in (("1", "0"), ("1/2", "1/2")))
+    rejected = along((endless, h), 1, "D", None, 3).of("rejected")
+    assert str(rejected) == "1"
+    at = limit(placed((endless, h), 1, "D", Fraction(0)), 3).of("rejected")
+    assert at == 0
+    (above,) = reaches(rejected, HALF, (at, None))
+    assert (above.above, above.below, told((above,))) == (True, False, [(0, 1)])
+    (below,) = reaches(function(1, -1), Fraction(1, 4), (Fraction(0), Fraction(1)))[:1]
+    assert (below.above, told((below,))) == (True, [(0, 0.75)])
+    assert told(reaches(function(0), HALF, (Fraction(1), Fraction(1)))) == [(0, 0), (1, 1)]
+    assert reaches(function(0, 4, -4), Fraction(1), (None, None))[0].above is False
+
+
 def test_a_root_that_is_rational_is_given_as_one_and_another_is_enclosed() -> None:
     (third,) = reaches(function(0, 3), Fraction(1))
     assert third.first.exact

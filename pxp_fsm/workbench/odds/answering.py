@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from proofs.odds import Odds, Player, exact, lengths
-from proofs.odds.duals import Dual, sensitivity
+from proofs.odds.duals import Dual, placed, sensitivity
 from proofs.odds.floats import floats
 from proofs.odds.functions import Function, along
 from proofs.odds.limit import limit
-from proofs.odds.targets import Reach, reaches
+from proofs.odds.targets import Ends, Reach, reaches
 from proofs.odds.weights import Players
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench.odds.reading import ROLES
@@ -64,7 +64,7 @@ def answer(question: Question) -> Answered:
         odds = limit(players, k) if n is None else exact(players, n, k)
     functions = None if question.free is None else _functions(question)
     reached = tuple(
-        reaches(functions.of(outcome), chance)
+        reaches(functions.of(outcome), chance, _ends(question, outcome))
         for outcome, chance in question.targets
         if functions is not None
     )
@@ -104,6 +104,18 @@ def _functions(question: Question) -> Odds[Function]:
     if question.free is None:
         raise AssertionError("there is a free parameter")
     return along(question.players, *question.free, question.n, question.k)
+
+
+def _ends(question: Question, outcome: str) -> Ends:
+    """What is so where the free parameter is 0 or 1, if that may differ from just beside it.
+
+    Without a bound sessions may be endless there and nowhere else.
+    """
+    if question.n is not None or question.free is None:
+        return None, None
+    agent, name = question.free
+    at = [limit(placed(question.players, agent, name, Fraction(x)), question.k) for x in (0, 1)]
+    return at[0].of(outcome), at[1].of(outcome)
 
 
 def _lengths(question: Question) -> tuple[Fraction, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 REPLICATES, _FEWEST = 999, 99
-_SESSIONS_IN_ALL, _SESSIONS_AT_ONCE = 20_000_000, 500_000
+_SESSIONS_IN_ALL, _SESSIONS_AT_ONCE = 5_000_000, 500_000
 
 CONTEXTS = tuple(
     Context(agent, received, late)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,7 @@ def columns(title: str) -> tuple[Published, ...]:
     return tuple(found)
 
 
+@cache
 def explain(column: Published, model: Model, seed: int = 0) -> Explained:
     """Fit a model to a column; what is drawn depends on `seed` alone."""
     import numpy as np
@@ -119,7 +121,8 @@ def explain(column: Published, model: Model, seed: int = 0) -> Explained:
     tables, scales = ways(column)
 
     def unlikely(x: Array) -> Any:
-        joint = joint_levels(many(model.agents(np.clip(x, 0, 1)), N, K))
+        given = np.clip(x, 0, 1)  # Python's own floats are the faster ones where x is one point
+        joint = joint_levels(many(model.agents(given if given.ndim > 1 else given.tolist()), N, K))
         logs = np.log(np.maximum(joint, _LEAST))
         found = np.tensordot(tables, logs, axes=1)
         shifted = found + scales.reshape(-1, *(1,) * (found.ndim - 1))

@@ -143,13 +143,18 @@ def targets(answered: Answered) -> Iterator[str]:
             yield f"{said}: nowhere, whatever {name} is"
             continue
         parts = "; ".join(_part(each) for each in found)
-        yield f"{said}: {name} {parts}. The smallest is {_place(found[0].first)}."
+        smallest = f"The smallest is {_place(found[0].first)}."
+        if found[0].above:
+            smallest = "There is no smallest: anything above 0 will do."
+        yield f"{said}: {name} {parts}. {smallest}"
 
 
 def _part(reach: Reach) -> str:
     if reach.first == reach.last:
         return f"at {_place(reach.first)}"
-    return f"from {_place(reach.first)} to {_place(reach.last)}"
+    first = f"above {_place(reach.first)}" if reach.above else f"from {_place(reach.first)}"
+    last = f"below {_place(reach.last)}" if reach.below else f"to {_place(reach.last)}"
+    return f"{first} {last}"
 
 
 def _place(place: Place) -> str:
@@ -197,7 +202,11 @@ def as_json(answered: Answered) -> dict[str, Any]:
                     "outcome": outcome,
                     "probability": str(chance),
                     "reached": [
-                        {"from": _ends(each.first), "to": _ends(each.last)} for each in found
+                        {
+                            "from": _ends(each.first) | {"in": not each.above},
+                            "to": _ends(each.last) | {"in": not each.below},
+                        }
+                        for each in found
                     ],
                 }
                 for (outcome, chance), found in zip(question.targets, answered.reached, strict=True)
