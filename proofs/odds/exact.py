@@ -61,11 +61,7 @@ def finite(
     for state, value in moment.alive.items():
         result = weighted.chain.bounds[state]
         ended[result] = ended[result] + value if result in ended else value
-    return Odds(
-        {result: over(value, moment.denominator) for result, value in ended.items()},
-        over(length, moment.denominator),
-        over(one * 0, 1),  # type: ignore[operator]
-    )
+    return Odds(ended, length, moment.denominator, over)
 
 
 def last(walked: Iterator[Moment]) -> Moment:

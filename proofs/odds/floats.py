@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from proofs.odds.behaviour import Cell
 from proofs.odds.chain import Draw, chain
 from proofs.odds.exact import finite
-from proofs.odds.results import Odds
+from proofs.odds.results import Odds, kept
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed, weighed
 from pxp_fsm import decisions
 
@@ -44,7 +44,7 @@ def floats(players: Players, n: int, k: int) -> Odds[float]:
     for state, result in enumerate(weighted.chain.bounds):
         if after[state]:
             ended[result] = ended.get(result, 0.0) + float(after[state])
-    return Odds(ended, 1 + float(after[columns[LENGTH]]), 0.0)
+    return Odds(ended, 1 + float(after[columns[LENGTH]]), 1, kept)
 
 
 Shares = Mapping[str, Mapping[str, Any]]
@@ -67,7 +67,7 @@ def many(drawn: tuple[Shares, Shares], n: int, k: int) -> Odds[Any]:
 
     weighted = weighed(chain(frozenset(contexts)), weigh, (1, 1))
     one = 0 * drawn[0][""]["A"] + 1.0
-    return finite(weighted, n, k, one, lambda value, _denominator: value)
+    return finite(weighted, n, k, one, kept)
 
 
 def _walked(weighted: Weighted[int], n: int, k: int, columns: dict[Any, int]) -> Matrix:

@@ -13,7 +13,7 @@ from typing import Any
 
 from proofs.odds.chain import ENDLESS, LATE, Result
 from proofs.odds.exact import last, moments
-from proofs.odds.results import Odds
+from proofs.odds.results import Odds, kept
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed
 from pxp_fsm import decisions
 
@@ -44,7 +44,7 @@ def unbounded(
     length = found.pop(LENGTH)
     zero = over(one * 0, 1)
     endless = any(result.ending == ENDLESS and value != zero for result, value in found.items())
-    return Odds(found, None if endless else length, zero)
+    return Odds(found, None if endless else length, 1, kept)
 
 
 def _rows(weighted: Weighted[Any], over: Callable[[Any, int], Any], one: Any) -> dict[int, Row]:

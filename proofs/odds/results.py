@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from proofs.odds.chain import ENDLESS, Classes, Result
 from pxp_fsm.errors import UsageError
@@ -59,24 +60,44 @@ def named(outcome: str) -> Callable[[Result], bool]:
 class Odds(Generic[V]):
     """How probable each result of a session is, and how long a session is expected to be.
 
-    `length` counts messages; None where it is infinite. Values are rationals, floats, values with
-    their derivatives, or functions of a parameter, as they were asked for.
+    Values are rationals, floats, values with their derivatives, or functions of a parameter, as
+    they were asked for. They are kept as `numerators` over one `denominator`; `over` divides. What
+    is asked for is added up before it is divided, since to reduce long fractions takes time.
     """
 
-    results: Mapping[Result, V]
-    length: V | None
-    zero: V
+    numerators: Mapping[Result, Any]
+    messages: Any
+    denominator: int
+    over: Callable[[Any, int], V]
+
+    @cached_property
+    def results(self) -> Mapping[Result, V]:
+        """The probability of each result."""
+        return {
+            result: self.over(value, self.denominator) for result, value in self.numerators.items()
+        }
+
+    @cached_property
+    def length(self) -> V | None:
+        """The expected number of messages; None where it is infinite."""
+        return None if self.messages is None else self.over(self.messages, self.denominator)
 
     def of(self, outcome: str) -> V:
         """The probability of one of `OUTCOMES`; raises `UsageError` for another name."""
         holds = named(outcome)
-        total = self.zero
-        for result, value in self.results.items():
+        first = next(iter(self.numerators.values()))
+        total = first - first  # nothing, whatever kind of number it is
+        for result, value in self.numerators.items():
             if holds(result):
-                total = total + value  # type: ignore[operator]
-        return total
+                total = total + value
+        return self.over(total, self.denominator)
 
     def items(self) -> Iterator[tuple[str, V]]:
         """Each of `OUTCOMES` with its probability."""
         for outcome in OUTCOMES:
             yield outcome, self.of(outcome)
+
+
+def kept(value: V, _denominator: int) -> V:
+    """For values that are divided already."""
+    return value

@@ -16,9 +16,9 @@ from proofs.odds.weights import Players
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench.odds.reading import ROLES
 
-EXACT_BY_ITSELF, EXACT_AT_MOST, FREE_AT_MOST, LENGTHS_AT_MOST = 2_000, 20_000, 1_000, 1_000
+EXACT_BY_ITSELF, EXACT_AT_MOST, AT_MOST = 2_000, 20_000, 1_000
 """Messages: up to which results are exact unless floats are asked for; and the most there may be
-for exact results, for a free parameter, and for a list of lengths."""
+for exact results, and for a free parameter, sensitivities and a list of lengths."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _exactly(question: Question) -> bool:
     if wanted is None:
         wanted = question.n is None or steps <= EXACT_BY_ITSELF
     exactly = wanted or question.n is None
-    if (exactly or question.sensitivities) and steps > EXACT_AT_MOST:
+    if exactly and steps > EXACT_AT_MOST:
         letter = "k" if question.n is None else "n"
         raise UsageError(
             f"exact results are for {letter} up to {EXACT_AT_MOST:,}, and it was {steps:,}; ask "
@@ -95,15 +95,17 @@ def _exactly(question: Question) -> bool:
 
 
 def _functions(question: Question) -> Odds[Function]:
-    steps = question.k if question.n is None else question.n
-    if steps > FREE_AT_MOST:
-        raise UsageError(
-            f"with a free parameter n is at most {FREE_AT_MOST:,}, or there is none (--n inf); it "
-            f"was {steps:,}"
-        )
+    _check(question, "a free parameter")
     if question.free is None:
         raise AssertionError("there is a free parameter")
     return along(question.players, *question.free, question.n, question.k)
+
+
+def _check(question: Question, what: str) -> None:
+    """Raise `UsageError` where n, or k without a bound, is too large for `what`."""
+    letter, steps = ("k", question.k) if question.n is None else ("n", question.n)
+    if steps > AT_MOST:
+        raise UsageError(f"with {what} {letter} is at most {AT_MOST:,}; it was {steps:,}")
 
 
 def _ends(question: Question, outcome: str) -> Ends:
@@ -119,13 +121,15 @@ def _ends(question: Question, outcome: str) -> Ends:
 
 
 def _lengths(question: Question) -> tuple[Fraction, ...]:
-    if question.n is None or question.n > LENGTHS_AT_MOST:
-        raise UsageError(f"lengths are listed for n up to {LENGTHS_AT_MOST:,}; say --n N")
+    if question.n is None:
+        raise UsageError("without a bound there is no end of lengths; say --n N")
+    _check(question, "lengths")
     return lengths(question.players, question.n, question.k)
 
 
 def _sensitivities(question: Question) -> dict[str, Odds[Dual]]:
     """The derivative along each parameter that can change alone."""
+    _check(question, "sensitivities")
     found = {}
     for agent, player in enumerate(question.players):
         for name in changeable(player):
