@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from pxp_fsm.lan.correspondence import MOST_STEPS, Choice, Found, Pair, best
 from pxp_fsm.lan.costs import cost
-from pxp_fsm.lan.form_cost import TextCost, edited_cost, made_cost
-from pxp_fsm.lan.keystrokes import text_cost
+from pxp_fsm.lan.form_cost import FIELDS, TextCost, edited_cost, made_cost
+from pxp_fsm.lan.keystrokes import text_cost, text_costs
 from pxp_fsm.lan.network import Agent, Network
 
 
@@ -55,7 +54,7 @@ def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> D
     Exact where agents correspond by name, and where the search over the others ends within
     `most_steps`; else a lower and an upper bound.
     """
-    text = cache(text_cost)
+    text = _Texts(before, after)
     saved = {
         (a, b): cost("delete")
         + made_cost(after.agent(b))
@@ -68,6 +67,27 @@ def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> D
     upper = sum(step.ued for step in steps)
     lower = upper - (found.bound - found.saved)
     return Distance(lower, upper, steps, found.pairs, _beyond(before, after, found))
+
+
+class _Texts:
+    """`text_cost`, remembered; those of agents that may become any other are found together."""
+
+    def __init__(self, before: Network, after: Network) -> None:
+        both = set(before.names) & set(after.names)
+        old = [agent for agent in before.agents if agent.name not in both]
+        new = [agent for agent in after.agents if agent.name not in both]
+        self._known: dict[tuple[str, str], int] = {}
+        for shown in FIELDS.values():
+            texts = list(dict.fromkeys(map(shown, old)))
+            for target in dict.fromkeys(map(shown, new)):
+                costs = zip(texts, text_costs(texts, target), strict=True)
+                self._known |= {(text, target): spent for text, spent in costs}
+
+    def __call__(self, before: str, after: str) -> int:
+        pair = before, after
+        if pair not in self._known:
+            self._known[pair] = text_cost(before, after)
+        return self._known[pair]
 
 
 def _allowed(before: Network, after: Network) -> Iterator[Pair]:

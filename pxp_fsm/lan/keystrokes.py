@@ -8,6 +8,7 @@ of `costs.toml`, so deleting a piece of text is 3 (arXiv 2309.15943, section 6.5
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pxp_fsm.lan.costs import cost
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Row = NDArray[np.int64]
+    Rows = NDArray[np.int64]
 
 _NEVER = 1 << 40
 
@@ -30,7 +31,12 @@ def text_cost(before: str, after: str) -> int:
     before, after = _apart(before, after)
     if not before or not after:
         return place_cost(len(before), len(after))
-    return _aligned(before, after)
+    return _aligned([before], after)[0]
+
+
+def text_costs(befores: Sequence[str], after: str) -> list[int]:
+    """`text_cost` of each of the `befores`, all at once: faster than one by one."""
+    return _aligned(befores, after) if befores and after else [text_cost(x, after) for x in befores]
 
 
 def place_cost(deleted: int, typed: int) -> int:
@@ -40,26 +46,6 @@ def place_cost(deleted: int, typed: int) -> int:
     one_by_one = cost("place") + (deleted + typed) * cost("press")
     selected = cost("mark") + max(typed, 1) * cost("press")
     return min(one_by_one, selected) if deleted else one_by_one
-
-
-def text_cost_at_least(before: str, after: str) -> int:
-    """A lower bound of `text_cost`, in time of their lengths' sum.
-
-    Whatever of `after` is not in `before` must be typed, in at least one place.
-    """
-    if before == after:
-        return 0
-    left = list(before)
-    there: dict[str, int] = {}
-    for character in left:
-        there[character] = there.get(character, 0) + 1
-    typed = 0
-    for character in after:
-        if there.get(character, 0):
-            there[character] -= 1
-        else:
-            typed += 1
-    return place_cost(min(max(len(before) + typed - len(after), 0), 1), typed)
 
 
 def _apart(before: str, after: str) -> tuple[str, str]:
@@ -76,34 +62,35 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _aligned(before: str, after: str) -> int:
-    """The least cost over all ways to keep characters of `before`, by rows over `after`.
+def _aligned(befores: Sequence[str], after: str) -> list[int]:
+    """The least cost over all ways to keep characters of each text, by rows over `after`.
 
-    Of a row, index i stands for the first i characters of `before` being dealt with. A place is
-    only begun where a kept character (or nothing) stands before it: two that touch are never less
-    than one.
+    Of a row, index i stands for the first i characters of a text being dealt with. A place is only
+    begun where a kept character (or nothing) stands before it: two that touch are never less than
+    one.
     """
     import numpy as np
 
     place, mark, press = cost("place"), cost("mark"), cost("press")
-    source = np.frombuffer(before.encode("utf-32-le"), dtype=np.uint32)
-    width = len(before) + 1
-    steps = np.arange(width, dtype=np.int64) * press
-    never: Row = np.full(width, _NEVER, dtype=np.int64)
+    longest = max(map(len, befores))
+    source = np.zeros((len(befores), longest), dtype=np.uint32)
+    for row, before in enumerate(befores):
+        source[row, : len(before)] = np.frombuffer(before.encode("utf-32-le"), dtype=np.uint32)
+    never: Rows = np.full((len(befores), longest + 1), _NEVER, dtype=np.int64)
+    steps = np.arange(longest + 1, dtype=np.int64) * press
 
     kept = never.copy()
-    kept[0] = 0
-    cursor = kept + place
-    cursor = np.minimum.accumulate(cursor - steps) + steps
-    marked = np.minimum.accumulate(kept) + mark
+    kept[:, 0] = 0
+    cursor = np.minimum.accumulate(kept + place - steps, axis=1) + steps
+    marked = np.minimum.accumulate(kept, axis=1) + mark
     typed = never
-    closed = np.minimum.reduce([kept, cursor, marked + press])
+    closed = np.minimum(np.minimum(kept, cursor), marked + press)
     for character in after:
         kept = never.copy()
-        kept[1:][source == ord(character)] = closed[:-1][source == ord(character)]
+        kept[:, 1:] = np.where(source == ord(character), closed[:, :-1], _NEVER)
         cursor = np.minimum(kept + place, cursor + press)
-        cursor = np.minimum.accumulate(cursor - steps) + steps
+        cursor = np.minimum.accumulate(cursor - steps, axis=1) + steps
         typed = np.minimum(marked, typed) + press
-        marked = np.minimum.accumulate(kept) + mark
-        closed = np.minimum.reduce([kept, cursor, typed, marked + press])
-    return int(closed[-1])
+        marked = np.minimum.accumulate(kept, axis=1) + mark
+        closed = np.minimum(np.minimum(kept, cursor), np.minimum(typed, marked + press))
+    return [int(closed[row, len(before)]) for row, before in enumerate(befores)]

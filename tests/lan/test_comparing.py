@@ -11,11 +11,14 @@ from talking import Frames, Speaking
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.lan.measures import Action, tallied, ued
+from pxp_fsm.lan.operations import Edit, Field
 from pxp_fsm.lan.simulated import Confirming, Editing
 from pxp_fsm.workbench.lan_tasks import comparing
 from pxp_fsm.workbench.lan_tasks.conditions import (
     AddsExamples,
     Condition,
+    FollowsEdits,
+    HandEdit,
     Measured,
     Setting,
     baseline,
@@ -154,3 +157,13 @@ def test_an_output_must_do_for_each_example_of_the_same_good_output(tmp_path: Pa
     assert asyncio.run(meets.holds("agreement", "agreement")) == "yes"
     assert asyncio.run(meets.holds("missing", "agreement")) == "no"
     assert asyncio.run(meets.holds("agreement", "unknown")) == "no"
+
+
+def test_a_script_edits_the_baseline_by_hand() -> None:
+    split = TASK.split(1)
+    told = tuple(f"{example.input} {example.truth}" for example in split.train)
+    edits = [HandEdit((Edit("Solver", Field.KNOWLEDGE, told),))]
+    setting = Setting(TASK, split, Speaking(says))
+    found = asyncio.run(baseline(setting, FollowsEdits(edits)))
+    assert (found.handled, found.modifications, found.train.mean) == (8, 1, 1)
+    assert ued(found.actions) == found.lmd.upper

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pxp_fsm.lan.costs import cost, gestures, operations
-from pxp_fsm.lan.keystrokes import place_cost, text_cost, text_cost_at_least
+from pxp_fsm.lan.keystrokes import place_cost, text_cost, text_costs
 
 SHORT = st.text("ab", max_size=4)
 
@@ -88,9 +88,13 @@ def test_the_cost_is_the_least_over_all_alignments(before: str, after: str) -> N
     assert text_cost(before, after) == by_cells(before, after)
 
 
+@given(st.lists(st.text("abc\x00\u4e2d", max_size=6), max_size=4), st.text("abc\u4e2d", max_size=6))
+def test_many_texts_at_once_cost_what_each_costs_alone(befores: list[str], after: str) -> None:
+    assert text_costs(befores, after) == [text_cost(before, after) for before in befores]
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_the_lower_bound_is_one_and_a_text_costs_nothing_to_keep(before: str, after: str) -> None:
-    assert text_cost_at_least(before, after) <= text_cost(before, after)
+def test_a_text_alone_costs_nothing_to_keep(before: str, after: str) -> None:
     assert (text_cost(before, after) == 0) == (before == after)
 
 

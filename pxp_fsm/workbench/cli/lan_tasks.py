@@ -12,7 +12,7 @@ from pxp_fsm.workbench.cli.models import model_options, settings_of
 
 if TYPE_CHECKING:
     from pxp_fsm.lan.developer import Developer
-    from pxp_fsm.workbench.lan_tasks.conditions import Measured, Setting
+    from pxp_fsm.workbench.lan_tasks.conditions import HandEditor, Measured, Setting
     from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
     from pxp_fsm.workbench.lan_tasks.reading import LanTask
     from pxp_fsm.workbench.lan_tasks.scoring import Score
@@ -111,6 +111,13 @@ def score(
     metavar="WHO",
     help="Who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE or terminal.",
 )
+@click.option(
+    "--hand",
+    default="adds-examples",
+    show_default=True,
+    metavar="WHO",
+    help="Who edits the baseline by hand: adds-examples, or follows:FILE.",
+)
 @click.option("--seeds", default="1", show_default=True, metavar="N,…", help="One split for each.")
 @click.option("--iterations", type=click.IntRange(min=1), default=5, show_default=True)
 @click.option(
@@ -132,6 +139,7 @@ def compare(
     model: str,
     judge: str | None,
     developer: str,
+    hand: str,
     seeds: str,
     iterations: int,
     output: Path,
@@ -140,15 +148,16 @@ def compare(
 ) -> None:
     """Train on TASK (a name or a file) in three ways, and set them side by side.
 
-    EasyLAN; the baseline, edited by hand by a simulated developer who adds each example that goes
-    wrong as knowledge; and the naive network, whose knowledge is exactly the training examples.
+    EasyLAN; the baseline, edited by hand by a simulated developer, who adds each example that goes
+    wrong as knowledge or follows a file; and the naive network, whose knowledge is exactly the
+    training examples.
     """
     import asyncio
 
     from backends.databases import SqlBlackboard
     from pxp_fsm.workbench.cli.printing import console, printable
     from pxp_fsm.workbench.defaults import DATABASE
-    from pxp_fsm.workbench.lan_tasks import comparing
+    from pxp_fsm.workbench.lan_tasks import comparing, developers
     from pxp_fsm.workbench.lan_tasks.conditions import Setting
     from pxp_fsm.workbench.lan_tasks.opening import models
     from pxp_fsm.workbench.lan_tasks.reading import load
@@ -168,7 +177,8 @@ def compare(
                 setting = Setting(
                     found, found.split(seed), opened(model), by, board, run, options["in_flight"]
                 )
-                measured += await _conditions(setting, _developer(setting, developer), iterations)
+                who = _developer(setting, developer), developers.hand(hand)
+                measured += await _conditions(setting, *who, iterations)
             return measured
 
     output.mkdir(parents=True, exist_ok=True)
@@ -230,14 +240,14 @@ COMMANDS: Sequence[click.Command] = (tasks, score, compare, distance, actions)
 
 
 async def _conditions(
-    setting: Setting, developer: Developer | None, iterations: int
+    setting: Setting, developer: Developer | None, hand: HandEditor, iterations: int
 ) -> list[Measured]:
     from pxp_fsm.lan.pipeline import Limits
-    from pxp_fsm.workbench.lan_tasks.conditions import AddsExamples, baseline, easylan, naive_lan
+    from pxp_fsm.workbench.lan_tasks.conditions import baseline, easylan, naive_lan
 
     return [
         await easylan(setting, developer, Limits(iterations=iterations)),
-        await baseline(setting, AddsExamples()),
+        await baseline(setting, hand),
         await naive_lan(setting),
     ]
 

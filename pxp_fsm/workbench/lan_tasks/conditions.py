@@ -19,7 +19,7 @@ from pxp_fsm.lan.history import History, begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.measures import Acted, by_hand, modifications
 from pxp_fsm.lan.network import Network, initial
-from pxp_fsm.lan.operations import Edit, Field
+from pxp_fsm.lan.operations import Edit, Field, Operation
 from pxp_fsm.lan.pipeline import Example as Shown
 from pxp_fsm.lan.pipeline import Limits, Trainer
 from pxp_fsm.lan.running import Run, Runner
@@ -73,6 +73,34 @@ class AddsExamples:
             return False
         lan.edit(Edit(last.name, Field.KNOWLEDGE, (*last.knowledge, told)))
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class HandEdit:
+    """What is done by hand, at once, where the output on an input with `about` will not do."""
+
+    operations: tuple[Operation, ...]
+    about: str = ""
+
+
+class FollowsEdits:
+    """A simulated developer of the baseline: each edit once, the first that fits; `left` remain.
+
+    An edit that the network refuses raises what `Lan.edit` does.
+    """
+
+    name = "simulated: follows a script by hand"
+
+    def __init__(self, edits: Sequence[HandEdit]) -> None:
+        self.left = list(edits)
+
+    async def improve(self, run: Run | None, external: str, truth: str, lan: Lan) -> bool:
+        for place, edit in enumerate(self.left):
+            if edit.about in external:
+                del self.left[place]
+                lan.edit(*edit.operations)
+                return True
+        return False
 
 
 @dataclass(frozen=True)

@@ -10,39 +10,70 @@ from typing import Any
 
 from pxp_fsm import forms
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.lan import files, json_form
 from pxp_fsm.lan.developer import Choice, Developer
+from pxp_fsm.lan.operations import MANUAL
 from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, Satisfied
 from pxp_fsm.lan.steps import Step
 from pxp_fsm.messages import quoted
+from pxp_fsm.workbench.lan_tasks.conditions import (
+    AddsExamples,
+    FollowsEdits,
+    HandEdit,
+    HandEditor,
+)
 
 KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
 
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "What a developer does, line by line",
-    "type": "object",
-    "required": ["format", "act"],
-    "additionalProperties": False,
-    "properties": {
-        "format": {"const": 1},
-        "act": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["step", "choice"],
-                "additionalProperties": False,
-                "properties": {
-                    "step": {"enum": [str(step) for step in Step]},
-                    "choice": {"enum": [str(choice) for choice in Choice]},
-                    "about": {"type": "string"},
-                    "sets": {"type": "object"},
-                    "hint": {"type": "string"},
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the file that a developer follows.
+
+    `act` is what is done about steps, `edit` what is done by hand in the baseline.
+    """
+    network = files.schema()
+    return {
+        "$schema": network["$schema"],
+        "title": "What a developer does, line by line",
+        "type": "object",
+        "required": ["format"],
+        "additionalProperties": False,
+        "properties": {
+            "format": {"const": 1},
+            "act": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["step", "choice"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "step": {"enum": [str(step) for step in Step]},
+                        "choice": {"enum": [str(choice) for choice in Choice]},
+                        "about": {"type": "string"},
+                        "sets": {"type": "object"},
+                        "hint": {"type": "string"},
+                    },
+                },
+            },
+            "edit": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["operations"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "about": {"type": "string"},
+                        "operations": {
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"$ref": "#/$defs/operation"},
+                        },
+                    },
                 },
             },
         },
-    },
-}
-"""The JSON Schema of the file that a developer follows."""
+        "$defs": network["$defs"],
+    }
 
 
 def named(name: str, seed: int, will_do: Satisfied, drafts: Path) -> Developer | None:
@@ -64,16 +95,21 @@ def named(name: str, seed: int, will_do: Satisfied, drafts: Path) -> Developer |
     raise UsageError(f"there is no developer {quoted(name)}; there are: {KINDS}")
 
 
+def hand(name: str) -> HandEditor:
+    """Who edits the baseline by hand: `adds-examples`, or `follows:FILE`.
+
+    Raises `UsageError` or `DataError`.
+    """
+    kind, _, rest = name.partition(":")
+    if name == "adds-examples":
+        return AddsExamples()
+    if kind == "follows" and rest:
+        return FollowsEdits(read_edits(Path(rest)))
+    raise UsageError(f"there is no hand {quoted(name)}; there are: adds-examples, follows:FILE")
+
+
 def read_lines(path: Path) -> tuple[Line, ...]:
-    """What a developer does, from a file (TOML, or JSON by its name); raises `DataError`."""
-    try:
-        text = forms.text_of(path, "what a developer does")
-        raw = forms.read(text, path.name)
-    except forms.Unreadable as error:
-        raise DataError(str(error)) from error
-    found = forms.faults(raw, SCHEMA)
-    if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+    """What a developer does about steps, from a file (TOML or JSON); raises `DataError`."""
     return tuple(
         Line(
             row["step"],
@@ -82,8 +118,34 @@ def read_lines(path: Path) -> tuple[Line, ...]:
             row.get("sets", {}),
             row.get("hint", ""),
         )
-        for row in raw["act"]
+        for row in _read(path).get("act", ())
     )
+
+
+def read_edits(path: Path) -> tuple[HandEdit, ...]:
+    """What a developer does by hand, from a file (TOML or JSON); raises `DataError`."""
+    found = tuple(
+        HandEdit(tuple(map(json_form.operation, row["operations"])), row.get("about", ""))
+        for row in _read(path).get("edit", ())
+    )
+    for operation in (one for edit in found for one in edit.operations):
+        if not isinstance(operation, MANUAL):
+            names = ", ".join(kind.__name__.lower() for kind in MANUAL)
+            done = type(operation).__name__.lower()
+            raise DataError(f"{path}: {done} is not done by hand; what is: {names}")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = forms.text_of(path, "what a developer does")
+        raw = forms.read(text, path.name)
+    except forms.Unreadable as error:
+        raise DataError(str(error)) from error
+    found = forms.faults(raw, schema())
+    if found:
+        raise DataError("\n".join(forms.located(found, text, str(path))))
+    return raw
 
 
 def _probability(text: str) -> float:
