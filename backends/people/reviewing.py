@@ -7,13 +7,14 @@ whoever leaves finds their version and hint when they come back. Keys are counte
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from backends.people.drafts import Draft, Drafts
 from backends.people.prompts import Left, ask_line, ask_lines, say
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, PXPError
 from pxp_fsm.messages import quoted
 
 _HEADING, _NAME = "bold", "ansicyan"
@@ -27,6 +28,9 @@ HELP = {
     "reset": "put the result back as it was, without a hint",
     "reject": "take over: the step ends without a result",
 }
+
+Also = Mapping[str, Callable[[], Awaitable[None]]]
+"""What else can be done while a result is reviewed, by the word for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,8 @@ class Reviewer:
         """How many keys have been pressed since the last act."""
         return self._keys
 
-    async def review(self, shown: Reviewed) -> Sent:
-        """What they do about `shown`; `Left` (a `KeyboardInterrupt`) where they leave."""
+    async def review(self, shown: Reviewed, also: Also = MappingProxyType({})) -> Sent:
+        """What they do about `shown`, or `also`; `Left`, a `KeyboardInterrupt`, if they leave."""
         version, hint = _written(shown.value), ""
         draft = self._drafts.read(shown.key, 1)
         self._show(shown)
@@ -84,26 +88,58 @@ class Reviewer:
             if hint:
                 say("   your hint: ", hint)
         while True:
-            word = await self._choice(shown, version, hint)
-            if word in ("confirm", "retry", "reject"):
+            word = await self._choice(shown, also, version, hint)
+            if word in also:
+                await self._aside(also[word], shown, version, hint)
+            elif word in ("confirm", "retry", "reject"):
                 value, problem = _read(version)
                 if problem and word != "reject":
                     say("   ", problem)
                     continue
                 return self._sent(shown, word, value, "" if word == "reject" else hint)
-            version, hint = await self._changed(word, shown, version, hint)
+            else:
+                version, hint = await self._changed(word, shown, version, hint)
 
     async def ask(self, question: str, words: Sequence[str]) -> str:
         """One of `words`, typed as a whole or so far that it could be no other."""
         return await self._line(question, words)
+
+    async def text(
+        self, question: str, accept: Callable[[str], object], default: str = "", lines: bool = False
+    ) -> str:
+        """A text that `accept` takes, of one line or of many; what it raises is shown.
+
+        A text that is refused stays, to be mended.
+        """
+        if not lines:
+            return await ask_line(question, accept, default=default, on_key=self._key)
+        while True:
+            default = await ask_lines(question, default=default, on_key=self._key)
+            try:
+                accept(default)
+            except PXPError as error:
+                say("   ", str(error))
+            else:
+                return default
 
     def take_keys(self) -> int:
         """The number of keys since the last act; counting begins anew."""
         keys, self._keys = self._keys, 0
         return keys
 
-    async def _choice(self, shown: Reviewed, version: str, hint: str) -> str:
-        words = [word for word in HELP if shown.may_reject or word != "reject"]
+    async def _aside(
+        self, done: Callable[[], Awaitable[None]], shown: Reviewed, version: str, hint: str
+    ) -> None:
+        """Do something else, and keep what was typed here if they leave from there."""
+        try:
+            await done()
+        except Left:
+            self._keep(shown, version, hint)
+            raise
+        self._show(shown)
+
+    async def _choice(self, shown: Reviewed, also: Also, version: str, hint: str) -> str:
+        words = [word for word in HELP if shown.may_reject or word != "reject"] + list(also)
         if not shown.quick:
             words.remove("type")
         try:

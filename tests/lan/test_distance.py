@@ -69,7 +69,7 @@ def spent(before: Network, after: Network, pairs: dict[str, str]) -> int:
     return total + 2 * len(kept ^ after.edges)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(networks(), networks())
 def test_it_is_the_least_over_all_correspondences(before: Network, after: Network) -> None:
     found = distance(before, after)
@@ -77,7 +77,7 @@ def test_it_is_the_least_over_all_correspondences(before: Network, after: Networ
     assert found.upper == sum(step.ued for step in found.steps) == by_brute_force(before, after)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(networks(), networks())
 def test_a_search_that_is_cut_short_encloses_it(before: Network, after: Network) -> None:
     cut, whole = distance(before, after, most_steps=0), distance(before, after)
@@ -101,7 +101,7 @@ def everything(pairs: list[Pair]) -> Iterator[list[Pair]]:
             yield [first, *rest]
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_the_matching_saves_most_for_any_savings_and_edges(data: st.DataObject) -> None:
     allowed = [(a, b) for a in "abc" for b in "xyz"]

@@ -102,7 +102,7 @@ def operations(network: Network, fresh: int) -> st.SearchStrategy[Operation]:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_no_edit_by_hand_costs_less_than_the_distance(data: st.DataObject) -> None:
     history = begun_as(initial("x"))

@@ -31,6 +31,7 @@ def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
         ("LMD", "modification distance", _lmd),
         ("modifications", "modifications", _mean(lambda one: one.modifications)),
         ("interaction time", "interaction time, s", _mean(lambda one: one.interaction)),
+        ("", "of which about steps, s", _mean(lambda one: one.reviewing)),
         ("agents", "agents", _mean(lambda one: len(one.network.agents))),
         ("", "training examples handled", _mean(lambda one: one.handled)),
         ("", "calls in training", _mean(lambda one: one.calls)),

@@ -23,7 +23,7 @@ from pxp_fsm.lan.operations import Edit, Field, Operation
 from pxp_fsm.lan.pipeline import Example as Shown
 from pxp_fsm.lan.pipeline import Limits, Trainer
 from pxp_fsm.lan.running import Run, Runner
-from pxp_fsm.lan.step_measures import in_steps
+from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, Timed
 from pxp_fsm.models import Model
@@ -107,7 +107,9 @@ class FollowsEdits:
 class Measured:
     """What came of one condition on one split: measures as in section 6.5.1, scores apart.
 
-    `interaction` is in seconds; `handled` counts the training examples that came to be right.
+    `interaction` is in seconds, and `reviewing` those of them in which the developer was asked
+    about steps, as stored with each of their messages; `handled` counts the training examples that
+    came to be right.
     """
 
     condition: Condition
@@ -119,6 +121,7 @@ class Measured:
     lmd: Distance
     modifications: int
     interaction: float
+    reviewing: float
     handled: int
     calls: int
 
@@ -185,9 +188,12 @@ async def easylan(
     )
     outcomes = await trainer.train(setting.shown)
     spent = watch.interaction
-    done = () if setting.board is None else tuple(in_steps(stored(setting.board, run)))
+    sessions = () if setting.board is None else tuple(stored(setting.board, run))
+    efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
     handled = sum(outcome.handled for outcome in outcomes)
-    return await _measured(setting, Condition.EASYLAN, lan, done, watch, spent, handled)
+    seconds = spent, sum(efforts)
+    done = tuple(in_steps(sessions))
+    return await _measured(setting, Condition.EASYLAN, lan, done, watch, seconds, handled)
 
 
 async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -> Measured:
@@ -206,7 +212,7 @@ async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -
             ):
                 break
     spent = watch.interaction
-    return await _measured(setting, Condition.BASELINE, lan, (), watch, spent, handled)
+    return await _measured(setting, Condition.BASELINE, lan, (), watch, (spent, 0.0), handled)
 
 
 async def naive_lan(setting: Setting) -> Measured:
@@ -214,7 +220,8 @@ async def naive_lan(setting: Setting) -> Measured:
     watch = Stopwatch()
     network = naive(setting.task, setting.split.train)
     lan = Lan(begun_as(network))
-    return await _measured(setting, Condition.NAIVE, lan, (), watch, 0.0, len(setting.split.train))
+    known = len(setting.split.train)
+    return await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), known)
 
 
 async def _measured(
@@ -223,7 +230,7 @@ async def _measured(
     lan: Lan,
     steps: Sequence[Acted],
     watch: Stopwatch,
-    interaction: float,
+    seconds: tuple[float, float],
     handled: int,
 ) -> Measured:
     runner = Runner(Asker(setting.model, bundled()))
@@ -240,7 +247,7 @@ async def _measured(
         (*steps, *by_hand(lan.history)),
         distance(setting.begin().network, lan.network),
         modifications(lan.history),
-        interaction,
+        *seconds,
         handled,
         watch.calls,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from backends.people.prompts import say
@@ -16,6 +17,7 @@ from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.simulated import Satisfied
 from pxp_fsm.lan.steps import Step, form_of
 from pxp_fsm.relations import digest
+from pxp_fsm.workbench.lan_tasks.editing import edit_network
 
 _STEPS = {
     Step.GAP: "what is the gap",
@@ -65,7 +67,8 @@ class TerminalDeveloper:
                 dict(_closed(view)),
                 view.may_reject,
                 view.refused,
-            )
+            ),
+            {"network": partial(edit_network, self._reviewer, view.lan)},
         )
         result = None if sent.value == view.proposal else sent.value
         return Act(Choice(sent.choice), result, sent.hint, sent.keys)
@@ -81,9 +84,11 @@ class TerminalDeveloper:
 
     async def handed(self, why: str, lan: Lan) -> Onward:
         say("It is yours now: ", why)
-        words = {"resume": Onward.RESUME, "skip": Onward.SKIP}
-        said = "resume (run it again), or skip this example? "
-        return words[await self._reviewer.ask(said, tuple(words))]
+        words = ("resume", "skip", "network")
+        said = "resume (run it again), skip this example, or edit the network? "
+        while (word := await self._reviewer.ask(said, words)) == "network":
+            await edit_network(self._reviewer, lan)
+        return Onward.RESUME if word == "resume" else Onward.SKIP
 
 
 def _told(run: Run, truth: str) -> Iterator[str]:
