@@ -31,6 +31,17 @@ class ExperimentError(PXPError):
         super().__init__("\n".join(problems))
 
 
+class LanError(PXPError):
+    """A file of a network of agents that cannot be used.
+
+    `problems` holds every fault found, one sentence each, with file, line and a remedy.
+    """
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
 class NotEnabled(PXPError):
     """The automaton has no row for this event in its present state."""
 

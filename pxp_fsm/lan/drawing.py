@@ -1,39 +1,21 @@
-"""A network as a picture: its agents and edges, and which of them were active in a run."""
+"""A network as a diagram: agents and edges, those that were active in a run marked."""
 
 from __future__ import annotations
 
-from pxp_fsm.diagrams.model import Edge, Node, StateDiagram
-from pxp_fsm.lan.network import Agent, Network
-from pxp_fsm.lan.running import Run
+from collections.abc import Iterable
+
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram
+from pxp_fsm.lan.network import Network
 
 
-def network_diagram(network: Network, run: Run | None = None, note: str = "") -> StateDiagram:
-    """The network as a diagram; of a `run`, the active agents are filled.
-
-    An arrow from nowhere enters agents without predecessors; a double line is around those without
-    successors. An agent's tooltip says its subtask, and how much it knows.
-    """
-    active = frozenset[str]()
-    if run is not None:
-        active = frozenset(name for name, turn in run.turns.items() if turn.active)
-    nodes = tuple(
-        Node(
-            name,
-            _about(network.agent(name)),
-            initial=not network.predecessors(name),
-            final=not network.successors(name),
-            marked=name in active,
-        )
-        for name in network.order
+def diagram(network: Network, active: Iterable[str] = ()) -> StateDiagram:
+    """The network in the diagrams' own model; `active` agents are marked."""
+    marked = frozenset(active)
+    nodes = (
+        Node(agent.name, about=agent.task, marked=agent.name in marked)
+        for agent in map(network.agent, network.order)
     )
-    edges = tuple(Edge(*edge, ()) for edge in sorted(network.edges))
-    said = note
-    if run is not None:
-        said = "; ".join(filter(None, (note, f"{run.external} → {run.output}")))
-    return StateDiagram(network.task, said, nodes, edges)
-
-
-def _about(agent: Agent) -> str:
-    known = len(agent.knowledge) + len(agent.control.knowledge)
-    more = f" ({known} pieces of knowledge)" if known else ""
-    return f"{agent.task}{more}"
+    edges = (Edge(one, other, (Row(""),)) for one, other in sorted(network.edges))
+    handled = len(network.handled)
+    note = f"{handled} example{'' if handled == 1 else 's'} handled"
+    return StateDiagram(network.task, note, tuple(nodes), tuple(edges))

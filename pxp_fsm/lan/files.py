@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.errors import DataError, PXPError
+from pxp_fsm.errors import DataError, LanError, PXPError
 from pxp_fsm.forms import Fault, Unreadable, faults, place, read, text_of
 from pxp_fsm.lan import json_form
 from pxp_fsm.lan.history import History, begun_as, replayed
@@ -16,14 +16,6 @@ from pxp_fsm.lan.soundness import faults_of
 from pxp_fsm.positions import json_line_of
 
 MOST_BYTES = 100_000_000
-
-
-class LanError(DataError):
-    """A file of a network that cannot be used; `problems` holds every fault, with its line."""
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
 
 
 def schema() -> dict[str, Any]:

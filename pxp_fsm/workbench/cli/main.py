@@ -12,7 +12,15 @@ from typing import Any, NoReturn
 import click
 
 from pxp_fsm import __version__
-from pxp_fsm.errors import BlackboardError, ExperimentError, Halted, NotThere, PXPError, TableError
+from pxp_fsm.errors import (
+    BlackboardError,
+    ExperimentError,
+    Halted,
+    LanError,
+    NotThere,
+    PXPError,
+    TableError,
+)
 from pxp_fsm.workbench.cli.audit import audit
 from pxp_fsm.workbench.cli.check import check
 from pxp_fsm.workbench.cli.conform import conform
@@ -21,6 +29,7 @@ from pxp_fsm.workbench.cli.draw import draw
 from pxp_fsm.workbench.cli.exchange import export, import_
 from pxp_fsm.workbench.cli.experiment import compare, experiment
 from pxp_fsm.workbench.cli.judge import judge
+from pxp_fsm.workbench.cli.lan import lan
 from pxp_fsm.workbench.cli.language import language
 from pxp_fsm.workbench.cli.monitor import monitor
 from pxp_fsm.workbench.cli.odds import odds
@@ -44,7 +53,7 @@ class _Group(click.Group):
         except BrokenPipeError:
             raise click.exceptions.Exit(NO_READER) from None
         except PXPError as error:
-            if isinstance(error, TableError | ExperimentError):
+            if isinstance(error, TableError | ExperimentError | LanError):
                 _say("Error: ", error.problems)
             else:
                 told = str(error).split("\n") if isinstance(error, Halted) else (str(error),)
@@ -99,6 +108,7 @@ _COMMANDS = (
     draw,
     cost,
     judge,
+    lan,
     verify,
     audit,
     upgrade,

@@ -1,0 +1,191 @@
+"""Networks of LLM agents, wired: their models, their examples, the blackboard of their training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guards.text import NormalisedText
+from pxp_fsm import __version__
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.interfaces import Blackboard, Relation
+from pxp_fsm.lan.developer import Developer
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
+from pxp_fsm.lan.supervision import Supervision
+from pxp_fsm.messages import Instance, quoted, text_problem
+from pxp_fsm.models import Model
+from pxp_fsm.rules import Interact
+
+if TYPE_CHECKING:
+    from backends.databases import SqlBlackboard
+    from backends.models.serving import Settings
+
+TASK = "lan"
+"""The task of the runs in which networks are trained."""
+
+_NUMBER = re.compile(rf"^{TASK}-(\d+)$")
+
+
+@asynccontextmanager
+async def model_of(
+    name: str, settings: Settings | None = None, on_wait: Callable[[str], None] = lambda _why: None
+) -> AsyncIterator[Model]:
+    """The model `name`, or a script's file as `script:FILE`. Raises `UsageError` or `DataError`."""
+    from backends.models import scripts
+    from backends.models.serving import Serving, Settings
+
+    if name.startswith(scripts.PREFIX):
+        yield scripts.read(Path(name.removeprefix(scripts.PREFIX)))
+        return
+    async with Serving(settings or Settings(), on_wait=on_wait) as serving:
+        yield serving.model(name)
+
+
+def examples(path: Path) -> tuple[Example, ...]:
+    """The examples in a file: JSON, one object with `input` and `output` a line."""
+    try:
+        written = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the examples cannot be read ({error})") from error
+    found = [_example(path, at, line) for at, line in enumerate(written, 1) if line.strip()]
+    if not found:
+        raise DataError(f"{path}: there is no example in it")
+    return tuple(found)
+
+
+def _example(path: Path, number: int, line: str) -> Example:
+    try:
+        raw: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError.at(path, number, f"this is no JSON: {error}") from error
+    if not isinstance(raw, dict) or set(raw) != {"input", "output"}:
+        raise DataError.at(path, number, "an example is an object with input and output, no more")
+    external, truth = raw["input"], raw["output"]
+    for text in (external, truth):
+        if not isinstance(text, str) or text_problem(text):
+            raise DataError.at(path, number, f"input and output are texts, not {quoted(text)}")
+    return Example(external, truth)
+
+
+class TrainingBoard:
+    """Stores the sessions of a training as one run of a blackboard."""
+
+    def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
+        from backends.databases import RunRecord
+
+        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
+        number = max((int(match[1]) for match in taken if match), default=0) + 1
+        self.run = f"{TASK}-{number}"
+        self._blackboard = blackboard
+        held = hashlib.sha256(data.encode()).hexdigest()
+        said = json.dumps(plan, sort_keys=True)
+        blackboard.start_run(RunRecord(self.run, TASK, said, 0, __version__, held))
+
+    def begin(
+        self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
+    ) -> Blackboard:
+        from backends.databases import SessionRecord
+
+        _run, repetition, position = name.rsplit("/", 2)
+        automaton = rules.automaton
+        record = SessionRecord(
+            session=name,
+            run=self.run,
+            repetition=int(repetition),
+            position=int(position),
+            instance=instance,
+            protocol=rules.name,
+            n=rules.n,
+            k=rules.k,
+            automaton=automaton.name,
+            fingerprint=automaton.fingerprint,
+            memo=True,
+            assumptions=(),
+            agents=tuple((agent.name, agent.describe()) for agent in agents),
+        )
+        self._blackboard.start_session(record)
+        return self._blackboard
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a network in a file is trained with; `developer` of None is unattended."""
+
+    path: Path
+    examples: tuple[Example, ...]
+    model: str
+    developer: Developer | None = None
+    limits: Limits = field(default_factory=Limits)
+    same: Relation = field(default_factory=NormalisedText)
+    settings: Settings | None = None
+    database: str | None = None
+
+    async def run(
+        self, on_event: Callable[[Told], None] = lambda _event: None
+    ) -> tuple[Outcome, ...]:
+        """Train it; the file is written anew after each change of the network."""
+        lan = Lan.load(self.path)
+
+        def told(event: Told) -> None:
+            on_event(event)
+            if isinstance(event, Moved) and event.row.label in ("COMMIT", "RECORD"):
+                lan.save(self.path)
+
+        async with model_of(self.model, self.settings) as model:
+            if self.database is None:
+                return await self._trained(lan, model, told)
+            from backends.databases import SqlBlackboard
+
+            with SqlBlackboard(self.database) as blackboard:
+                return await self._trained(lan, model, told, self._board(blackboard, lan))
+
+    def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
+        plan: dict[str, object] = {
+            "network": lan.network.fingerprint,
+            "model": self.model,
+            "developer": None if self.developer is None else self.developer.name,
+            "iterations": self.limits.iterations,
+            "retries": self.limits.retries,
+            "same": self.same.name,
+        }
+        data = json.dumps([[one.external, one.truth] for one in self.examples])
+        return TrainingBoard(blackboard, plan, data)
+
+    async def _trained(
+        self,
+        lan: Lan,
+        model: Model,
+        told: Callable[[Told], None],
+        board: TrainingBoard | None = None,
+    ) -> tuple[Outcome, ...]:
+        trainer = Trainer(
+            lan,
+            model,
+            self.same,
+            self.developer,
+            limits=self.limits,
+            supervision=Supervision(board=board),
+            name=TASK if board is None else board.run,
+            on_event=told,
+        )
+        found = await trainer.train(self.examples)
+        if self.developer is not None:
+            lan.save(self.path)
+        return found
+
+
+def new(task: str, path: Path) -> Lan:
+    """A network for `task` in a new file. Raises `UsageError` where there is a file already."""
+    if path.exists():
+        raise UsageError(f"{path} is there already; give another name, or take it away")
+    made = Lan.new(task)
+    made.save(path)
+    return made
