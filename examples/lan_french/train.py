@@ -13,7 +13,7 @@ from pathlib import Path
 from backends.models.cues import CuedModel, read_cues
 from guards import Exact
 from pxp_fsm.diagrams import write
-from pxp_fsm.lan.drawing import network_diagram
+from pxp_fsm.lan.drawing import diagram
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Network
@@ -68,7 +68,9 @@ def main(folder: Path | None = None) -> None:
         print(f"    {done}: {lan.last.output if lan.last else ''}")
         print(f"    {', '.join(lan.network.order)}")
         if folder is not None:
-            write(network_diagram(lan.network, lan.last), folder / f"step-{number}.png")
+            turns = lan.last.turns if lan.last else {}
+            active = [name for name, turn in turns.items() if turn.active]
+            write(diagram(lan.network, active), folder / f"step-{number}.png")
 
 
 if __name__ == "__main__":

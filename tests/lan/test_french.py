@@ -16,7 +16,7 @@ from guards import Exact
 from pxp_fsm.diagrams import render
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.distance import distance
-from pxp_fsm.lan.drawing import network_diagram
+from pxp_fsm.lan.drawing import diagram
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Trainer
 from pxp_fsm.lan.running import Runner
@@ -96,12 +96,12 @@ def trained(example: dict[str, Any]) -> Lan:
     return lan
 
 
-def test_a_drawing_shows_which_agents_were_active(example: dict[str, Any]) -> None:
+def test_each_step_is_drawn_where_somebody_asks_for_it(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
     lan = trained(example)
-    drawn = network_diagram(lan.network, lan.last)
+    turns = lan.last.turns if lan.last else {}
+    drawn = diagram(lan.network, [name for name, turn in turns.items() if turn.active])
     assert [node.name for node in drawn.nodes if node.marked] == [LITERARY, REFINER, POLISHER]
-    assert [node.name for node in drawn.nodes if node.initial] == [LITERARY, SPOKEN]
-    assert [node.name for node in drawn.nodes if node.final] == [POLISHER]
     assert {(edge.source, edge.target) for edge in drawn.edges} == lan.network.edges
-    assert "bowing low" in drawn.note
     assert render(drawn, "svg").count(b'class="node marked"') == 3

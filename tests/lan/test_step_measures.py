@@ -21,7 +21,8 @@ from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, Timed
 from pxp_fsm.messages import Tag
 from pxp_fsm.models import Reply, Request
-from pxp_fsm.workbench.lan_tasks.storing import begun, stored
+from pxp_fsm.workbench.lan_tasks.conditions import stored
+from pxp_fsm.workbench.networks import TrainingBoard
 
 FRENCH = Path(__file__).parents[2] / "examples" / "lan_french"
 
@@ -33,9 +34,9 @@ def example() -> dict[str, Any]:
 
 def trained(example: dict[str, Any], developer: Confirming, board: SqlBlackboard) -> Trainer:
     lan, model = example["translator"](), CuedModel(read_cues(FRENCH / "script.toml"))
-    steps = begun(board, "lan-1", {"network": lan.network.task})
+    steps = TrainingBoard(board, {"network": lan.network.task}, "")
     trainer = Trainer(
-        lan, model, Exact(), developer, supervision=Supervision(board=steps), name="lan-1"
+        lan, model, Exact(), developer, supervision=Supervision(board=steps), name=steps.run
     )
     asyncio.run(trainer.train(example["EXAMPLES"][:1]))
     return trainer

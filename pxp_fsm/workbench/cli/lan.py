@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pxp_fsm.workbench.cli.lan_tasks import COMMANDS
 from pxp_fsm.workbench.cli.models import model_options, settings_of
 from pxp_fsm.workbench.cli.printing import printable
 
@@ -80,6 +81,11 @@ def run(network: Path, text: str, model: str, stream: bool, **options: Any) -> N
 @_MODEL
 @click.option("--unattended", is_flag=True, help="Nobody supervises: every step is confirmed.")
 @click.option(
+    "--developer",
+    metavar="WHO",
+    help="Who supervises: terminal; or simulated, confirms, edits:P or follows:FILE.",
+)
+@click.option(
     "--iterations", type=int, default=5, show_default=True, help="Updates an example may take."
 )
 @click.option(
@@ -92,6 +98,7 @@ def train(
     examples: Path,
     model: str,
     unattended: bool,
+    developer: str | None,
     iterations: int,
     retries: int,
     database: str | None,
@@ -103,13 +110,15 @@ def train(
     """
     from pxp_fsm.lan.pipeline import Limits
     from pxp_fsm.workbench import networks
+    from pxp_fsm.workbench.lan_tasks.developers import named
 
-    if not unattended:
-        raise click.UsageError("say --unattended")
+    if unattended == (developer is not None):
+        raise click.UsageError("say --unattended, or who supervises: --developer WHO")
     training = networks.Training(
         network,
         networks.examples(examples),
         model,
+        None if developer is None else named(developer, seed=0),
         limits=Limits(iterations, retries),
         settings=settings_of(options),
         database=database,
@@ -185,6 +194,10 @@ def draw(network: Path, output: Path) -> None:
 
     leave(diagram(Lan.load(network).network), output)
     click.echo(printable(f"Drawn: {output}"))
+
+
+for _command in COMMANDS:
+    lan.add_command(_command)
 
 
 def _waits(why: str) -> None:

@@ -1,8 +1,8 @@
-"""`pxp lan tasks`, `score`, `compare`, `distance`, `actions`: tasks and measures of networks."""
+"""`pxp lan tasks`, `test`, `compare`, `distance`, `actions`: tasks and measures of networks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pxp_fsm.lan.developer import Developer
     from pxp_fsm.workbench.lan_tasks.conditions import HandEditor, Measured, Setting
     from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
-    from pxp_fsm.workbench.lan_tasks.reading import LanTask
+    from pxp_fsm.workbench.lan_tasks.reading import Example, LanTask
     from pxp_fsm.workbench.lan_tasks.scoring import Score
     from pxp_fsm.workbench.metering import Meter
 
@@ -62,17 +62,30 @@ def tasks(task: str | None) -> None:
 
 @click.command()
 @click.argument("network", type=_NETWORK)
-@click.argument("task")
+@click.argument("task", required=False)
+@click.option(
+    "--examples",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="In place of a task: JSON, one example a line, as for train.",
+)
 @_MODEL
 @_JUDGE
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the split.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the task's split.")
 @model_options
-def score(
-    network: Path, task: str, model: str, judge: str | None, seed: int, **options: Any
+def test(
+    network: Path,
+    task: str | None,
+    examples: Path | None,
+    model: str,
+    judge: str | None,
+    seed: int,
+    **options: Any,
 ) -> None:
     """Score NETWORK on TASK (a name or a file): training and testing examples apart.
 
-    An output scores 1 if it meets all criteria of the task, else 0.
+    An output scores 1 if it meets all criteria of the task, else 0. With --examples it scores 1 if
+    it is the output that was asked for.
     """
     import asyncio
 
@@ -80,22 +93,22 @@ def score(
     from pxp_fsm.lan.files import load as load_network
     from pxp_fsm.lan.running import Runner
     from pxp_fsm.workbench.lan_tasks.opening import models
-    from pxp_fsm.workbench.lan_tasks.reading import load
-    from pxp_fsm.workbench.lan_tasks.scoring import score as scores
+    from pxp_fsm.workbench.lan_tasks.scoring import score
     from pxp_fsm.workbench.metering import Meter
 
-    found, meter, settings = load(task), Meter(), settings_of(options)
-    lan, split = load_network(network).network, found.split(seed)
+    lan = load_network(network).network
+    found, parts = _parts(task, examples, seed)
+    meter, settings = Meter(), settings_of(options)
 
-    async def both() -> list[Score]:
+    async def scores() -> list[Score]:
         async with models(settings, meter) as opened:
             by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
             return [
-                await scores(lan, found, part, runner, by, at_once=options["in_flight"])
-                for part in (split.train, split.test)
+                await score(lan, found, part, runner, by, at_once=options["in_flight"])
+                for part in parts.values()
             ]
 
-    for name, measured in zip(("train", "test"), asyncio.run(both()), strict=True):
+    for name, measured in zip(parts, asyncio.run(scores()), strict=True):
         _say_score(found, name, measured)
     _say_cost(meter)
 
@@ -161,7 +174,6 @@ def compare(
     from pxp_fsm.workbench.lan_tasks.conditions import Setting
     from pxp_fsm.workbench.lan_tasks.opening import models
     from pxp_fsm.workbench.lan_tasks.reading import load
-    from pxp_fsm.workbench.lan_tasks.storing import free_name
     from pxp_fsm.workbench.metering import Meter
     from pxp_fsm.workbench.report import as_rich
 
@@ -169,13 +181,12 @@ def compare(
     settings = settings_of(options)
 
     async def all_of(board: SqlBlackboard) -> list[Measured]:
-        run = free_name(board)
         async with models(settings, meter) as opened:
             by = _judge(opened, judge)
             measured = []
             for seed in numbers:
                 setting = Setting(
-                    found, found.split(seed), opened(model), by, board, run, options["in_flight"]
+                    found, found.split(seed), opened(model), by, board, options["in_flight"]
                 )
                 who = _developer(setting, developer), developers.hand(hand)
                 measured += await _conditions(setting, *who, iterations)
@@ -235,7 +246,7 @@ def actions(network: Path) -> None:
     click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
 
 
-COMMANDS: Sequence[click.Command] = (tasks, score, compare, distance, actions)
+COMMANDS: Sequence[click.Command] = (tasks, test, compare, distance, actions)
 """What stands under `pxp lan`, beside running and training."""
 
 
@@ -252,11 +263,30 @@ async def _conditions(
     ]
 
 
+def _parts(
+    task: str | None, examples: Path | None, seed: int
+) -> tuple[LanTask, Mapping[str, Sequence[Example]]]:
+    """The task, and the examples to score by, part by part. Raises `UsageError`, `DataError`."""
+    from pxp_fsm.errors import UsageError
+    from pxp_fsm.workbench import networks
+    from pxp_fsm.workbench.lan_tasks.reading import load, plain
+
+    if (task is None) == (examples is None):
+        raise UsageError("say what to score by: a TASK, or --examples FILE")
+    if task is not None:
+        found = load(task)
+        split = found.split(seed)
+        return found, {"train": split.train, "test": split.test}
+    assert examples is not None  # noqa: S101 - exactly one of the two is given
+    pairs = [(one.external, one.truth) for one in networks.examples(examples)]
+    found = plain(examples.name, pairs)
+    return found, {"examples": found.examples}
+
+
 def _developer(setting: Setting, name: str) -> Developer | None:
     from pxp_fsm.workbench.lan_tasks.developers import named
 
-    drafts = Path("runs") / "drafts"
-    return named(name, setting.split.seed, setting.meets.will_do, drafts)
+    return named(name, setting.split.seed, setting.meets.will_do)
 
 
 def _judge(opened: Any, name: str | None) -> CriterionJudge | None:

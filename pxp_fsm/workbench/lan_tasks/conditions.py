@@ -5,7 +5,8 @@ Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -26,12 +27,14 @@ from pxp_fsm.lan.running import Run, Runner
 from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, Timed
+from pxp_fsm.messages import Instance
 from pxp_fsm.models import Model
+from pxp_fsm.session import Entry
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
 from pxp_fsm.workbench.lan_tasks.meeting import Meets
 from pxp_fsm.workbench.lan_tasks.reading import LanTask, Split
 from pxp_fsm.workbench.lan_tasks.scoring import Score, naive, score
-from pxp_fsm.workbench.lan_tasks.storing import begun, stored
+from pxp_fsm.workbench.networks import TrainingBoard
 
 ROUNDS = 5
 """How often the baseline's developer edits the network for one example at most."""
@@ -133,17 +136,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all conditions share: task, split, model, judge; a blackboard for the sessions.
-
-    `run` begins the names of the runs that are stored.
-    """
+    """What all conditions share: task, split, model, judge; a blackboard for the sessions."""
 
     task: LanTask
     split: Split
     model: Model
     judge: CriterionJudge | None = None
     board: SqlBlackboard | None = None
-    run: str = "lan"
     at_once: int = 1
 
     @property
@@ -166,29 +165,21 @@ async def easylan(
 ) -> Measured:
     """The network that is trained by the pipeline, under a developer's eyes or unattended."""
     lan, watch = setting.begin(), Stopwatch()
-    run = f"{setting.run}-easylan-{setting.split.seed}"
-    supervision = None
-    if setting.board is not None:
-        plan: dict[str, object] = {
-            "task": setting.task.name,
-            "condition": Condition.EASYLAN,
-            "model": setting.model.name,
-            "developer": "nobody" if developer is None else developer.name,
-        }
-        steps = begun(setting.board, run, plan, setting.split.seed)
-        supervision = Supervision(board=steps)
+    board = None if setting.board is None else _board(setting.board, setting, developer)
     trainer = Trainer(
         lan,
         Timed(setting.model, watch),
         setting.meets,
         developer,
         limits=limits or Limits(),
-        supervision=supervision,
-        name=run,
+        supervision=Supervision(board=board),
+        name="lan" if board is None else board.run,
     )
     outcomes = await trainer.train(setting.shown)
     spent = watch.interaction
-    sessions = () if setting.board is None else tuple(stored(setting.board, run))
+    sessions = (
+        () if setting.board is None or board is None else tuple(stored(setting.board, board.run))
+    )
     efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
     handled = sum(outcome.handled for outcome in outcomes)
     seconds = spent, sum(efforts)
@@ -222,6 +213,25 @@ async def naive_lan(setting: Setting) -> Measured:
     lan = Lan(begun_as(network))
     known = len(setting.split.train)
     return await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), known)
+
+
+def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:
+    """The sessions of a training in their order, each with what it is about."""
+    for record in board.sessions(run):
+        yield record.instance, board.entries(record.session)
+
+
+def _board(board: SqlBlackboard, setting: Setting, developer: Developer | None) -> TrainingBoard:
+    plan: dict[str, object] = {
+        "task": setting.task.name,
+        "condition": Condition.EASYLAN,
+        "seed": setting.split.seed,
+        "model": setting.model.name,
+        "developer": None if developer is None else developer.name,
+        "same": setting.meets.name,
+    }
+    data = json.dumps([[example.external, example.truth] for example in setting.shown])
+    return TrainingBoard(board, plan, data)
 
 
 async def _measured(

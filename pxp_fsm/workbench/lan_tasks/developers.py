@@ -13,7 +13,7 @@ from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.lan import files, json_form
 from pxp_fsm.lan.developer import Choice, Developer
 from pxp_fsm.lan.operations import MANUAL
-from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, Satisfied
+from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, Satisfied, equal
 from pxp_fsm.lan.steps import Step
 from pxp_fsm.messages import quoted
 from pxp_fsm.workbench.lan_tasks.conditions import (
@@ -23,6 +23,7 @@ from pxp_fsm.workbench.lan_tasks.conditions import (
     HandEditor,
 )
 
+DRAFTS = Path("runs") / "drafts"
 KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
 
 
@@ -76,18 +77,23 @@ def schema() -> dict[str, Any]:
     }
 
 
-def named(name: str, seed: int, will_do: Satisfied, drafts: Path) -> Developer | None:
+def named(
+    name: str, seed: int, will_do: Satisfied | None = None, drafts: Path = DRAFTS
+) -> Developer | None:
     """The developer that `name` means; None is nobody. Raises `UsageError` or `DataError`.
 
-    `will_do` says of outputs whether they will do; `drafts` is where a person's texts are kept.
+    `will_do` says of outputs whether they will do; without it a person is asked, and a simulated
+    developer wants the output to be the one that was asked for. `drafts` is where a person's texts
+    are kept.
     """
     kind, _, rest = name.partition(":")
     if name == "nobody":
         return None
-    if name == "confirms":
-        return Confirming(will_do)
     if name == "terminal":
         return _person(will_do, drafts)
+    will_do = will_do or equal
+    if name == "confirms":
+        return Confirming(will_do)
     if kind == "follows" and rest:
         return Following(read_lines(Path(rest)), will_do)
     if kind == "edits":
@@ -158,7 +164,7 @@ def _probability(text: str) -> float:
     return probability
 
 
-def _person(will_do: Satisfied, drafts: Path) -> Developer:
+def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
     from backends.people import terminal_there
     from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
