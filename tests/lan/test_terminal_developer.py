@@ -16,7 +16,6 @@ from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
 from pxp_fsm.lan.history import Author
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Handled
-from pxp_fsm.lan.operations import Edit, Field
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.steps import Step
@@ -117,10 +116,9 @@ def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> No
 
 def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_path: Path) -> None:
     shown = view()
-    lines = ["hint", "two steps", "network", "create", "Polisher", "polish", "a text"]
-    lines += ["connect", "Solver", "Polisher", "change", "Polisher", "knowledge"]
-    edits = ENTER.join([*lines, "rhyme by sound"]) + ENTER + END
-    act = reviewed(f"{edits}done{ENTER}retry{ENTER}", tmp_path, shown)
+    lines = ["hint", "two steps", "network", "create Polisher polish 'a text'"]
+    lines += ["connect Solver Polisher", "set Polisher knowledge 'rhyme by sound'", ""]
+    act = reviewed(ENTER.join([*lines, "retry", ""]), tmp_path, shown)
     network = shown.lan.network
     assert (act.choice, act.hint) == (Choice.RETRY, "two steps")
     assert network.edges == {("Solver", "Polisher")}
@@ -128,18 +126,10 @@ def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_
     assert [change.by for change in shown.lan.history.changes[1:]] == [Author.DEVELOPER] * 3
 
 
-def test_what_the_network_refuses_changes_nothing(tmp_path: Path) -> None:
+def test_what_the_network_refuses_stays_to_be_mended_and_changes_nothing(tmp_path: Path) -> None:
     lan = Lan.new("t")
+    refused = f"connect Solver Nobody{ENTER}" + BACK * len("connect Solver Nobody")
+    keys = f"network{ENTER}{refused}undo{ENTER}{ENTER}skip{ENTER}"
     developer = TerminalDeveloper(tmp_path)
-    keys = ENTER.join(["network", "delete", "connect", "undo", "done", "skip"]) + ENTER
     assert typed(keys, lambda: developer.handed("why", lan)) is Onward.SKIP
     assert (lan.version, lan.network.names) == (1, ("Solver",))
-
-
-def test_knowledge_of_several_lines_is_edited_on_one(tmp_path: Path) -> None:
-    lan = Lan.new("t")
-    lan.edit(Edit("Solver", Field.KNOWLEDGE, ("a\nb\\n", "c")))
-    developer = TerminalDeveloper(tmp_path)
-    keys = f"network{ENTER}change{ENTER}know{ENTER}{ENTER}d{END}done{ENTER}resume{ENTER}"
-    assert typed(keys, lambda: developer.handed("why", lan)) is Onward.RESUME
-    assert lan.network.agent("Solver").knowledge == ("a\nb\\n", "c", "d")
