@@ -11,6 +11,7 @@ from proofs.logic.checking import Checker, Runs
 from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems import partial_order, symmetry
+from proofs.systems.invariants import always, invariant
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting, vocabulary
@@ -80,6 +81,10 @@ def check(
     quotient = None
     if wanted.issuperset(atoms(formula)):
         quotient = _quotient(model, formula, reduction)
+        plain = invariant(composition, formula)
+        if plain is not None and runs is Runs.COMPLETE and not fairness:
+            chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
+            return always(reach(composition, effort, chosen), plain)
     try:
         space = _space(model, formula, quotient, effort, reduction)
     except TooLarge as error:
@@ -113,10 +118,16 @@ def _space(
 ) -> Space[Noted]:
     if quotient is not None:
         return explore(quotient, effort=effort)
-    if reduction is Reduction.PARTIAL_ORDER:
-        order = PartialOrder(model.composition, atoms(formula), branching=is_branching(formula))
-        return explore(model, effort=effort, followed=order.steps)
-    return explore(model, effort=effort)
+    order = _order(model.composition, formula, reduction)
+    return explore(model, effort=effort, followed=order.steps if order else None)
+
+
+def _order(
+    composition: Composition, formula: Formula, reduction: Reduction | None
+) -> PartialOrder | None:
+    if reduction is not Reduction.PARTIAL_ORDER:
+        return None
+    return PartialOrder(composition, atoms(formula), branching=is_branching(formula))
 
 
 def _refuse(reduction: Reduction, reason: str) -> None:

@@ -10,7 +10,8 @@ reductions with on-the-fly model-checking, FMSD 8, 1996) if
 - and, where the formula says E or A inside, there is just one (Gerth, Kuiper, Peled and Penczek,
   A partial order approach to branching time logic model checking, 1999).
 
-That keeps every formula without X and N that speaks of states, and every deadlock.
+That keeps every formula without X and N that speaks of states. For deadlocks alone the first is
+enough (Godefroid, Partial-order methods for the verification of concurrent systems, 1996).
 """
 
 from __future__ import annotations
@@ -45,14 +46,22 @@ def why_not(composition: Composition, formula: Formula | None) -> str:
 
 
 class PartialOrder:
-    """Chooses what is followed in a state, for formulas that speak of `visible` propositions."""
+    """Chooses what is followed in a state, for formulas that speak of `visible` propositions.
+
+    Without such (None) it keeps deadlocks alone.
+    """
 
     def __init__(
-        self, composition: Composition, visible: Iterable[str] = (), *, branching: bool = False
+        self,
+        composition: Composition,
+        visible: Iterable[str] | None = None,
+        *,
+        branching: bool = False,
     ) -> None:
         self.composition = composition
         self._branching = branching
-        visible = frozenset(visible)
+        self._deadlocks = visible is None
+        visible = frozenset(visible or ())
         self._ended = "ended" in visible
         self._states: set[tuple[int, str]] = set()
         self._links: set[int] = set()
@@ -68,7 +77,7 @@ class PartialOrder:
     def followed(self, state: int, closed: Closed) -> list[Move]:
         """The moves of `state` that are followed."""
         for moves in self._ample(state):
-            if not any(closed(state + move.difference) for move in moves):
+            if self._deadlocks or not any(closed(state + move.difference) for move in moves):
                 return moves
         return self.composition.moves(state)
 

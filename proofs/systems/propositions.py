@@ -59,6 +59,17 @@ def test_of(composition: Composition, name: str) -> Holds:
     return lambda state: tag in contents.known[field.of(state)]
 
 
+def bits_of(composition: Composition, name: str) -> int:
+    """The bits of a state on which the proposition `name`, which speaks of states, depends."""
+    subject, _, _ = name.partition("@")
+    if subject == "ended":
+        return sum(field.bits for field in composition.fields)
+    numbers = [composition.system.member_number(one) for one in subject.split(":")]
+    if len(numbers) == 1:
+        return composition.fields[numbers[0]].bits
+    return composition.buffers[composition.links.index((numbers[0], numbers[1]))].bits
+
+
 def said_by(composition: Composition, label: str) -> frozenset[str]:
     """What the label of a step says happened."""
     where, _, what = label.partition(" ")

@@ -13,8 +13,9 @@ from functools import cached_property
 from itertools import pairwise, permutations, product
 from math import factorial, prod
 
-from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth, atoms, children
+from proofs.logic.formulas import And, Formula, Or, atoms, children
 from proofs.model import Step
+from proofs.systems.boolean import is_propositional, value
 from proofs.systems.product import Composition, Field
 from proofs.systems.propositions import Noted, Noting
 from proofs.systems.wiring import System
@@ -245,11 +246,11 @@ def _rows(system: System, place: int, names: Mapping[str, str]) -> frozenset[tup
 
 def _propositional(formula: Formula) -> Iterator[Formula]:
     """The largest parts without a temporal operator or quantifier."""
-    if _is_propositional(formula):
+    if is_propositional(formula):
         yield formula
     elif isinstance(formula, (And, Or)):
         here = list(_operands(formula, type(formula)))
-        plain = [one for one in here if _is_propositional(one)]
+        plain = [one for one in here if is_propositional(one)]
         if plain:
             joined = plain[0]
             for one in plain[1:]:
@@ -271,12 +272,6 @@ def _operands(formula: Formula, kind: type[And | Or]) -> Iterator[Formula]:
         yield formula
 
 
-def _is_propositional(formula: Formula) -> bool:
-    return isinstance(formula, (Truth, Atom)) or (
-        isinstance(formula, (Not, And, Or)) and all(map(_is_propositional, children(formula)))
-    )
-
-
 def _tells_apart(system: System, part: Formula, first: int, second: int) -> str:
     swap = list(range(len(system.members)))
     swap[first], swap[second] = second, first
@@ -292,27 +287,12 @@ def _tells_apart(system: System, part: Formula, first: int, second: int) -> str:
     for values in product((False, True), repeat=len(both)):
         here = dict(zip(both, values, strict=True))
         there = {name: here[renamed[name]] for name in names}
-        if _value(part, here) != _value(part, there):
+        if value(part, here) != value(part, there):
             return (
                 f"{told} tells {one} and {other} apart, which are interchangeable; say the same of "
                 f"both in one place (joined by & or |), or leave the reduction out"
             )
     return ""
-
-
-def _value(part: Formula, true: Mapping[str, bool]) -> bool:
-    match part:
-        case Truth(value):
-            return value
-        case Atom(name):
-            return true[name]
-        case Not(of):
-            return not _value(of, true)
-        case And(left, right):
-            return _value(left, true) and _value(right, true)
-        case Or(left, right):
-            return _value(left, true) or _value(right, true)
-    raise AssertionError(f"not propositional: {part}")
 
 
 def _renamed(system: System, renaming: Renaming, text: str) -> str:

@@ -23,6 +23,7 @@ from proofs.systems import (
     system_of,
 )
 from proofs.systems.compiled import projected
+from proofs.systems.invariants import invariant
 from proofs.systems.propositions import of_steps, said_by, test_of, vocabulary
 from proofs.systems.reaching import reach
 from proofs.systems.replaying import shown
@@ -319,3 +320,26 @@ def test_many_states_are_explored_in_a_compiled_loop_and_cut_where_it_is_said() 
     assert len(found.states) > 60_000
     verdicts = dict(standing_checks(composition, Effort(states=60_000)))
     assert verdicts["no-deadlock"].status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("operator", ["G", "AG"])
+def test_what_holds_in_every_state_is_decided_as_other_formulas_are(operator: str) -> None:
+    met: dict[Status, int] = {}
+    for seed in range(60):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance), random_channel(chance))
+        if reach(composition, Effort(300)).cut:
+            continue
+        names = chance.sample(sorted(vocabulary(composition) - of_steps(composition)), 2)
+        said = f'!"{names[0]}" | !"{names[1]}"'
+        assert invariant(composition, parse(f"{operator} ({said})")) is not None
+        quick = check(composition, parse(f"{operator} ({said})"))
+        slow = check(composition, parse(f"({operator} ({said})) & true"))
+        assert quick.status is slow.status, (seed, said)
+        lengths = [len(one.trace.steps) if one.trace else None for one in (quick, slow)]
+        assert lengths[0] == lengths[1] or operator == "AG"
+        met[quick.status] = met.get(quick.status, 0) + 1
+    assert min(met[Status.HOLDS], met[Status.FAILS]) > 5
+    assert invariant(hub("fifo:1"), parse("G (hub.TASK -> F ended)")) is None
+    assert invariant(hub("fifo:1"), parse("G !hub.TASK")) is None
+    assert check(hub("lossy:1"), parse("G !hub@ONE"), effort=Effort(10)).status is Status.FAILS
