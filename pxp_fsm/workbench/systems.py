@@ -134,10 +134,14 @@ class _Check:
         formula: Formula | None,
         under: str,
     ) -> Iterator[Line]:
+        spent = ""
         for name, title in names.items():
             started = time.perf_counter()
             try:
-                _, verdict = next(verdicts)
+                verdict = Verdict(Status.UNKNOWN, spent) if spent else next(verdicts)[1]
+            except MemoryError:
+                spent = f"the memory is used up: {effort.latest or 'at once'}"
+                verdict = Verdict(Status.UNKNOWN, spent)
             except KeyboardInterrupt:
                 told = f"interrupted: {effort.latest or 'at once'}"
                 yield self._line(name, title, under, Verdict(Status.UNKNOWN, told), started)

@@ -146,6 +146,23 @@ def test_ctrl_c_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Traceback" not in done.output
 
 
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("asked", [(), ("--formula", "F ended"), ("--formula", "G !left@GONE")])
+def test_where_the_memory_is_used_up_nothing_is_known(
+    asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from proofs.systems.product import Composition
+
+    def full(_self: Composition, _state: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Composition, "moves", full)
+    done = checked(*SYSTEM, *asked)
+    assert done.exit_code == 4
+    assert "the memory is used up: 1 states met" in done.output
+    assert len(done.output.splitlines()) == (2 if asked else 7)
+
+
 def test_ctrl_c_leaves_the_claims_that_were_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
