@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proofs.explore import Trace, explore
 from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
@@ -275,6 +277,24 @@ def test_a_mistyped_formula_says_where_and_what_was_expected(
 def test_a_comparison_is_one_proposition_however_it_is_spaced() -> None:
     assert parse("G number >= 3") == parse("G number>=3") == parse('G "number>=3"')
     assert parse("p<->q") == parse("p <-> q")
+
+
+PIECES = st.sampled_from(
+    [
+        *("p", "1.RATIFY", "(", ")", "!", "&", "|", "->", "<->", "U", "G", "AF", "X", " ", "E"),
+        *("number>3", "∧", "[]", "'", '"', "=", "<", "\n", "\x00", "0", "é", "\u202e", "not"),
+    ]
+)
+
+
+@given(st.one_of(st.lists(PIECES, max_size=12).map("".join), st.text(max_size=20)))
+def test_whatever_is_written_is_a_formula_or_an_error_in_words(text: str) -> None:
+    try:
+        parse(text)
+    except UsageError as error:
+        told = str(error)
+        assert told.isprintable()
+        assert "expected there" in told or "too" in told
 
 
 @pytest.mark.parametrize("text", ["p " * 9_000, "!" * 3_000 + "p", "<->".join("p" * 40)])
