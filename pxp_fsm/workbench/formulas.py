@@ -83,8 +83,8 @@ def termination(request: Request) -> Iterator[Line]:
 
     if request.names or request.relations is not None or request.values is not None:
         raise UsageError("--termination is about tables under free guards; leave out other choices")
-    if request.formulas or request.fair:
-        raise UsageError("--termination asks its own questions, with the fairness of each")
+    if request.formulas or request.fair or request.runs != "complete":
+        raise UsageError("--termination asks its own questions, of runs as fair as each says")
     if not 1 <= len(request.tables) <= 2:
         raise UsageError("--termination is about one table joined with itself, or two: name them")
     product = product_of(request.tables[0], request.tables[-1])
