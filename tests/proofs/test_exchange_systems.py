@@ -106,7 +106,7 @@ def systems(draw: st.DrawFn) -> Composition:
     return found
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(systems(), st.data())
 def test_the_commands_are_the_steps_of_the_system(system: Composition, data: st.DataObject) -> None:
     """The two graphs are walked side by side: labels, propositions, and where each step leads."""
@@ -330,7 +330,7 @@ rows = [
 @pytest.mark.parametrize(
     "compare",
     [
-        pytest.param(by_spin, marks=needs_spin),
+        pytest.param(by_spin, marks=[needs_spin, pytest.mark.deep]),
         pytest.param(by_storm, marks=needs_storm),
         pytest.param(by_nusmv, marks=needs_nusmv),
         pytest.param(by_tlc, marks=[needs_tlc, pytest.mark.deep]),

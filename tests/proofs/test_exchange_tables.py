@@ -41,7 +41,7 @@ FLAT = """\
 PEER = 'name="door" xmlns:p="urn:pxp-fsm:automaton:1" p:peer="guest"'
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(tables())
 def test_a_table_written_out_and_read_back_is_the_same(table: Automaton) -> None:
     assert parse_automaton(to_toml(table)) == table
@@ -179,7 +179,7 @@ def test_what_a_table_cannot_be_is_refused_with_its_line(old: str, new: str, sai
 PIECES = ("<", ">", "/", '"', "&#0;", "&lt;", "]]>", "<![CDATA[", "<!--", "<?x?>", "state", "id=")
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     st.integers(0, len(FLAT)),
     st.integers(0, 40),
