@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from proofs.explore import TooLarge
-from proofs.systems import Member, System
+from proofs.explore import TooLarge, explore
+from proofs.model import Step
+from proofs.systems import Channel, Composition, Member, System
 from proofs.systems.compatibility import check_unbounded, outside_the_class, within
+from proofs.systems.stuck import leaving, still
 from proofs.verdicts import Status
 from pxp_fsm.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.errors import TableError
@@ -201,23 +203,64 @@ def test_what_nothing_can_mend_fails_in_systems_of_any_class() -> None:
         assert verdict.trace.labels == ("a>b +offer", "b>a +offer")
 
 
-def random_system(seed: int) -> System | None:
-    """Two or three members of up to four states, each with one partner and one direction."""
+def random_system(seed: int, *, mixed: bool = False) -> System | None:
+    """Two or three members of up to four states, each with one partner and one direction.
+
+    With `mixed` a row may have another of both than the other rows of its state.
+    """
     rng = random.Random(seed)
     names = "abc"[: rng.choice((2, 2, 3))]
     texts = {}
     for name in names:
         rows = []
         for state in range(rng.randint(1, 4)):
-            partner = rng.choice([other for other in names if other != name])
-            sign = rng.choice("!?")
+            others = [other for other in names if other != name]
+            partner, sign = rng.choice(others), rng.choice("!?")
             for tag in rng.sample("xyz", rng.randint(1, 2)):
+                if mixed and rng.random() < 0.5:
+                    partner, sign = rng.choice(others), rng.choice("!?")
                 rows.append(f"{state} {partner}{sign}{tag} {rng.randint(0, 4)}")
         texts[name] = "; ".join(rows)
     try:
         return system(**texts)
     except TableError:
         return None
+
+
+class Onwards:
+    """A composition that starts anywhere."""
+
+    def __init__(self, model: Composition, start: int) -> None:
+        self.model, self.start, self.name = model, start, model.name
+
+    def initial(self) -> Iterator[int]:
+        yield self.start
+
+    def successors(self, state: int) -> Iterator[Step[int]]:
+        return self.model.successors(state)
+
+    def propositions(self, state: int) -> frozenset[str]:
+        return self.model.propositions(state)
+
+
+def test_who_is_said_to_stand_still_does_so_at_larger_capacities() -> None:
+    """In random systems of any class, from every state that is reached with capacity 1."""
+    seen = 0
+    for seed in range(600):
+        found = random_system(seed, mixed=True)
+        if found is None:
+            continue
+        small, large = Composition(found, Channel(1)), Composition(found, Channel(3))
+        for state in list(explore(small).steps)[:40]:
+            here = small.configuration(state)
+            stuck = still(found, here)
+            if not stuck or all(not rows for rows in leaving(found, here)):
+                continue
+            seen += 1
+            for later in explore(Onwards(large, large.state(here)), 20_000).steps:
+                at = large.configuration(later).at
+                assert [at[place] for place in stuck] == [here.at[place] for place in stuck], seed
+    assert seen > 100
 
 
 def compared(seeds: range) -> Iterator[Status]:
