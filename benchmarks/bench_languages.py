@@ -1,0 +1,121 @@
+"""Tag languages of INTERACT(n, 3): how long from the sessions to the counts, as n grows.
+
+    python benchmarks/bench_languages.py [N ...]     (10 12 30 100 unless told)
+
+For each of the three relations: the model of sessions explored, its labels made a minimal
+deterministic automaton (automata-lib), all sequences counted, and those of every class. Beside it
+stands pyformlang, which makes the same automaton smallest (`pip install pyformlang`; left out where
+it is not installed, and for large n), and counting by listing every sequence, for small n.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from automata.fa.dfa import DFA
+from automata.fa.nfa import NFA
+
+from proofs.claims import NAMED
+from proofs.explore import Space, explore
+from proofs.languages import CLASSES, SYMBOLS, Language, Reading, class_language
+from proofs.properties import complete_words
+from proofs.sessions import State
+from pxp_fsm.rules import Interact
+
+LISTED = 12
+"""The largest n for which every sequence is listed, and for which pyformlang is waited for: at 16
+it takes seconds, at 20 minutes."""
+
+T = TypeVar("T")
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    started = time.perf_counter()
+    found = work()
+    return found, time.perf_counter() - started
+
+
+def nondeterministic(space: Space[State]) -> dict[int, dict[str, set[int]]]:
+    """The model's steps by label; state 0 is the first."""
+    numbers = {state: number for number, state in enumerate(space.steps)}
+    moves: dict[int, dict[str, set[int]]] = {}
+    for state, steps in space.steps.items():
+        row = moves.setdefault(numbers[state], {})
+        for step in steps:
+            row.setdefault(step.label.replace(" ", ":"), set()).add(numbers[step.target])
+    return moves
+
+
+def by_automata(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> DFA:
+    one = NFA(
+        states=set(moves),
+        input_symbols=set(SYMBOLS),
+        transitions=moves,
+        initial_state=0,
+        final_states=ends,
+    )
+    return DFA.from_nfa(one, retain_names=False, minify=True)
+
+
+def by_pyformlang(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> Any:
+    from pyformlang.finite_automaton import NondeterministicFiniteAutomaton, State, Symbol
+
+    one = NondeterministicFiniteAutomaton()
+    one.add_start_state(State(0))
+    for end in ends:
+        one.add_final_state(State(end))
+    for source, row in moves.items():
+        for symbol, targets in row.items():
+            for target in targets:
+                one.add_transition(State(source), Symbol(symbol), State(target))
+    return one.to_deterministic().minimize()
+
+
+def measure(n: int, name: str) -> tuple[str, ...]:
+    model = Reading(Interact(n, 3), NAMED[name]).model
+    space, exploring = timed(lambda: explore(model))
+    moves = nondeterministic(space)
+    ends = {number for number, state in enumerate(space.steps) if state.over}
+    found, smallest = timed(lambda: by_automata(moves, ends))
+    language = Language(name, found)
+    total, counting = timed(language.count)
+    _, classes = timed(lambda: [(language & class_language(one)).count() for one in CLASSES])
+    ratio = ("–", "–")
+    if n <= LISTED and find_spec("pyformlang") is not None:
+        other, peer = timed(lambda: by_pyformlang(moves, ends))
+        same = "" if len(other.states) in (language.states, language.states + 1) else "!"
+        ratio = (f"{peer:.3f}{same}", f"{smallest / peer:.2f}")
+    listing = timed(lambda: complete_words(space))[1] if n <= LISTED else None
+    return (
+        str(n),
+        name,
+        f"{space.states:,}",
+        str(language.states),
+        str(len(str(total))),
+        f"{exploring:.3f}",
+        f"{smallest:.3f}",
+        *ratio,
+        f"{counting:.3f}",
+        "–" if listing is None else f"{listing:.3f}",
+        f"{classes:.3f}",
+    )
+
+
+def main() -> None:
+    sizes = [int(size) for size in sys.argv[1:]] or [10, 12, 30, 100]
+    headings = (
+        *("n", "relations", "model", "automaton", "digits", "explore s", "smallest s"),
+        *("pyformlang s", "ratio", "count s", "list s", "classes s"),
+    )
+    print(" ".join(f"{heading:>12}" for heading in headings))
+    for n in sizes:
+        for name in NAMED:
+            print(" ".join(f"{cell:>12}" for cell in measure(n, name)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
