@@ -151,6 +151,36 @@ def _counted(language: Language) -> int:
     return total
 
 
+def test_each_class_of_a_hundred_messages_is_counted_exactly() -> None:
+    """Added up by the tags that each agent has sent, and sorted by the definitions' predicates."""
+    language = of("tolerance", Interact(100, 3))
+    one, nothing = language.automaton, frozenset[str]()
+    at: dict[tuple[object, frozenset[str], frozenset[str]], int] = {
+        (one.initial_state, nothing, nothing): 1
+    }
+    ended: dict[tuple[frozenset[str], frozenset[str]], int] = {}
+    while at:
+        following: dict[tuple[object, frozenset[str], frozenset[str]], int] = {}
+        for (state, m, h), ways in at.items():
+            if state in one.final_states:
+                ended[m, h] = ended.get((m, h), 0) + ways
+            for symbol, target in one.transitions[state].items():
+                agent, _, tag = symbol.partition(":")
+                sent = {tag} - {"INIT"}
+                key = (target, m | sent, h) if agent == "m" else (target, m, h | sent)
+                following[key] = following.get(key, 0) + ways
+        at = following
+    for name in CLASSES:
+        definition, _, agent = name.partition(":")
+        names = [(definition, agent)] if agent else [("one_way", "m"), ("one_way", "h")]
+        total = sum(
+            ways
+            for sets, ways in ended.items()
+            if all(DEFINITIONS[d].holds(sets[AGENTS.index(a)]) for d, a in names)
+        )
+        assert (language & class_language(name)).count() == total
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_each_class_is_counted_as_the_definitions_sort_the_sequences(name: str) -> None:
     language = of(name, Interact(7, 3))

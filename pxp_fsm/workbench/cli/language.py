@@ -31,7 +31,7 @@ import click
 @click.option(
     "--list",
     "limit",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=100_000),
     metavar="N",
     help="Print the first N sequences, the shortest first, in place of counts.",
 )
