@@ -15,7 +15,7 @@ from odds_players import H, M, behaviour, behaviours, enumerated, holds, message
 from proofs.odds import Behaviour, Player, exact, lengths
 from proofs.odds.chain import Draw, chain
 from proofs.odds.duals import placed, sensitivity
-from proofs.odds.floats import floats
+from proofs.odds.floats import floats, many
 from proofs.odds.limit import limit
 from proofs.odds.results import OUTCOMES
 from pxp_fsm.decisions import Category, interact_guard
@@ -95,6 +95,32 @@ def test_floats_keep_their_digits_over_thousands_of_messages() -> None:
     due, found = exact((stubborn, M), 2500, 3), floats((stubborn, M), 2500, 3)
     for outcome, value in due.items():
         assert found.of(outcome) == pytest.approx(float(value), rel=1e-12, abs=1e-15), outcome
+
+
+def test_many_pairs_at_once_are_each_as_one() -> None:
+    import numpy as np
+
+    def shares(one: Behaviour) -> dict[str, float]:
+        return {name: float(one.value(name) or 0) for name in ("A", "B", "C", "D", "revise")}
+
+    answer = behaviour("0.9", "0", "0", "0.1", "0.5")
+    pairs = [(M, H), (H, M), (Player(M.usual, {"RATIFY": answer}), H)]
+    drawn = [
+        {
+            tag: {
+                name: np.array([shares(pair[agent].answering(tag))[name] for pair in pairs])
+                for name in shares(answer)
+            }
+            for tag in ("", "RATIFY")
+        }
+        for agent in (0, 1)
+    ]
+    found = many((drawn[0], drawn[1]), 9, 2)
+    for place, pair in enumerate(pairs):
+        due = exact(pair, 9, 2)
+        for outcome, value in due.items():
+            if outcome != "endless":
+                assert found.of(outcome)[place] == pytest.approx(float(value)), outcome
 
 
 @settings(max_examples=12)

@@ -108,6 +108,16 @@ def test_known_categories_are_shares_and_may_go_by_the_tag() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("sessions", "who"), [([(INIT,)] * 3, "machine"), ([(INIT, RAT)] * 3, "machine")]
+)
+def test_of_an_agent_that_answered_nothing_nothing_is_estimated(
+    sessions: list[tuple[str, ...]], who: str
+) -> None:
+    with pytest.raises(UsageError, match=f"the {who} never answered anything"):
+        estimates(counted(sessions, n=2))
+
+
 def test_what_was_seen_is_what_table_1_counts(tmp_path: Path) -> None:
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
         stored(board, SESSIONS)

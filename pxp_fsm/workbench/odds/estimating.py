@@ -23,9 +23,11 @@ from proofs.odds.floats import many
 from proofs.odds.results import OUTCOMES
 from proofs.odds.weights import Players
 from pxp_fsm.decisions import Category
+from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Tag
 from pxp_fsm.workbench.intervals import Interval, wilson
 from pxp_fsm.workbench.odds.counting import SENT, Counts
+from pxp_fsm.workbench.odds.reading import ROLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,10 +140,17 @@ def estimates(
 ) -> Estimates:
     """The estimates from a run's counts; what is drawn depends on `seed` alone.
 
-    With `by_tag` there are estimates of their own for each tag that an agent has answered.
+    With `by_tag` there are estimates of their own for each tag that an agent has answered. Raises
+    `UsageError` where an agent has answered nothing.
     """
     import numpy as np
 
+    for agent, role in enumerate(ROLES):
+        if not counts.sent(agent, SENT):
+            raise UsageError(
+                f"in {counts.run} the {role} never answered anything, so that nothing can be "
+                f"estimated of it; take a run of sessions with three messages or more"
+            )
     machine, human = (
         {tag: estimated(counts, agent, tag) for tag in ("", *_answered(counts, agent, by_tag))}
         for agent in (0, 1)
