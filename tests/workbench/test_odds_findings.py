@@ -8,6 +8,7 @@ import pytest
 
 from pxp_fsm.workbench.odds import findings
 from pxp_fsm.workbench.odds.published import MODELS, columns, explain
+from pxp_fsm.workbench.statistics import ROWS
 
 PAGE = Path(__file__).parents[2] / "docs" / findings.PAGE
 
@@ -25,6 +26,16 @@ def test_a_human_who_may_revise_explains_no_column_better() -> None:
         free, never = (explain(column, model) for model in MODELS[:2])
         assert free.log_likelihood == pytest.approx(never.log_likelihood, abs=1e-4), column.title
         assert free.values["human revise"] < 1e-3
+
+
+@pytest.mark.deep
+def test_the_machine_agrees_with_nothing_but_a_ratify_where_the_counts_are_a_tolerances() -> None:
+    """As the page says of model 2."""
+    for column in columns("all"):
+        counts = dict(zip(ROWS, column.counts, strict=True))
+        alike = counts["strong, machine"] - counts["ultra-strong, machine"]
+        agrees = explain(column, MODELS[2]).values["machine A"]
+        assert (agrees < 1e-3) == (alike == counts["strong, human"]), column.title
 
 
 def test_the_page_has_the_published_numbers() -> None:
