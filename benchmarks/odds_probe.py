@@ -48,7 +48,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def ours(kind: str, n: int, outcomes: int) -> tuple[float, float, Values]:
     """CPU seconds before and of the computation, and what came out."""
-    before, _ = timed(lambda: chain(draws(PLAYERS)))
+    before, _ = timed(lambda: chain(draws(PLAYERS)).gathered)
 
     def work() -> Values:
         if kind == "floats":

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from proofs.odds.behaviour import Cell
@@ -70,6 +70,10 @@ class Move:
     target: int | Result
 
 
+Gathered = Mapping["int | Result", tuple[tuple[tuple[Draw, frozenset[Cell]], tuple[int, ...]], ...]]
+"""For each target the draws, with their outcomes, that lead to it, and from which states."""
+
+
 @dataclass(frozen=True)
 class Chain:
     """The chain after message 1: `moves[stage][state]`; states are numbered from 0, the start.
@@ -80,6 +84,35 @@ class Chain:
     moves: tuple[tuple[tuple[Move, ...], ...], tuple[tuple[Move, ...], ...]]
     speakers: tuple[int, ...]
     bounds: tuple[Result, ...]
+
+    @cached_property
+    def gathered(self) -> tuple[tuple[Gathered, Gathered], tuple[Gathered, Gathered]]:
+        """For each stage and speaker, what leads to each target: draws, and the states they are in.
+
+        A draw with its outcomes is one entry, in however many states it is made.
+        """
+        (early_m, early_h), (late_m, late_h) = (
+            tuple(self._gathered(stage, speaker) for speaker in (0, 1)) for stage in (EARLY, LATE)
+        )
+        return (early_m, early_h), (late_m, late_h)
+
+    @cached_property
+    def draws(self) -> frozenset[tuple[Draw, frozenset[Cell]]]:
+        """Every draw with its outcomes that is the same move."""
+        moves = (move for stage in self.moves for each in stage for move in each)
+        return frozenset((move.draw, move.cells) for move in moves)
+
+    def _gathered(self, stage: int, speaker: int) -> Gathered:
+        found: dict[int | Result, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
+        for state, moves in enumerate(self.moves[stage]):
+            if self.speakers[state] == speaker:
+                for move in moves:
+                    states = found.setdefault(move.target, {})
+                    states.setdefault((move.draw, move.cells), []).append(state)
+        return {
+            target: tuple((key, tuple(states)) for key, states in by.items())
+            for target, by in found.items()
+        }
 
     def stages(self, n: int, k: int) -> tuple[tuple[int, int], ...]:
         """Stage and number of messages of each part of a session after message 1, in order."""

@@ -53,27 +53,14 @@ def weighed(
     built: Chain, weigh: Callable[[Draw, frozenset[Cell]], R | None], scales: tuple[int, int]
 ) -> Weighted[R]:
     """The chain whose moves weigh what `weigh` says of who draws what; None is nothing."""
-    known: dict[tuple[Draw, frozenset[Cell]], R | None] = {}
+    weights = {key: weight for key in built.draws if (weight := weigh(*key)) is not None}
 
     def into(stage: int, speaker: int) -> _Into[R]:
-        gathered: dict[Target, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
-        for state, moves in enumerate(built.moves[stage]):
-            if built.speakers[state] != speaker:
-                continue
-            for move in moves:
-                key = (move.draw, move.cells)
-                if key not in known:
-                    known[key] = weigh(*key)
-                gathered.setdefault(move.target, {}).setdefault(key, []).append(state)
-        return {
-            target: tuple(
-                (weight, tuple(states))
-                for key, states in by.items()
-                if (weight := known[key]) is not None
-            )
-            for target, by in gathered.items()
-            if any(known[key] is not None for key in by)
+        found = {
+            target: tuple((weights[key], states) for key, states in each if key in weights)
+            for target, each in built.gathered[stage][speaker].items()
         }
+        return {target: terms for target, terms in found.items() if terms}
 
     return Weighted(built, ((into(0, 0), into(0, 1)), (into(1, 0), into(1, 1))), scales)
 
@@ -87,7 +74,8 @@ def spanned(
     over the agent's denominator, times `factor`.
     """
     built = chain(draws(players))
-    tables = {draw: (_cells(players, draw), _cells(further, draw)) for draw in _drawn(built)}
+    drawn = {draw for draw, _ in built.draws}
+    tables = {draw: (_cells(players, draw), _cells(further, draw)) for draw in drawn}
     scales = [
         lcm(
             *(
@@ -114,10 +102,6 @@ def spanned(
 def fixed(players: Players) -> Weighted[int]:
     """The chain of players whose every parameter is given."""
     return spanned(players, players, lambda constant, _slope: constant)
-
-
-def _drawn(built: Chain) -> set[Draw]:
-    return {move.draw for stage in built.moves for moves in stage for move in moves}
 
 
 def _cells(players: Players, draw: Draw) -> dict[Cell, Fraction]:

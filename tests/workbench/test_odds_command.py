@@ -140,6 +140,8 @@ A, X = ["--machine", "A=1"], "--human"
         ([*BOTH, "--from", "b.sqlite", "r"], "leave out --machine and --human"),
         ([*BOTH, "--by-tag"], "--by-tag goes with --from"),
         ([*BOTH, "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
+        (["--float", "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
+        (["--n", "0", "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
         (["--published", "RAD 1999"], "no column 'RAD 1999' is published; there are: all, RAD"),
         (["--published", "all", "--seed", "-1"], "--seed is 0 or more"),
     ],

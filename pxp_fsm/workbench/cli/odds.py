@@ -76,7 +76,8 @@ def odds(protocol: str, published: str | None, seed: int, as_json: bool, **asked
     if seed < 0:
         raise UsageError(f"--seed is 0 or more; it was {seed}")
     if published is not None:
-        if any(value for value in asked.values()):
+        untouched = (value is None or value is False or value == () for value in asked.values())
+        if asked["exactly"] is not None or not all(untouched):
             raise UsageError("--published goes with --seed and --json alone")
         _explain(published, seed, as_json)
     else:
