@@ -1,8 +1,8 @@
 """Every code block of README, docs and workbooks runs in the tests.
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
-document, whose output must be what the document shows (`...` stands for anything). A `toml` block
-that begins with a file's name (`# mine.toml`) is that file in the folder.
+document with `examples/` in it, whose output must be what the document shows (`...` stands for
+anything). A `toml` block that begins with a file's name (`# mine.toml`) is that file in the folder.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ def run_console(example: Example) -> str | None:
             text=True,
             cwd=example.namespace["folder"].name,
             check=False,
-            env={**os.environ, "COLUMNS": "140", "XDG_DATA_HOME": example.namespace["folder"].name},
+            env={
+                **os.environ,
+                "COLUMNS": "140",
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                "XDG_DATA_HOME": example.namespace["folder"].name,
+            },
         )
         got = done.stdout + done.stderr
         if expected.strip() and not doctest.OutputChecker().check_output(expected, got, OPTIONS):
@@ -57,6 +62,7 @@ def keep_file(example: Example) -> None:
 
 def enter(namespace: dict[str, Any]) -> None:
     namespace["folder"] = TemporaryDirectory()
+    Path(namespace["folder"].name, "examples").symlink_to(Path(__file__).parent / "examples")
 
 
 def leave(namespace: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ LONGEST = 65_536
 
 _TAIL = 2_000
 _LAST_WORDS = 1.0
-"""Seconds in which a program that has closed its output is to have ended."""
+"""Seconds in which a program that has nothing more to say or to hear is to have ended."""
 
 
 class Broke(PXPError):
@@ -106,15 +106,19 @@ class Program:
         try:
             return self._answer(asked)
         except BaseException:  # also Ctrl-C: what it would say next answers nothing
-            self.close()
+            self.close(at_once=True)
             raise
 
-    def close(self) -> None:
-        """End it, and all that it has started."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End it, and all that it has started; it may first end by itself, unless `at_once`."""
         process, self._process = self._process, None
         self._said.clear()
         if process is None:
             return
+        if not at_once and process.stdin is not None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                process.stdin.close()
+                process.wait(_LAST_WORDS)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -162,6 +162,14 @@ print('{"did": "+A"}', flush=True)
     pytest.fail("a child was left behind")
 
 
+def test_at_the_end_it_may_tidy_up_and_is_not_waited_for_long(tmp_path: Path) -> None:
+    code = SAYS_RESET + "open('tidy', 'w').close()\ntime.sleep(600)\n"
+    code = f"import os; os.chdir({str(tmp_path)!r})\n" + code
+    with Program([sys.executable, "-I", "-S", "-c", code]) as tested:
+        tested.reset()
+    assert (tmp_path / "tidy").exists()
+
+
 def running(process: int) -> bool:
     """Whether it is there and not a zombie that waits for its parent."""
     try:

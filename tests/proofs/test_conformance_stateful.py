@@ -35,6 +35,9 @@ SOON = [("interact", 0, "agent"), ("pxp_hang_up", 1, "machine"), ("asking", 0, "
 ALL = [(*case, end) for case in CASES for end in ENDS if (case[0], end) != ("asking", "agent")]
 
 
+LATER = [one for one in ALL if one not in SOON and (one[0] != "interact" or one[1])]
+
+
 def table_of(name: str) -> Automaton:
     return builtin(name) if name in BUILTIN else load_automaton(ASKING)
 
@@ -54,9 +57,9 @@ def test_every_row_guard_outcome_and_refusal_is_tried(name: str, capacity: int, 
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("name", "capacity", "end"), [one for one in ALL if one not in SOON])
+@pytest.mark.parametrize(("name", "capacity", "end"), LATER)
 def test_within_two_hundred_examples_everywhere(name: str, capacity: int, end: str) -> None:
-    coverage = drive(table_of(name), ENDS[end], capacity=capacity, examples=100)
+    coverage = drive(table_of(name), ENDS[end], capacity=capacity, examples=40)
     assert coverage.missing == ()
     counts = tuple(done for done, _ in coverage.counts(0).values())
     assert counts == CASES[name, capacity]
