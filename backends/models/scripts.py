@@ -1,18 +1,21 @@
 """A model that replays a script from a file: for examples and tests, with no server to be asked.
 
-A script is JSON, one object a line: `reply` is what is said (JSON, or a text as it is) to a request
-of that `purpose` whose framed data hold everything in `where`; `times` is how often, without it any
-number of times. The first line that fits, and is not used up, answers.
+What is said depends on what is asked, not on when: a network asks many questions at once, and
+some of them again. A line of a script is `reply`, what is said (JSON, or a text as it is), to a
+request of that `purpose`; of its framed data each text of `when` stands in the value of that key,
+and the values of `where` are the whole of theirs; `times` is how often, without it any number of
+times. The first line that fits, and is not used up, answers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pxp_fsm import forms
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.framing import unframed
 from pxp_fsm.messages import quoted
@@ -21,7 +24,33 @@ from pxp_fsm.models import Capability, Reply, Request
 PREFIX = "script:"
 """What the name of such a model begins with; the path of its file follows."""
 
-_KEYS = {"purpose", "where", "reply", "times"}
+LINE: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["purpose", "reply"],
+    "additionalProperties": False,
+    "properties": {
+        "purpose": {"type": "string", "minLength": 1},
+        "when": {"type": "object", "additionalProperties": {"type": "string"}},
+        "where": {"type": "object"},
+        "reply": {},
+        "times": {"type": "integer", "minimum": 1},
+    },
+}
+"""The JSON Schema of a line."""
+
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A script for a model",
+    "type": "object",
+    "required": ["format", "line"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": 1},
+        "title": {"type": "string"},
+        "line": {"type": "array", "minItems": 1, "items": LINE},
+    },
+}
+"""The JSON Schema of a script in TOML or JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +58,40 @@ class Line:
     """What is said to which requests, and how often (None: always)."""
 
     purpose: str
-    where: Mapping[str, object]
     reply: str
+    when: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
     times: int | None = None
 
     def fits(self, purpose: str, told: Mapping[str, object]) -> bool:
         """Whether it answers a request of that purpose which holds these data."""
-        return self.purpose == purpose and all(
-            key in told and told[key] == value for key, value in self.where.items()
+        return (
+            self.purpose == purpose
+            and all(_holds(told.get(key), text) for key, text in self.when.items())
+            and all(key in told and told[key] == value for key, value in self.where.items())
         )
 
 
 class Script:
-    """Replies by the `lines` of a script; raises `NoAnswer` where none fits."""
+    """Replies by the `lines` of a script; raises `NoAnswer` where none fits.
+
+    `requests` keeps what it was asked.
+    """
 
     capabilities = frozenset(Capability)
 
-    def __init__(self, lines: tuple[Line, ...], name: str = "script") -> None:
-        self._lines = lines
+    def __init__(self, lines: Iterable[Line], name: str = "script") -> None:
+        self._lines = tuple(lines)
         self._name = name
-        self._used = [0] * len(lines)
+        self._used = [0] * len(self._lines)
+        self.requests: list[Request] = []
 
     @property
     def name(self) -> str:
         return self._name
 
     async def reply(self, request: Request) -> Reply:
+        self.requests.append(request)
         told: dict[str, object] = {}
         for turn in request.turns:
             for frame in unframed(turn.text):
@@ -72,15 +109,23 @@ class Script:
 
 
 def read(path: Path) -> Script:
-    """The script in the file `path`. Raises `DataError`, with file and line."""
+    """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
+
+    Raises `DataError`, with every fault and its line.
+    """
     try:
-        written = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: the script cannot be read ({error})") from error
-    lines = tuple(
-        _line(path, number, text) for number, text in enumerate(written, start=1) if text.strip()
-    )
-    return Script(lines, f"{PREFIX}{path.name}")
+        text = forms.text_of(path, "a script")
+        raw = forms.read(text, path.name) if path.suffix in (".toml", ".json") else None
+    except forms.Unreadable as error:
+        raise DataError(str(error)) from error
+    name = f"{PREFIX}{path.name}"
+    if raw is None:
+        written = enumerate(text.splitlines(), start=1)
+        return Script((_line(path, at, said) for at, said in written if said.strip()), name)
+    found = forms.faults(raw, SCHEMA)
+    if found:
+        raise DataError("\n".join(forms.located(found, text, str(path))))
+    return Script(map(_line_of, raw["line"]), name)
 
 
 def _line(path: Path, number: int, text: str) -> Line:
@@ -88,15 +133,22 @@ def _line(path: Path, number: int, text: str) -> Line:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError.at(path, number, f"this is no JSON: {error}") from error
-    if not isinstance(raw, dict) or not {"purpose", "reply"} <= set(raw) <= _KEYS:
-        raise DataError.at(
-            path, number, "a line has purpose and reply, and may have where and times; no more"
-        )
-    purpose, where, times = raw["purpose"], raw.get("where", {}), raw.get("times")
-    if not isinstance(purpose, str) or not isinstance(where, dict):
-        raise DataError.at(path, number, "purpose is a text, and where an object")
-    if times is not None and (type(times) is not int or times < 1):
-        raise DataError.at(path, number, f"times is a whole number from 1, not {quoted(times)}")
+    found = forms.faults(raw, LINE)
+    if found:
+        raise DataError.at(path, number, "; ".join(said for _place, said in found))
+    return _line_of(raw)
+
+
+def _line_of(raw: Mapping[str, Any]) -> Line:
     reply = raw["reply"]
     said = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return Line(purpose, where, said, times)
+    return Line(raw["purpose"], said, raw.get("when", {}), raw.get("where", {}), raw.get("times"))
+
+
+def _holds(value: object, text: str) -> bool:
+    """Whether a text is in a value: of a text, a stretch; of a list or an object, in some of it."""
+    if isinstance(value, str):
+        return text in value
+    if isinstance(value, Mapping):
+        return any(_holds(one, text) for one in value.values())
+    return isinstance(value, list) and any(_holds(one, text) for one in value)

@@ -39,12 +39,11 @@ async def model_of(
     name: str, settings: Settings | None = None, on_wait: Callable[[str], None] = lambda _why: None
 ) -> AsyncIterator[Model]:
     """The model `name`, or a script's file as `script:FILE`. Raises `UsageError` or `DataError`."""
-    from backends.models.scripts import PREFIX
+    from backends.models import scripts
     from backends.models.serving import Serving, Settings
-    from pxp_fsm.workbench.lan_tasks.opening import scripted
 
-    if name.startswith(PREFIX):
-        yield scripted(name)
+    if name.startswith(scripts.PREFIX):
+        yield scripts.read(Path(name.removeprefix(scripts.PREFIX)))
         return
     async with Serving(settings or Settings(), on_wait=on_wait) as serving:
         yield serving.model(name)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
-from backends.models.cues import CuedModel, read_cues
+from backends.models.scripts import read
 from guards import Exact
 from pxp_fsm.lan.developer import Choice
 from pxp_fsm.lan.measures import Action, Tally, tallied, ued
@@ -33,7 +33,7 @@ def example() -> dict[str, Any]:
 
 
 def trained(example: dict[str, Any], developer: Confirming, board: SqlBlackboard) -> Trainer:
-    lan, model = example["translator"](), CuedModel(read_cues(FRENCH / "script.toml"))
+    lan, model = example["translator"](), read(FRENCH / "script.toml")
     steps = TrainingBoard(board, {"network": lan.network.task}, "")
     trainer = Trainer(
         lan, model, Exact(), developer, supervision=Supervision(board=steps), name=steps.run

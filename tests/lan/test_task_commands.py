@@ -34,15 +34,15 @@ examples = [
 """
 
 
-def cue(purpose: str, when: dict[str, str], **reply: object) -> dict[str, object]:
+def line(purpose: str, when: dict[str, str], **reply: object) -> dict[str, object]:
     return {"purpose": purpose, "when": when, "reply": reply}
 
 
 SCRIPT = {
     "format": 1,
-    "cue": [
+    "line": [
         *(
-            cue(
+            line(
                 "execution",
                 {"input": number, "knowledge": known},
                 thoughts="",
@@ -51,9 +51,9 @@ SCRIPT = {
             for number in "2345"
             for known in ("by two", f"Input: {number}")
         ),
-        cue("execution", {}, thoughts="", result="?"),
-        cue("gap", {}, gap="It does not say.", rationale=""),
-        cue(
+        line("execution", {}, thoughts="", result="?"),
+        line("gap", {}, gap="It does not say.", rationale=""),
+        line(
             "reason",
             {},
             reason_type="poor_performance_of_agent",
@@ -61,10 +61,10 @@ SCRIPT = {
             reason_content="It cannot.",
             rationale="",
         ),
-        cue(
+        line(
             "weakness", {}, reason_type="lack_of_knowledge", reason_content="No rule.", rationale=""
         ),
-        cue("parameters", {}, parameters={"knowledge": "Divide it by two."}, rationale=""),
+        line("parameters", {}, parameters={"knowledge": "Divide it by two."}, rationale=""),
     ],
 }
 
@@ -144,7 +144,7 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
         (("tasks", "nothing"), "nothing: cannot be read"),
         (("compare", "nothing", *MODEL), "or one of grammar"),
         (("compare", "parity.toml", "--model", "gpt"), "there is no model 'gpt'"),
-        (("compare", "parity.toml", "--model", "script:"), "which script?"),
+        (("compare", "parity.toml", "--model", "script:"), "cannot be read"),
         (("compare", "parity.toml", *MODEL, "--seeds", "1;2"), "seeds are numbers"),
         (("compare", "parity.toml", *MODEL, "--developer", "me"), "there is no developer 'me'"),
         (("compare", "parity.toml", *MODEL, "--hand", "me"), "there is no hand 'me'"),

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backends.models import scripts
-from backends.models.cues import CuedModel, read_cues
-from backends.models.scripts import PREFIX
-from pxp_fsm.errors import UsageError
 
 if TYPE_CHECKING:
     from backends.models.serving import Settings
@@ -28,19 +25,8 @@ async def models(settings: Settings | None, log: CallLog) -> AsyncIterator[Calla
     async with Serving(settings or Settings(), log) as serving:
 
         def opened(name: str) -> Model:
-            return scripted(name) if name.startswith(PREFIX) else serving.model(name)
+            if name.startswith(scripts.PREFIX):
+                return scripts.read(Path(name.removeprefix(scripts.PREFIX)))
+            return serving.model(name)
 
         yield opened
-
-
-def scripted(name: str) -> Model:
-    """The script that `script:FILE` names: by cue (TOML, or JSON by its name), or line by line.
-
-    Raises `UsageError` where no file is named, and `DataError` for one that is no script.
-    """
-    path = Path(name.removeprefix(PREFIX))
-    if not path.name:
-        raise UsageError("which script? write script:FILE")
-    if path.suffix not in (".toml", ".json"):
-        return scripts.read(path)
-    return CuedModel(read_cues(path), name=name)

@@ -1,0 +1,97 @@
+"""A script: the first line that fits what is asked, however often and in whatever order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from backends.models.scripts import Line, Script, read
+from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.framing import framed
+from pxp_fsm.models import Request, Role, Turn
+
+LINES = (
+    Line("control", "late", {"input": "night", "knowledge": "rhyme"}),
+    Line("control", "early", {"input": "night"}),
+    Line("gap", "any"),
+)
+
+
+def asked(purpose: str, **data: object) -> str:
+    turn = Turn(Role.USER, f"Here: {framed(data)} and {framed({'more': 'x'})}")
+    return asyncio.run(Script(LINES).reply(Request("s", (turn,), purpose=purpose))).text
+
+
+def test_the_first_line_that_fits_is_given_each_time() -> None:
+    assert asked("control", input="the night") == "early"
+    assert asked("control", input="the night", knowledge=["x", "when it rhymes, a rhyme"]) == "late"
+    assert asked("gap") == asked("gap", input="day") == "any"
+
+
+def test_where_none_fits_there_is_no_answer_and_the_error_says_to_what() -> None:
+    with pytest.raises(NoAnswer, match=r"'control'.*day"):
+        asked("control", input="the day")
+
+
+def test_whole_values_and_numbers_of_times_are_told_apart() -> None:
+    script = Script(
+        [
+            Line("gap", "first", where={"input": "x"}, times=1),
+            Line("gap", "whole", where={"input": "x"}),
+            Line("gap", "part", {"input": "x"}),
+        ]
+    )
+
+    def said(text: str) -> str:
+        turn = Turn(Role.USER, framed({"input": text}))
+        return asyncio.run(script.reply(Request("s", (turn,), purpose="gap"))).text
+
+    assert [said("x"), said("x"), said("xx"), said("x")] == ["first", "whole", "part", "whole"]
+    assert len(script.requests) == 4
+
+
+SAYS = {"purpose": "gap", "when": {"input": "x"}, "reply": {"gap": "é"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.toml", 'format = 1\n[[line]]\npurpose = "gap"\nwhen.input = "x"\nreply.gap = "é"\n'),
+        ("a.json", json.dumps({"format": 1, "line": [SAYS]})),
+        ("a.jsonl", "\n" + json.dumps(SAYS)),
+    ],
+)
+def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    turn = Turn(Role.USER, framed({"input": "x"}))
+    found = asyncio.run(read(path).reply(Request("s", (turn,), purpose="gap")))
+    assert json.loads(found.text) == {"gap": "é"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "a.toml",
+            'format = 1\n[[line]]\npurpose = "gap"\nanswer = "x"\nreply = "y"\n',
+            "line 4: ",
+        ),
+        (
+            "a.jsonl",
+            '{"purpose": "gap", "reply": 1}\n{"purpose": "gap"}',
+            "line 2: reply is missing",
+        ),
+        ("a.jsonl", '{"purpose": "gap", "reply": 1, "times": 0}', "line 1: times: 0 is too small"),
+        ("a.jsonl", "gap", "line 1: this is no JSON"),
+        ("a.jsonl", "[]", "line 1: .*not of the type object"),
+    ],
+)
+def test_a_fault_is_told_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    with pytest.raises(DataError, match=said):
+        read(path)
