@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pxp_fsm.errors import PXPError
+from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.messages import printable
 
 if TYPE_CHECKING:
@@ -22,6 +23,18 @@ class Left(KeyboardInterrupt):
     def __init__(self, typed: str) -> None:
         super().__init__()
         self.typed = typed
+
+
+@dataclass
+class Keys:
+    """Counts the keys that are pressed in answer to questions."""
+
+    pressed: int = 0
+
+    def taken(self) -> int:
+        """How many were pressed since this was last asked."""
+        pressed, self.pressed = self.pressed, 0
+        return pressed
 
 
 def terminal_there() -> bool:
@@ -44,12 +57,9 @@ async def ask_line(
     *,
     default: str = "",
     words: Sequence[str] = (),
-    on_key: Callable[[], None] | None = None,
+    keys: Keys | None = None,
 ) -> str:
-    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays.
-
-    `on_key` is told of each key that is pressed.
-    """
+    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays."""
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.validation import ValidationError, Validator
 
@@ -64,7 +74,7 @@ async def ask_line(
     completer = WordCompleter(list(words), ignore_case=True, sentence=True) if words else None
     return await _ask(
         question,
-        on_key,
+        keys,
         default=default,
         validator=Accepted(),
         validate_while_typing=False,
@@ -74,14 +84,24 @@ async def ask_line(
     )
 
 
-async def ask_lines(
-    question: str, *, default: str = "", on_key: Callable[[], None] | None = None
-) -> str:
-    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it.
+async def one_of(question: str, words: tuple[str, ...], *, keys: Keys | None = None) -> str:
+    """One of `words`, however it was typed: as a whole, or so far that it could be no other."""
 
-    `on_key` is told of each key that is pressed.
-    """
-    text = await _ask(question, on_key, default=default, multiline=True, key_bindings=_many_lines())
+    def meant(text: str) -> str:
+        typed = text.strip().lower()
+        found = [word for word in words if word.lower() == typed] or [
+            word for word in words if typed and word.lower().startswith(typed)
+        ]
+        if len(found) != 1:
+            raise UsageError(f"it is one of: {', '.join(words)}")
+        return found[0]
+
+    return meant(await ask_line(question, meant, words=words, keys=keys))
+
+
+async def ask_lines(question: str, *, default: str = "", keys: Keys | None = None) -> str:
+    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it."""
+    text = await _ask(question, keys, default=default, multiline=True, key_bindings=_many_lines())
     return text.strip()
 
 
@@ -115,12 +135,16 @@ def _many_lines() -> KeyBindings:
     return bindings
 
 
-async def _ask(question: str, on_key: Callable[[], None] | None, **options: object) -> str:
+async def _ask(question: str, keys: Keys | None, **options: object) -> str:
     from prompt_toolkit import PromptSession
 
     session: PromptSession[str] = PromptSession()
-    if on_key is not None:
-        session.app.key_processor.before_key_press += lambda _processor: on_key()
+
+    def press(_processor: object) -> None:
+        if keys is not None:
+            keys.pressed += 1
+
+    session.app.key_processor.after_key_press += press
     try:
         return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
     except (KeyboardInterrupt, EOFError):

@@ -13,17 +13,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from backends.people.drafts import Draft, Drafts
-from backends.people.prompts import Left, ask_line, ask_lines, say
-from pxp_fsm.errors import DataError, PXPError
-from pxp_fsm.messages import quoted
+from backends.people.prompts import Keys, Left, ask_line, ask_lines, one_of, say
+from pxp_fsm.errors import PXPError
 
 _HEADING, _NAME = "bold", "ansicyan"
 HELP = {
     "confirm": "agree to it, as it stands in your version",
     "edit": "change it as JSON; what you write as <??> is filled in for you",
+    "hint": "say in words what is to be different",
     "hole": "make one of its fields <??>",
     "type": "set a field that has a closed list of values",
-    "hint": "say in words what is to be different",
     "retry": "send your version and your hint, for another result",
     "reset": "put the result back as it was, without a hint",
     "reject": "take over: the step ends without a result",
@@ -68,13 +67,8 @@ class Reviewer:
     def __init__(self, drafts: Path, hole: str = "<??>") -> None:
         self._drafts = Drafts(drafts)
         self._hole = hole
-        self._keys = 0
+        self.keys = Keys()
         self._told: Sequence[str] = ()
-
-    @property
-    def keys(self) -> int:
-        """How many keys have been pressed since the last act."""
-        return self._keys
 
     async def review(self, shown: Reviewed, also: Also = MappingProxyType({})) -> Sent:
         """What they do about `shown`, or `also`; `Left`, a `KeyboardInterrupt`, if they leave."""
@@ -112,20 +106,15 @@ class Reviewer:
         A text that is refused stays, to be mended.
         """
         if not lines:
-            return await ask_line(question, accept, default=default, on_key=self._key)
+            return await ask_line(question, accept, default=default, keys=self.keys)
         while True:
-            default = await ask_lines(question, default=default, on_key=self._key)
+            default = await ask_lines(question, default=default, keys=self.keys)
             try:
                 accept(default)
             except PXPError as error:
                 say("   ", str(error))
             else:
                 return default
-
-    def take_keys(self) -> int:
-        """The number of keys since the last act; counting begins anew."""
-        keys, self._keys = self._keys, 0
-        return keys
 
     async def _aside(
         self, done: Callable[[], Awaitable[None]], shown: Reviewed, version: str, hint: str
@@ -158,12 +147,11 @@ class Reviewer:
         part, typed = (hint, "hint") if word == "hint" else (version, "version")
         try:
             if word == "hint":
-                hint = await ask_line(
-                    "Your hint: ", lambda _text: None, default=hint, on_key=self._key
-                )
+                said = "Your hint (an empty line ends it):\n"
+                hint = await ask_lines(said, default=hint, keys=self.keys)
             elif word == "edit":
                 said = "Your version (an empty line at its end ends it):\n"
-                version = await ask_lines(said, default=version, on_key=self._key)
+                version = await ask_lines(said, default=version, keys=self.keys)
                 problem = _read(version)[1]
                 if problem:
                     say("   ", problem, "; it is kept as you left it, edit it again")
@@ -195,22 +183,11 @@ class Reviewer:
         return _written({**value, name: await self._line(f"{', '.join(options)}? ", options)})
 
     async def _line(self, question: str, words: Sequence[str]) -> str:
-        def meant(text: str) -> str:
-            said = text.strip().casefold()
-            exact = [word for word in words if word.casefold() == said]
-            fits = exact or [word for word in words if said and word.casefold().startswith(said)]
-            if len(fits) != 1:
-                raise DataError(f"{quoted(text)} is not one of {', '.join(words)}")
-            return fits[0]
-
-        return meant(await ask_line(question, meant, words=words, on_key=self._key))
-
-    def _key(self) -> None:
-        self._keys += 1
+        return await one_of(question, tuple(words), keys=self.keys)
 
     def _sent(self, shown: Reviewed, choice: str, value: object, hint: str) -> Sent:
         self._drafts.drop(shown.key, 1)
-        return Sent(choice, value, hint.strip(), self.take_keys())
+        return Sent(choice, value, hint.strip(), self.keys.taken())
 
     def _keep(self, shown: Reviewed, version: str, hint: str) -> None:
         if version == _written(shown.value) and not hint:

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from backends.people.drafts import Draft, Drafts
-from backends.people.prompts import Left, ask_line, ask_lines, say, terminal_there
-from pxp_fsm.errors import UsageError
+from backends.people.prompts import Left, ask_line, ask_lines, one_of, say, terminal_there
 from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.problem import Problem
 from pxp_fsm.relations import NOISY, Assumption, Outcome
@@ -89,7 +88,7 @@ class TerminalPerson:
             say("  ", (_NAME if may else "", f"{tag:8}"), why)
         may_be = {tags[guard].upper(): guard for guard in allowed}
         with self._kept():
-            return may_be[await _one_of("Your tag: ", tuple(may_be))]
+            return may_be[await one_of("Your tag: ", tuple(may_be))]
 
     async def judge(self, what: str, left: str, right: str) -> Outcome:
         """Whether two texts count as the same `what` for them; unsure counts as no."""
@@ -97,7 +96,7 @@ class TerminalPerson:
         for number, text in enumerate((left, right), start=1):
             _show_text(f"{number}", text)
         with self._kept():
-            return _SAID[(await _one_of("yes, no or unsure? ", tuple(_SAID))).lower()]
+            return _SAID[(await one_of("yes, no or unsure? ", tuple(_SAID))).lower()]
 
     async def review(self, question: Question, tag: str, answer: Answer) -> bool:
         """A last look at the message; whether to send it, or to make it again."""
@@ -105,7 +104,7 @@ class TerminalPerson:
         say((_HEADING, f"Message {len(question.history) + 1}, as it would be sent:"))
         _show_answer(tag, answer)
         with self._kept():
-            if (await _one_of("send or edit? ", (_SEND, _EDIT))).lower() == _EDIT:
+            if (await one_of("send or edit? ", (_SEND, _EDIT))).lower() == _EDIT:
                 return False
         self._drafts.drop(*self._place)
         self._draft = Draft()
@@ -167,21 +166,6 @@ class PersonsRelation:
 
     async def holds(self, left: str, right: str) -> Outcome:
         return await self._person.judge(self._what, left, right)
-
-
-async def _one_of(question: str, words: tuple[str, ...]) -> str:
-    """One of `words`, however it was typed: as a whole, or so far that it could be no other."""
-
-    def meant(text: str) -> str:
-        typed = text.strip().lower()
-        found = [word for word in words if word.lower() == typed] or [
-            word for word in words if typed and word.lower().startswith(typed)
-        ]
-        if len(found) != 1:
-            raise UsageError(f"it is one of: {', '.join(words)}")
-        return found[0]
-
-    return meant(await ask_line(question, meant, words=words))
 
 
 def _words(problem: Problem) -> tuple[str, ...]:

@@ -133,11 +133,14 @@ class Training:
     ) -> tuple[Outcome, ...]:
         """Train it; the file is written anew after each change of the network."""
         lan = Lan.load(self.path)
+        saved = lan.version
 
         def told(event: Told) -> None:
+            nonlocal saved
             on_event(event)
-            if isinstance(event, Moved) and event.row.label in ("COMMIT", "RECORD"):
+            if isinstance(event, Moved) and saved != lan.version:
                 lan.save(self.path)
+                saved = lan.version
 
         async with model_of(self.model, self.settings) as model:
             if self.database is None:
@@ -176,10 +179,7 @@ class Training:
             name=TASK if board is None else board.run,
             on_event=told,
         )
-        found = await trainer.train(self.examples)
-        if self.developer is not None:
-            lan.save(self.path)
-        return found
+        return await trainer.train(self.examples)
 
 
 def new(task: str, path: Path) -> Lan:

@@ -83,7 +83,7 @@ def run(network: Path, text: str, model: str, stream: bool, **options: Any) -> N
 @click.option(
     "--developer",
     metavar="WHO",
-    help="Who supervises: terminal; or simulated, confirms, edits:P or follows:FILE.",
+    help="Who supervises: terminal (a person); or simulated, confirms, edits:P or follows:FILE.",
 )
 @click.option(
     "--iterations", type=int, default=5, show_default=True, help="Updates an example may take."
@@ -112,18 +112,21 @@ def train(
     from pxp_fsm.workbench import networks
     from pxp_fsm.workbench.lan_tasks.developers import named
 
-    if unattended == (developer is not None):
-        raise click.UsageError("say --unattended, or who supervises: --developer WHO")
+    if unattended is (developer is not None):
+        raise click.UsageError(
+            "say --unattended or --developer terminal (or another), one of the two"
+        )
+    who = None if developer is None else named(developer, seed=0)
     training = networks.Training(
         network,
         networks.examples(examples),
         model,
-        None if developer is None else named(developer, seed=0),
+        who,
         limits=Limits(iterations, retries),
         settings=settings_of(options),
         database=database,
     )
-    outcomes = asyncio.run(training.run(_told))
+    outcomes = asyncio.run(training.run(_quietly if developer == "terminal" else _told))
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
 
@@ -230,6 +233,10 @@ def _told(event: Told) -> None:
     elif isinstance(event, Moved) and event.row.label in _TELLING:
         detail = f": {event.detail}" if event.detail else ""
         click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
+
+
+def _quietly(_event: Told) -> None:
+    """Whoever supervises is shown what there is by the questions themselves."""
 
 
 _TELLING = {

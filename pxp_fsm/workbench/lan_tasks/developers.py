@@ -169,5 +169,5 @@ def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
     from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
     if not terminal_there():
-        raise UsageError("a developer at the terminal needs one; name another: " + KINDS)
+        raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
     return TerminalDeveloper(drafts, will_do)

@@ -16,12 +16,12 @@ from pxp_fsm.workbench.network_edits import operation
 
 _FORMS = (
     "create NAME TASK OUTPUT, delete NAME, connect NAME NAME, disconnect NAME NAME, "
-    "set NAME FIELD VALUE..., undo; an empty line when you are done"
+    "set NAME FIELD VALUE..., undo; or an empty line"
 )
 
 
 async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
-    """Edit `lan`, an operation a line, until an empty one; texts of several words are quoted.
+    """One operation on `lan`, or none where the line is empty; texts of several words are quoted.
 
     What the network refuses is said, and the line stays to be mended.
     """
@@ -32,16 +32,14 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
         if text.strip() not in ("", "undo"):
             lan.would_be(_operation(text))
 
-    while text := (await reviewer.text("Operation: ", accept)).strip():
-        try:
-            if text == "undo":
-                lan.undo()
-            else:
-                lan.edit(_operation(text), about=text)
-        except PXPError as error:
-            say("   ", str(error))
-        else:
-            _show(lan)
+    text = (await reviewer.text("Operation: ", accept)).strip()
+    try:
+        if text == "undo":
+            lan.undo()
+        elif text:
+            lan.edit(_operation(text), about=text)
+    except PXPError as error:
+        say("   ", str(error))
 
 
 def _operation(text: str) -> Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +20,11 @@ from pxp_fsm.relations import digest
 from pxp_fsm.workbench.lan_tasks.editing import edit_network
 
 _STEPS = {
-    Step.GAP: "what is the gap",
-    Step.REASON: "why is there a gap",
-    Step.WEAKNESS: "why does the agent do poorly",
-    Step.PARAMETERS: "what is to be done, by the strategy",
+    Step.GAP: "what is wrong with the output",
+    Step.REASON: "why it is",
+    Step.WEAKNESS: "why the agent does poorly",
+    Step.PARAMETERS: "the parameters of the strategy",
 }
-_YES_NO = ("yes", "no")
 
 
 class TerminalDeveloper:
@@ -41,17 +40,21 @@ class TerminalDeveloper:
         self._will_do = will_do
 
     async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
-        _each(_told(run, truth))
+        say("")
+        for line in _told(run, truth):
+            say(line)
         for name, turn in run.turns.items():
-            say(f"   {name}: ", turn.result if turn.result is not None else "inactive")
+            shown = turn.result if turn.result is not None else f"not active ({turn.guard})"
+            say(f"   {name}: {shown}")
         if self._will_do is not None:
             met = await self._will_do(run, truth)
             say("The output will do." if met else "The output will not do.")
             return met
-        if run.output.strip() == truth.strip():
-            say("The output is the one that was asked for.")
-            return True
-        return await self._reviewer.ask("Will the output do? yes or no: ", _YES_NO) == "yes"
+        words = ("yes", "no", "network")
+        said = "Will it do? yes, no or network: "
+        while (word := await self._reviewer.ask(said, words)) == "network":
+            await edit_network(self._reviewer, lan)
+        return word == "yes"
 
     async def review(self, view: StepView) -> Act:
         title = f"Step {view.step.number}: {_STEPS[view.step]}"
@@ -59,7 +62,7 @@ class TerminalDeveloper:
             title = f"{title} {view.strategy}"
         sent = await self._reviewer.review(
             Reviewed(
-                f"{title}?",
+                title,
                 view.proposal,
                 view.rationale,
                 digest(json.dumps([view.run.external, view.step, view.proposal])),
@@ -85,7 +88,7 @@ class TerminalDeveloper:
     async def handed(self, why: str, lan: Lan) -> Onward:
         say("It is yours now: ", why)
         words = ("resume", "skip", "network")
-        said = "resume (run it again), skip this example, or edit the network? "
+        said = "resume (run it again), skip (this example) or network: "
         while (word := await self._reviewer.ask(said, words)) == "network":
             await edit_network(self._reviewer, lan)
         return Onward.RESUME if word == "resume" else Onward.SKIP
@@ -95,11 +98,6 @@ def _told(run: Run, truth: str) -> Iterator[str]:
     yield f"input:  {run.external}"
     yield f"output: {run.output}"
     yield f"wanted: {truth}"
-
-
-def _each(lines: Iterator[str], tell: Callable[[str], None] = say) -> None:
-    for line in lines:
-        tell(line)
 
 
 def _closed(view: StepView) -> Iterator[tuple[str, tuple[str, ...]]]:
