@@ -1,204 +1,187 @@
-"""Networks of agents: what running one costs beside its models, replay, and the editing distance.
+"""Networks of LLM agents without their models: what running, replaying and proving cost.
 
-Beside each: what the same calls take without a network (one after the other, or as few in a row as
-the edges allow), and for texts Levenshtein's distance in plain Python. Models are scripts; nothing
-is sent anywhere.
+    python benchmarks/bench_lan.py [--quick]
+
+A model that replies at once stands in, so that only our own work is timed: a chain of agents, each
+with as many examples as the network has handled, run again and again (µs of CPU an agent, the least
+of five rounds). Beside it the same chain as a LangGraph `StateGraph` that calls the same model with
+a plain prompt (`pip install langgraph`; without it its row is left out, and it is said).
+
+A diamond of four agents at 50 ms a call shows what runs at once. Replay: so many handled examples,
+ten agents in a row, and an update that touches one of them; the calls that are made, beside all.
+The proofs: every claim about both tables, with and without its guard.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-import json
-import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from guards import Exact
+from proofs import updates
 from pxp_fsm.lan.asking import Asker, bundled
-from pxp_fsm.lan.distance import distance
 from pxp_fsm.lan.edits import applied
-from pxp_fsm.lan.keystrokes import text_cost
-from pxp_fsm.lan.network import Agent, Control, Handled, Network
+from pxp_fsm.lan.network import (
+    Agent,
+    Control,
+    ControlExample,
+    ExecutionExample,
+    Handled,
+    Network,
+    Piece,
+    Received,
+)
 from pxp_fsm.lan.operations import Teach
-from pxp_fsm.lan.replaying import replay
+from pxp_fsm.lan.replaying import remembered, replay
 from pxp_fsm.lan.running import Runner
-from pxp_fsm.models import Capability, Reply, Request
+from pxp_fsm.models import Capability, Reply, Request, Role, Turn
+from pxp_fsm.relations import EQUIVALENCE, Outcome
 
-RESULT = json.dumps({"thoughts": "so", "result": "a result of some length"})
+ROUNDS = 5
 
 
-@dataclass
-class Script:
-    """Says the same to everything, after `seconds`."""
+class AtOnce:
+    """A model that replies the same for ever, after `seconds`."""
 
-    seconds: float = 0.0
-    name: str = "script"
-    capabilities: frozenset[Capability] = frozenset({Capability.SCHEMA})
-    calls: int = 0
+    name = "at once"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
 
     async def reply(self, request: Request) -> Reply:
-        self.calls += 1
         if self.seconds:
             await asyncio.sleep(self.seconds)
-        return Reply(RESULT)
+        key = '"active": true' if request.purpose == "control" else '"result": "so"'
+        return Reply(f'{{"thoughts": "", {key}}}')
 
 
-def chain(length: int) -> Network:
-    agents = tuple(
-        Agent(f"agent {number:02}", f"do part {number} of the work", "a text")
-        for number in range(length)
+class Equal:
+    name = "equal"
+    assumptions = EQUIVALENCE
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if left == right else Outcome.NO
+
+
+def chain(length: int, handled: int, *, enabled: bool = False) -> Network:
+    """A row of agents that has handled so many examples."""
+    bare = Agent("", "do a small part of it", "a text", Control(enabled))
+    made = []
+    for place in range(length):
+        inputs = [
+            Received(f"input {i}", (Piece(f"A{place - 1}", "so"),) if place else ())
+            for i in range(handled)
+        ]
+        decisions = tuple(ControlExample(one, True, bare.control_version) for one in inputs)
+        results = tuple(ExecutionExample(one, "so", bare.execution_version) for one in inputs)
+        control = replace(bare.control, examples=decisions)
+        made.append(replace(bare, name=f"A{place}", control=control, examples=results))
+    kept = tuple(
+        Handled(f"input {i}", "so", "so", tuple((one.name, "so") for one in made))
+        for i in range(handled)
     )
-    names = [agent.name for agent in agents]
-    return Network("work", agents, frozenset(itertools.pairwise(names)))
+    edges = frozenset((f"A{place}", f"A{place + 1}") for place in range(length - 1))
+    return Network("a task", tuple(made), edges, kept)
 
 
-def runner(model: Script, remembering: bool = False) -> Runner:
-    return Runner(Asker(model, bundled()), {} if remembering else None)
+def least(run: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    """The least time on the clock, and of CPU, in s, of a few rounds after one to warm up."""
+
+    async def rounds() -> tuple[float, float]:
+        await run()
+        clock, cpu = [], []
+        for _ in range(ROUNDS):
+            started, computed = time.perf_counter(), time.process_time()
+            await run()
+            clock.append(time.perf_counter() - started)
+            cpu.append(time.process_time() - computed)
+        return min(clock), min(cpu)
+
+    return asyncio.run(rounds())
 
 
-def timed(work: Callable[[], Awaitable[object]], repeat: int = 20) -> float:
-    """The least of some times, in seconds."""
-    times = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        asyncio.run(work())  # type: ignore[arg-type] # a coroutine
-        times.append(time.perf_counter() - began)
-    return min(times)
+def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
+    """The same chain as a LangGraph state graph, or None where it is not installed."""
+    try:
+        from langgraph.graph import END, START, StateGraph
+    except ImportError:
+        return None
+    model = AtOnce()
+
+    async def node(state: dict[str, str]) -> dict[str, str]:
+        told = Turn(Role.USER, f"Do a small part of it: {state['text']}")
+        await model.reply(Request("You are an agent.", (told,)))
+        return {"text": "so"}
+
+    graph = StateGraph(dict)
+    names = [f"A{place}" for place in range(length)]
+    for name in names:
+        graph.add_node(name, node)
+    for one, other in zip([START, *names], [*names, END], strict=True):
+        graph.add_edge(one, other)
+    compiled = graph.compile()
+    return lambda: compiled.ainvoke({"text": "x"}, {"recursion_limit": length + 5})
 
 
-def handled(network: Network, number: int) -> Network:
-    """The network with so many examples that it has handled, as if it had been trained so."""
-    results = tuple((agent.name, "a result of some length") for agent in network.agents)
-    examples = tuple(
-        Handled(f"input {one}", "a result of some length", "a result of some length", results)
-        for one in range(number)
+def running(length: int, sizes: tuple[int, ...]) -> None:
+    runner = Runner(Asker(AtOnce(), bundled()))
+    print(f"{'a run without model time':<40} {'µs an agent':>12} {'against ours':>13}")
+    first = 0.0
+    for handled in sizes:
+        network = chain(length, handled)
+        cpu = least(lambda network=network: runner.run(network, "x"))[1] / length
+        first = first or cpu
+        told = f"{length} agents, {handled} examples each"
+        print(f"{told:<40} {cpu * 1e6:>12.0f} {cpu / first:>12.2f}x")
+    peer = langgraph(length)
+    if peer is None:
+        print("LangGraph is not installed; its row is left out")
+    else:
+        cpu = least(peer)[1] / length
+        print(f"{f'LangGraph, {length} nodes':<40} {cpu * 1e6:>12.0f} {cpu / first:>12.2f}x")
+
+
+def at_once() -> None:
+    agents = tuple(Agent(name, "do", "text") for name in "ABCD")
+    edges = frozenset({("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")})
+    runner = Runner(Asker(AtOnce(0.05), bundled()))
+    clock, _cpu = least(lambda: runner.run(Network("a task", agents, edges), "x"))
+    print(
+        f"\na diamond of 4 agents at 50 ms a call: {clock * 1e3:.0f} ms ({clock / 0.05:.2f} calls)"
     )
-    return replace(network, handled=examples)
 
 
-def overhead(archive: int) -> tuple[float, float]:
-    """Milliseconds an agent, of a chain of ten, and of ten bare calls."""
-    network, model = handled(chain(10), archive), Script()
-    asker = Asker(model, bundled())
-    asyncio.run(runner(model).run(network, "x"))
-
-    async def bare() -> None:
-        for _ in network.agents:
-            await model.reply(asker.request("gap", {}, "x"))
-
-    ran = timed(lambda: runner(model).run(network, "x"))
-    return ran * 100, timed(bare) * 100
-
-
-def diamond() -> tuple[float, float]:
-    """Milliseconds of a diamond of four agents at 50 ms a call, and of three calls in a row."""
-    names = [Agent(name, "t", "o") for name in "abcd"]
-    edges = frozenset({("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")})
-    network, model = Network("x", tuple(names), edges), Script(0.05)
-
-    async def three() -> None:
-        for _ in range(3):
-            await model.reply(Request("", ()))
-
-    return timed(lambda: runner(model).run(network, "x"), 3) * 1e3, timed(three, 3) * 1e3
-
-
-def replayed() -> tuple[int, int, float]:
-    """Calls of replaying 200 examples after one agent of ten has learned something; of all; ms."""
-    network, model = handled(chain(10), 200), Script()
-    remembering = runner(model, remembering=True)
-    asyncio.run(replay(network, remembering, Exact()))
-    whole, model.calls = model.calls, 0
-    changed = applied(network, [Teach("agent 04", "something", control=False)])
-    began = time.perf_counter()
-    lost = asyncio.run(replay(changed, remembering, Exact()))
-    spent = time.perf_counter() - began
-    if lost:
-        raise RuntimeError("a script that always says the same breaks no example")
-    return model.calls, whole, spent * 1e3
-
-
-def thirty(seed: int) -> Network:
-    """Thirty agents, with about 600 characters of texts each, and 100 edges."""
-    chance = random.Random(seed)
-
-    def text(words: int) -> str:
-        return " ".join(chance.choice(WORDS) for _ in range(words))
-
-    agents = tuple(
-        Agent(
-            f"agent {number:02}",
-            text(15),
-            text(8),
-            Control(knowledge=(text(20),)),
-            tuple(text(12) for _ in range(4)),
-        )
-        for number in range(30)
+def replaying(handled: int) -> None:
+    network = chain(10, handled, enabled=True)
+    copy = applied(network, [Teach("A4", "a rule", control=False)])
+    runner = Runner(Asker(AtOnce(), bundled()), remembered(network))
+    started = time.process_time()
+    lost = asyncio.run(replay(copy, runner, Equal()))
+    seconds = time.process_time() - started
+    print(
+        f"replay of {handled} examples, 10 agents, 1 changed: {runner.calls} calls of "
+        f"{handled * 20}, {len(lost)} lost, {seconds:.2f} s of CPU"
     )
-    pairs = [(a.name, b.name) for place, a in enumerate(agents) for b in agents[place + 1 :]]
-    return Network("work", agents, frozenset(chance.sample(pairs, 100)))
 
 
-WORDS = "the of and to in is for that with as on be at by this from or an".split()  # noqa: SIM905
-
-
-def levenshtein(one: str, other: str) -> int:
-    row = list(range(len(one) + 1))
-    for there, b in enumerate(other, start=1):
-        last, row[0] = row[0], there
-        for here, a in enumerate(one, start=1):
-            last, row[here] = row[here], min(row[here] + 1, row[here - 1] + 1, last + (a != b))
-    return row[-1]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+def proving() -> None:
+    for table in updates.models():
+        started = time.process_time()
+        found = list(updates.checked(table))
+        right = sum(one.verdict.status is one.expected for one in found)
+        seconds = time.process_time() - started
+        print(f"{table}: {right} of {len(found)} verdicts as expected, {seconds:.2f} s of CPU")
 
 
 def main() -> None:
-    rows: list[tuple[str, str, str, str]] = []
-    for archive in (0, 2_000):
-        mine, bare = overhead(archive)
-        title = f"an agent of a chain of 10, {archive} examples in the archive"
-        rows.append((title, f"{mine:.2f} ms", "a bare call", f"{bare:.3f} ms"))
-    mine, three = diamond()
-    ratio = f"{three:.0f} ms (ratio {mine / three:.2f})"
-    rows.append(
-        ("a diamond of 4 agents, 50 ms a call", f"{mine:.0f} ms", "3 calls in a row", ratio)
-    )
-    calls, whole, spent = replayed()
-    title = "replay of 200 examples, one agent of 10 changed"
-    rows.append((title, f"{calls} calls, {spent:.0f} ms", "all of it anew", f"{whole} calls"))
-    one, other = thirty(1), thirty(2)
-    distance(chain(2), chain(3))
-    found = distance(one, other)
-    spent = seconds(lambda: distance(one, other))
-    texts = [
-        (a.task + a.output, b.task + b.output)
-        for a, b in zip(one.agents, other.agents, strict=True)
-    ]
-    ours = seconds(lambda: [text_cost(*pair) for pair in texts])
-    theirs = seconds(lambda: [levenshtein(*pair) for pair in texts])
-    exact = "exact" if found.exact else "bounds"
-    rows.append(
-        (f"LMD of 30 agents, all texts differ ({exact}, {found.upper})", f"{spent:.2f} s", "", "")
-    )
-    rows.append(
-        (
-            "least keys for 30 texts of 100 characters",
-            f"{ours * 1e3:.0f} ms",
-            "Levenshtein, plain Python",
-            f"{theirs * 1e3:.0f} ms (ratio {ours / theirs:.2f})",
-        )
-    )
-    print("| networks of agents | here | beside it | |")
-    print("|---|--:|---|--:|")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+    quick = "--quick" in sys.argv
+    running(10, (0, 50) if quick else (0, 50, 200, 800))
+    at_once()
+    replaying(20 if quick else 200)
+    proving()
 
 
 if __name__ == "__main__":
