@@ -1,64 +1,31 @@
-"""What is true of networks of LLM agents: of one agent's table, and of the update pipeline's.
+"""Checking what is true of networks of LLM agents: of one agent's table, and of the pipeline's.
 
 Each claim comes with a change that makes it false: an oracle taken out, a row gone. The trace that
 shows it is taken by the real machine before anyone sees it.
-Source of the claims: EasyLAN (Pan, Yu, Li, Shi), sections 3.2, 4.1, 4.2, Table 3.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from proofs.explore import Space, Trace, explore
-from proofs.model import Step
 from proofs.network_agent import NetworkAgent
-from proofs.network_agent import Place as Turn
-from proofs.pipeline import DEVELOPER, EDIT, Bounds, Pipeline, Place
-from proofs.properties import always, each_step, never_deadlocks, terminates
+from proofs.pipeline import EDIT, Bounds, Pipeline
+from proofs.update_claims import CLAIMS, Claim, Network, asked, ends, label_of
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Automaton, one_hot
 from pxp_fsm.machine import Machine
 from pxp_fsm.tables import builtin
-from pxp_fsm.updating import AGENT, PIPELINE, Counters, Inputs, counted
-
-S = TypeVar("S", Turn, Place)
-Network = NetworkAgent | Pipeline
-Check = Callable[[Any, Space[Any]], Verdict]
+from pxp_fsm.updating import AGENT, PIPELINE, Counters
 
 BOUNDS = Bounds()
-
-CURES = {
-    "NO_AGENT": "ADD_AGENT",
-    "WRONGLY_ACTIVE": "KEEP_OFF",
-    "NOT_ACTIVATED": "TURN_ON",
-    "LACKS_KNOWLEDGE": "ADD_KNOWLEDGE",
-    "NEEDS_STRUCTURE": "SPLIT",
-    "NEEDS_INPUTS": "ADD_INPUTS",
-}
-"""Table 3 of the paper, read again: the one strategy for each cause (POOR is divided further)."""
 
 
 class NotTaken(Exception):
     """A trace that the real machine does not take."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim about a table; `change` makes of its model one of which it is false, `instead` of it.
-
-    `endless` claims that runs end: for all bounds they need an argument of their own.
-    """
-
-    table: str
-    name: str
-    title: str
-    check: Check
-    without: str
-    change: Callable[[Any], Network]
-    endless: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +111,7 @@ def _beyond(claim: Claim, model: Network, verdict: Verdict) -> Verdict:
     space: Space[Any] = explore(wide)
     if claim.endless:
         ranked = _ranked(wide, space, counts)
-        found = _ends(lambda s, t: _label(t) not in counts and not _asked(s, t))(wide, space)
+        found = ends(lambda s, t: label_of(t) not in counts and not asked(s, t))(wide, space)
         holds = ranked and found.status is Status.HOLDS
     else:
         holds = claim.check(wide, space).status is Status.HOLDS
@@ -157,7 +124,7 @@ def _ranked(model: Network, space: Space[Any], counts: set[str]) -> bool:
     """Rows that count are taken only where some are left, and nothing else sets them back."""
     for steps in space.steps.values():
         for step in steps:
-            if _label(step) in counts and not step.facts[-1 if _label(step) != "BEGIN" else 0]:
+            if label_of(step) in counts and not step.facts[-1 if label_of(step) != "BEGIN" else 0]:
                 return False
     if isinstance(model, NetworkAgent):
         return True
@@ -169,235 +136,3 @@ def _ranked(model: Network, space: Space[Any], counts: set[str]) -> bool:
             if new != (Counters(i + 1, new.retries) if label == "BEGIN" else same):
                 return False
     return True
-
-
-def _label(step: Step[Any]) -> str:
-    return step.label.partition(" ")[2]
-
-
-def _asked(place: Turn | Place, step: Step[Any]) -> bool:
-    """Whether somebody outside has had a say: an example was given, or a developer asked."""
-    if isinstance(place, Turn):
-        return False
-    if _label(step) in DEVELOPER | {"EXAMPLE"} or step.label == EDIT:
-        return True
-    return place.attended and _label(step) in ("AGREED", "RAN")
-
-
-def _ends(takes: Callable[[Any, Step[Any]], bool]) -> Check:
-    def verdict(_model: Network, space: Space[Any]) -> Verdict:
-        return terminates(space, takes)
-
-    return verdict
-
-
-def _always(holds: Callable[[Any], bool]) -> Check:
-    return lambda _model, space: always(space, holds)
-
-
-def _each(when: Callable[[Any, Step[Any]], bool], then: Callable[[Any, Step[Any]], bool]) -> Check:
-    return lambda _model, space: each_step(space, when, then)
-
-
-def _deadlocks(model: Network, space: Space[Any]) -> Verdict:
-    return never_deadlocks(space, model.ended)
-
-
-def _can_end(model: Network, space: Space[Any]) -> Verdict:
-    """From every reachable state some run ends."""
-    import networkx as nx
-
-    graph: nx.DiGraph[Any] = nx.DiGraph()
-    graph.add_nodes_from(space.steps)
-    graph.add_edges_from((s, step.target) for s, steps in space.steps.items() for step in steps)
-    ends = [place for place in space.steps if model.ended(place)]
-    can = set(ends).union(*(nx.ancestors(graph, end) for end in ends))
-    return always(space, lambda place: place in can)
-
-
-def _cures(_model: Network, space: Space[Any]) -> Verdict:
-    """Each cause leads to its one strategy; and each is met."""
-    met = {place.cause for place in space.steps if place.at == "PARAMETERS"}
-    if met != set(CURES):
-        return Verdict(Status.FAILS, f"never met: {', '.join(sorted(set(CURES) - met))}")
-    return always(
-        space, lambda place: place.at != "PARAMETERS" or place.strategy == CURES[place.cause]
-    )
-
-
-def _is(label: str) -> Callable[[Any, Step[Any]], bool]:
-    return lambda _place, step: _label(step) == label
-
-
-def _confirms(place: Place, step: Step[Place]) -> bool:
-    return place.at.endswith("_MADE") and not step.label.startswith(("AGAIN", "STUCK", "!"))
-
-
-def _alone(place: Place, step: Step[Place]) -> bool:
-    return not place.attended and _label(step) != "EXAMPLE"
-
-
-def _out(*oracles: str) -> Callable[[Any], Network]:
-    return lambda model: replace(model, without=frozenset(oracles))
-
-
-def _lacking(label: str) -> Callable[[Any], Network]:
-    """The model whose table has no row with that label."""
-
-    def change(model: Network) -> Network:
-        rows = tuple(row for row in model.table.transitions if row.label != label)
-        return replace(model, table=replace(model.table, transitions=rows))
-
-    return change
-
-
-def _swapped(one: str, other: str) -> Callable[[Any], Network]:
-    """The model whose table has two labels in each other's place."""
-    names = {one: other, other: one}
-
-    def change(model: Network) -> Network:
-        rows = tuple(
-            replace(row, label=names.get(row.label, row.label)) for row in model.table.transitions
-        )
-        return replace(model, table=replace(model.table, transitions=rows))
-
-    return change
-
-
-def _enabled_first(inputs: Inputs) -> str:
-    if not inputs.enabled:
-        return "ALWAYS"
-    return "BLOCKED" if inputs.blocked else "ASK"
-
-
-def resets_on_agreement(counters: Counters, label: str) -> Counters:
-    """A way to count that is not ours: whatever is agreed on gives back all retries."""
-    if label == "AGREED":
-        return Counters(counters.iterations, 0)
-    return counted(counters, label)
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        AGENT,
-        "no-deadlock",
-        "an agent is never stuck before its turn is over",
-        _deadlocks,
-        "giving a lost reply up",
-        _lacking("FAIL"),
-    ),
-    Claim(
-        AGENT,
-        "turn-ends",
-        "every turn ends: a module is asked again a bounded number of times",
-        _ends(lambda _place, _step: True),
-        "a bound on tries",
-        _out("tries_left"),
-        endless=True,
-    ),
-    Claim(
-        AGENT,
-        "required-wins",
-        "an agent with an inactive required predecessor is never active",
-        _always(lambda turn: not turn.blocked or turn.at not in ("EXECUTE", "EXECUTED", "ACTIVE")),
-        "looking at it first",
-        lambda model: replace(model, gate=_enabled_first),
-    ),
-    Claim(
-        AGENT,
-        "disabled-asks-nothing",
-        "a control module that is switched off is not asked",
-        _always(lambda turn: turn.enabled or not turn.asked),
-        "looking at Enabled",
-        lambda model: replace(model, gate=lambda one: "BLOCKED" if one.blocked else "ASK"),
-    ),
-    Claim(
-        AGENT,
-        "malformed-no-result",
-        "a reply that is not of the form never becomes a result or an activation",
-        _each(
-            lambda turn, step: (
-                turn.at in ("CONTROLLED", "EXECUTED")
-                and not step.label.startswith(("AGAIN", "LOST"))
-            ),
-            lambda turn, _step: turn.usable,
-        ),
-        "strict reading",
-        _out("usable"),
-    ),
-    Claim(
-        PIPELINE,
-        "no-deadlock",
-        "the pipeline is never stuck",
-        _deadlocks,
-        "giving up where alone",
-        _lacking("GIVE_UP"),
-    ),
-    Claim(
-        PIPELINE,
-        "always-acyclic",
-        "the network never has a cycle",
-        _always(lambda place: not place.cyclic),
-        "validation",
-        _out("valid"),
-    ),
-    Claim(
-        PIPELINE,
-        "no-stale-commit",
-        "what was made for an earlier version of the network is never committed",
-        _each(_is("COMMIT"), lambda place, _step: place.fresh),
-        "comparing versions",
-        _out("fresh"),
-    ),
-    Claim(
-        PIPELINE,
-        "no-hole-confirmed",
-        "no result with a hole is gone on with",
-        _each(_confirms, lambda place, _step: place.complete),
-        "looking for holes",
-        _out("complete"),
-    ),
-    Claim(
-        PIPELINE,
-        "no-unseen-regression",
-        "an update that breaks an earlier example is committed only if the developer accepts it",
-        _each(_is("COMMIT"), lambda place, _step: place.clean or place.accepted),
-        "replay",
-        _out("clean"),
-    ),
-    Claim(
-        PIPELINE,
-        "end-reachable",
-        "from wherever it is, the pipeline can come to its end",
-        _can_end,
-        "the row that finishes",
-        _lacking("FINISH"),
-    ),
-    Claim(
-        PIPELINE,
-        "never-loops-unasked",
-        "the pipeline never goes on for ever without asking somebody",
-        _ends(lambda place, step: not _asked(place, step)),
-        "a bound on retries",
-        _out("retries_left"),
-        endless=True,
-    ),
-    Claim(
-        PIPELINE,
-        "unattended-ends",
-        "without a developer every example comes to an end",
-        _ends(_alone),
-        "a bound on iterations",
-        _out("iterations_left"),
-        endless=True,
-    ),
-    Claim(
-        PIPELINE,
-        "one-strategy",
-        "each cause of an error picks exactly one strategy, the paper's",
-        _cures,
-        "the table's strategies",
-        _swapped("ADD_KNOWLEDGE", "SPLIT"),
-    ),
-)
-"""What is claimed of the two tables."""

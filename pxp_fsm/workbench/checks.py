@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proofs import updates
+from proofs import update_claims, updates
 from proofs.certificate import Certificate, beyond, certify
 from proofs.checking import Bounds, Checker, Result
 from proofs.claims import CLAIMS, NAMED, Claim, assumptions_of, find
@@ -160,7 +160,7 @@ def _everything(
 
 def _check_names(names: Sequence[str]) -> None:
     known = {claim.name for claim in CLAIMS} | set(_TITLES)
-    known |= {claim.name for claim in updates.CLAIMS}
+    known |= {claim.name for claim in update_claims.CLAIMS}
     for name in names:
         if name not in known | {f"{claim.protocol}.{claim.name}" for claim in CLAIMS}:
             raise UsageError(

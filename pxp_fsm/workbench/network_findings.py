@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from proofs import updates
+from proofs import update_claims, updates
 from proofs.explore import explore
 from proofs.pipeline import Pipeline
 from proofs.updates import Result
@@ -37,8 +37,10 @@ def _generous() -> Verdict:
     model = updates.models()[PIPELINE]
     if not isinstance(model, Pipeline):
         raise AssertionError("the pipeline's model is one")
-    generous = replace(model, count=updates.resets_on_agreement, assumed=frozenset({"complete"}))
-    claim = next(one for one in updates.CLAIMS if one.name == "unattended-ends")
+    generous = replace(
+        model, count=update_claims.resets_on_agreement, assumed=frozenset({"complete"})
+    )
+    claim = next(one for one in update_claims.CLAIMS if one.name == "unattended-ends")
     return updates.check(claim, generous).verdict
 
 

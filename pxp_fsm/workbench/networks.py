@@ -21,7 +21,7 @@ from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
-from pxp_fsm.models import Model
+from pxp_fsm.models import CallLog, Model
 from pxp_fsm.rules import Interact
 
 if TYPE_CHECKING:
@@ -36,16 +36,24 @@ _NUMBER = re.compile(rf"^{TASK}-(\d+)$")
 
 @asynccontextmanager
 async def model_of(
-    name: str, settings: Settings | None = None, on_wait: Callable[[str], None] = lambda _why: None
+    name: str,
+    settings: Settings | None = None,
+    on_wait: Callable[[str], None] = lambda _why: None,
+    log: CallLog | None = None,
 ) -> AsyncIterator[Model]:
-    """The model `name`, or a script's file as `script:FILE`. Raises `UsageError` or `DataError`."""
+    """The model `name`, or a script's file as `script:FILE`; `log` records every call.
+
+    Raises `UsageError` or `DataError`.
+    """
     from backends.models import scripts
+    from backends.models.recording import Recorded
     from backends.models.serving import Serving, Settings
 
     if name.startswith(scripts.PREFIX):
-        yield scripts.read(Path(name.removeprefix(scripts.PREFIX)))
+        script = scripts.read(Path(name.removeprefix(scripts.PREFIX)))
+        yield script if log is None else Recorded(script, log)
         return
-    async with Serving(settings or Settings(), on_wait=on_wait) as serving:
+    async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
         yield serving.model(name)
 
 
@@ -127,6 +135,7 @@ class Training:
     same: Relation = field(default_factory=NormalisedText)
     settings: Settings | None = None
     database: str | None = None
+    on_wait: Callable[[str], None] = lambda _why: None
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
@@ -142,13 +151,16 @@ class Training:
                 lan.save(self.path)
                 saved = lan.version
 
-        async with model_of(self.model, self.settings) as model:
-            if self.database is None:
+        if self.database is None:
+            async with model_of(self.model, self.settings, self.on_wait) as model:
                 return await self._trained(lan, model, told)
-            from backends.databases import SqlBlackboard
+        from backends.databases import CallsOf, SqlBlackboard
 
-            with SqlBlackboard(self.database) as blackboard:
-                return await self._trained(lan, model, told, self._board(blackboard, lan))
+        with SqlBlackboard(self.database) as blackboard:
+            board = self._board(blackboard, lan)
+            log = CallsOf(blackboard, board.run)
+            async with model_of(self.model, self.settings, self.on_wait, log) as model:
+                return await self._trained(lan, model, told, board)
 
     def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
         plan: dict[str, object] = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from lan_made import NAMES, OPERATIONS, networks
+from nets import NAMES, OPERATIONS, networks
 
 from pxp_fsm.errors import DataError, LanError, PXPError, UsageError
 from pxp_fsm.lan import files, json_form

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lan_made import networks
+from nets import networks
 from talking import Frames, Speaking, module
 
 from proofs.pipeline import EDIT, Bounds, Pipeline

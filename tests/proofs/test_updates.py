@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from proofs import updates
+from proofs import update_claims, updates
 from proofs.explore import Trace, explore
 from proofs.machines import compare_machine
 from proofs.model import Step
 from proofs.pipeline import ORACLES, Bounds, Pipeline
-from proofs.updates import CLAIMS, CURES, Claim, NotTaken, check, models, replayed
+from proofs.update_claims import CLAIMS, CURES, Claim
+from proofs.updates import NotTaken, check, models, replayed
 from proofs.verdicts import Status
 from pxp_fsm.automaton import DECIDE, one_hot
 from pxp_fsm.tables import builtin
-from pxp_fsm.updating import AGENT, CAUSES, PIPELINE, Facts, pipeline_guard
+from pxp_fsm.updating import AGENT, CAUSES, PIPELINE, Facts, counted, pipeline_guard
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
@@ -51,7 +52,9 @@ def claim_named(name: str) -> Claim:
 def test_giving_retries_back_on_agreement_lets_validation_loop_for_ever() -> None:
     model = models()[PIPELINE]
     assert isinstance(model, Pipeline)
-    generous = replace(model, count=updates.resets_on_agreement, assumed=frozenset({"complete"}))
+    generous = replace(
+        model, count=update_claims.resets_on_agreement, assumed=frozenset({"complete"})
+    )
     for name in ("never-loops-unasked", "unattended-ends"):
         verdict = check(claim_named(name), generous).verdict
         assert verdict.status is Status.FAILS and verdict.trace is not None
@@ -63,11 +66,7 @@ def test_a_bound_that_is_too_small_to_be_all_is_told_as_a_bound() -> None:
     """Where the argument for all bounds fails, what was explored is all that is said."""
 
     def odd(counters: Any, label: str) -> Any:
-        return (
-            replace(counters, retries=0)
-            if counters.retries == 3
-            else updates.counted(counters, label)
-        )
+        return replace(counters, retries=0) if counters.retries == 3 else counted(counters, label)
 
     model = replace(models(Bounds(1, 1))[PIPELINE], count=odd)
     verdict = check(claim_named("unattended-ends"), model).verdict

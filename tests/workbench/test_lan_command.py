@@ -96,6 +96,8 @@ def test_training_leaves_its_sessions_on_the_blackboard(
         records = board.sessions(run.run)
         assert [record.session for record in records] == [f"lan-1/1/{i}" for i in (1, 2, 3)]
         assert {record.ending for record in records} == {"ratified"}
+        asked = {cost.purpose: cost.calls for cost in board.costs(run.run)}
+        assert asked == {"execution": 2, "gap": 1, "reason": 1, "parameters": 1}
         stored = board.session("lan-1/1/1")
         efforts = [one for one in stored.entries[1].judgements if one.relation == EFFORT]
         assert [json.loads(one.detail) for one in efforts] == [{"choice": "confirm", "distance": 0}]

@@ -125,6 +125,7 @@ def train(
         limits=Limits(iterations, retries),
         settings=settings_of(options),
         database=database,
+        on_wait=_waits,
     )
     outcomes = asyncio.run(training.run(_quietly if developer == "terminal" else _told))
     handled = sum(outcome.handled for outcome in outcomes)
