@@ -1,7 +1,7 @@
 """The editing distance between networks (LMD), and the least keys between texts.
 
-Beside the texts: Levenshtein's distance in plain Python, which is not the same (it knows no selection,
-and every character that goes costs), and takes as many cells.
+Beside the texts: Levenshtein's distance in plain Python, which is not the same (it knows no
+selection, and every character that goes costs), and takes as many cells.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -46,6 +46,14 @@ pipe that nobody reads any more."""
 
 class _Group(click.Group):
     """Sees what is raised before click does, which has other exit codes for some of it."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        for title, section in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(command.name or "", told) for command, told in section.items()]
+                )
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -94,29 +102,38 @@ def commands() -> None:
     """
 
 
-_COMMANDS = (
-    check,
-    language,
-    conform,
-    run,
-    experiment,
-    compare,
-    sessions,
-    monitor,
-    report,
-    odds,
-    draw,
-    cost,
-    judge,
-    lan,
-    verify,
-    audit,
-    upgrade,
-    export,
-    import_,
-)
-for _command in _COMMANDS:
-    commands.add_command(_command)
+_SECTIONS: Mapping[str, Mapping[click.Command, str]] = {
+    "Prove what tables allow": {
+        check: "what is true of tables, protocols, systems",
+        language: "all tag sequences there are",
+        odds: "how probable what may happen is",
+        conform: "whether a program does what a table says",
+    },
+    "Run sessions": {
+        run: "sessions of a task, DRUG or RAD",
+        experiment: "the experiment in a file",
+        lan: "networks of LLM agents, run and trained",
+    },
+    "See what came of them": {
+        sessions: "sessions, listed or shown",
+        draw: "automata, sessions, counterexamples",
+        report: "tables and figures of runs",
+        compare: "two runs, session by session",
+        monitor: "how formulas stand in recorded sessions",
+        audit: "what good agents or judges never send",
+        judge: "a run's pairs, put to a judge again",
+        cost: "what models cost",
+    },
+    "Keep and exchange": {
+        verify: "whether anything was changed after the fact",
+        upgrade: "an older database",
+        export: "runs as files, tables for other tools",
+        import_: "what was exported",
+    },
+}
+for _section in _SECTIONS.values():
+    for _command in _section:
+        commands.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:
