@@ -2,6 +2,7 @@
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from proofs.systems.checking import Reduction, check, standing_checks
+from proofs.systems.fairly import terminates
 from proofs.systems.product import Composition, Configuration
 from proofs.systems.wiring import Member, System, system_of
 
@@ -17,4 +18,5 @@ __all__ = [
     "parse_channel",
     "standing_checks",
     "system_of",
+    "terminates",
 ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from proofs.effort import Effort
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.logic.checking import Checker, Runs
-from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import Formula, atoms
+from proofs.logic.steps import Demand, fairness
 from proofs.systems import partial_order, symmetry
+from proofs.systems.fairly import acting, asked, taking
 from proofs.systems.invariants import always, invariant
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
@@ -66,30 +67,31 @@ def check(
     runs: Runs = Runs.COMPLETE,
     effort: Effort | None = None,
     reduction: Reduction | None = None,
-    fairness: Fairness[Noted] | None = None,
+    demands: Sequence[Demand] = (),
 ) -> Verdict:
     """Whether the composition satisfies `formula`; a failing trace was taken by real machines.
 
-    UNKNOWN where `effort` does not suffice. `fairness` is about steps by their labels and states
-    (`Noted`), and goes without a reduction. Raises `UsageError` for a proposition that there is
-    none of, and where the reduction cannot be used.
+    UNKNOWN where `effort` does not suffice. Runs that count are as fair as `demands` ask, which go
+    without a reduction. Raises `UsageError` for a proposition that there is none of, and where the
+    reduction cannot be used.
     """
-    if fairness and reduction is not None:
+    if demands and reduction is not None:
         _refuse(reduction, "it does not keep which steps a run is fair to; leave one of them out")
     wanted = vocabulary(composition)
-    model = Noting(composition, atoms(formula))
+    model = Noting(composition, {*atoms(formula), *asked(demands)})
     quotient = None
     if wanted.issuperset(atoms(formula)):
         quotient = _quotient(model, formula, reduction)
         plain = invariant(composition, formula)
-        if plain is not None and runs is Runs.COMPLETE and not fairness:
+        if plain is not None and runs is Runs.COMPLETE and not demands:
             chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
             return always(reach(composition, effort, chosen), plain)
     try:
         space = _space(model, formula, quotient, effort, reduction)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
-    verdict = Checker(quotient or model, space, runs, fairness, wanted).check(formula)
+    fairly = fairness(demands, model, space, wanted, taking(composition), acting)
+    verdict = Checker(quotient or model, space, runs, fairly, wanted).check(formula)
     if verdict.trace is None:
         return verdict
     trace, cycle = verdict.trace, verdict.cycle

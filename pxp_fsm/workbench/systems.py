@@ -66,6 +66,10 @@ def lines(request: Request) -> Iterator[Line]:
     reduction = None if request.reduce is None else Reduction(request.reduce)
     system = system_named(request.tables)
     about = [_Check(request, Composition(system, one), reduction) for one in channels]
+    if request.termination:
+        for check in about:
+            yield from check.termination()
+        return
     if formulas:
         for text, formula in formulas:
             for check in about:
@@ -109,13 +113,14 @@ class _Check:
         """The line of a formula."""
         from proofs.logic import Runs
         from proofs.systems import check
+        from pxp_fsm.workbench.formulas import demands, suffix
 
-        effort, runs = self._effort(), Runs(self.request.runs)
+        effort, runs, fairly = self._effort(), Runs(self.request.runs), demands(self.request)
         verdicts = (
-            (name, check(self.composition, formula, runs, effort, self.reduction))
+            (name, check(self.composition, formula, runs, effort, self.reduction, fairly))
             for name in (text,)
         )
-        under = f", {self.request.runs} runs"
+        under = f", {self.request.runs} runs{suffix(self.request)}"
         yield from self._lines({text: text}, verdicts, effort, formula, under)
 
     def standing(self, names: Mapping[str, str]) -> Iterator[Line]:
@@ -125,6 +130,22 @@ class _Check:
         effort = self._effort()
         verdicts = standing_checks(self.composition, effort, self.reduction, frozenset(names))
         yield from self._lines(names, verdicts, effort, None, "")
+
+    def termination(self) -> Iterator[Line]:
+        """Whether the system comes to its end, a line a question."""
+        from proofs.systems import terminates
+
+        effort, started = self._effort(), time.perf_counter()
+        try:
+            for question, verdict in terminates(self.composition, effort):
+                name, title = question.name, question.title
+                yield self._line(name, title, "", verdict, started, question.expected)
+                started = time.perf_counter()
+        except KeyboardInterrupt:
+            told = f"interrupted: {effort.latest or 'at once'}"
+            cut_off = Verdict(Status.UNKNOWN, told)
+            yield self._line("termination", "whether the system ends", "", cut_off, started)
+            raise
 
     def _lines(
         self,
@@ -153,7 +174,15 @@ class _Check:
                 verdict = Verdict(Status.UNKNOWN, f"{verdict.detail}; {told}")
             yield self._line(name, title, under, verdict, started)
 
-    def _line(self, name: str, title: str, under: str, verdict: Verdict, started: float) -> Line:
+    def _line(
+        self,
+        name: str,
+        title: str,
+        under: str,
+        verdict: Verdict,
+        started: float,
+        expected: Status | None = Status.HOLDS,
+    ) -> Line:
         reduced = f", {self.reduction.value}" if self.reduction else ""
         return Line(
             self.composition.system.name,
@@ -161,8 +190,8 @@ class _Check:
             title,
             f"free guards, {self.composition.channel.name}{under}{reduced}",
             verdict,
-            Status.HOLDS,
-            verdict.status is Status.HOLDS,
+            expected,
+            expected in (None, verdict.status),
             time.perf_counter() - started,
             self.composition.name,
         )
@@ -183,10 +212,14 @@ def _names(request: Request) -> Mapping[str, str]:
             "--relations and --values are about sessions of the built-in protocols, not about "
             "systems of tables; leave them out"
         )
-    if request.termination or request.fair:
+    if request.fair and not request.formulas:
+        raise UsageError("--fair is about runs of a formula; give a --formula")
+    if request.termination and (
+        request.formulas or request.names or request.reduce or request.runs != "complete"
+    ):
         raise UsageError(
-            "--termination and --fair are about one table joined with itself, or two, over the "
-            "synchronous channel; leave them out, or the other choices"
+            "--termination asks its own questions, of all states and of runs as fair as each says; "
+            "leave out --formula, --property, --reduce and --runs"
         )
     if request.names and request.formulas:
         raise UsageError("--formula goes without --property; leave one of them out")

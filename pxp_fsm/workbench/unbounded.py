@@ -21,9 +21,10 @@ def lines(request: Request, system: System) -> Iterator[Line]:
 
     Raises `UsageError` for formulas and properties that are asked of bounded channels alone.
     """
-    if request.formulas:
+    if request.formulas or request.termination:
         raise UsageError(
-            "--channel fifo has no bound, over which formulas are not checked; write fifo:C"
+            "--channel fifo has no bound, over which neither formulas nor termination are checked; "
+            "write fifo:C"
         )
     unknown = [name for name in request.names if name not in TITLES]
     if unknown:

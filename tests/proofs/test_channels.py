@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.logic import Class, Fairness, Formula, Strength, parse
+from proofs.logic import Formula, parse
+from proofs.logic.steps import demand
 from proofs.systems import (
     SYNCHRONOUS,
     Channel,
@@ -194,19 +195,15 @@ def test_the_alternating_bit_protocol_goes_on_if_not_everything_is_lost() -> Non
     composition = over("lossy:1", **BITS)
     for_ever: Formula = parse("G F receiver@GOT1")
     assert check(composition, for_ever).status is Status.FAILS
-    labels = {
-        f"{sender}>{receiver} {sign}{tag}{bit}"
-        for sender, receiver, tag in (
-            ("sender", "receiver", "MESSAGE"),
-            ("receiver", "sender", "ACK"),
-        )
+    fair = [
+        demand(f"strong:{what}")
         for bit in "01"
-        for sign in "+-"
-    }
-    fair = Fairness(
-        tuple(
-            Class(Strength.STRONG, lambda _state, step, label=label: step.label == label)  # type: ignore[misc] # mypy sees no default in a lambda
-            for label in sorted(labels)
+        for what in (
+            f"sender.MESSAGE{bit} & !lost",
+            f"receiver?MESSAGE{bit}",
+            f"receiver.ACK{bit} & !lost",
+            f"sender?ACK{bit}",
         )
-    )
-    assert check(composition, for_ever, fairness=fair).status is Status.HOLDS
+    ]
+    assert check(composition, for_ever, demands=fair).status is Status.HOLDS
+    assert check(composition, for_ever, demands=[demand("strong:rows")]).status is Status.FAILS

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from proofs.effort import Effort
-from proofs.logic import Class, Fairness, Formula, Runs, Strength, parse
+from proofs.logic import Formula, Runs, parse
 from proofs.logic.formulas import And, Atom, Or
+from proofs.logic.steps import demand
 from proofs.systems import (
     Composition,
     Member,
@@ -269,9 +270,9 @@ def test_standing_checks_that_partial_order_does_not_keep_are_refused() -> None:
 
 
 def test_fairness_goes_without_a_reduction() -> None:
-    fair = Fairness((Class(Strength.WEAK, lambda _state, _step: True),))
+    fair = [demand("weak:agents")]
     with pytest.raises(UsageError, match="which steps a run is fair to"):
-        check(workers(2), parse("F ended"), reduction=Reduction.SYMMETRY, fairness=fair)
+        check(workers(2), parse("F ended"), reduction=Reduction.SYMMETRY, demands=fair)
 
 
 TRAPS = {

@@ -66,6 +66,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+FAIR = ("--fair", "strong:rows", "--fair", "weak:agents")
 SYSTEM = ("hub.toml", "left=worker.toml", "right=worker.toml")
 
 
@@ -107,6 +108,24 @@ def test_the_same_property_has_a_line_a_channel() -> None:
             0,
             "fifo:1, complete runs, partial-order",
         ),
+        ((*SYSTEM, "--channel", "fifo:1", "--formula", "F ended", *FAIR), 0, "strong:rows, weak:"),
+        (
+            ("pxp", "--channel", "fifo:1", "--formula", "F ended", *FAIR[:2]),
+            1,
+            "+INIT, pxp2>pxp1 +INIT",
+        ),
+        ((*SYSTEM, *FAIR), 2, "give a --formula"),
+        (
+            (*SYSTEM, "--formula", "F ended", "--fair", "weak:left.TASK"),
+            2,
+            "did you mean left?TASK",
+        ),
+        ((*SYSTEM, "--formula", "F ended", *FAIR, "--reduce", "symmetry"), 2, "cannot be used"),
+        ((*SYSTEM, "--termination"), 0, "7 verdicts, 0 not as expected"),
+        ((*SYSTEM, "--termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
+        ((*SYSTEM, "--termination", "--limit", "3"), 4, "more than 3 states"),
+        ((*SYSTEM, "--termination", "--reduce", "symmetry"), 2, "asks its own questions"),
+        ((*SYSTEM, "--termination", "--channel", "fifo"), 2, "write fifo:C"),
         ((*SYSTEM, "--reduce", "symmetry"), 2, "no two members are interchangeable"),
         ((*SYSTEM, "--reduce", "partial-order"), 2, "it needs buffers"),
         (("crowd.toml", "--reduce", "symmetry", "--channel", "fifo:1"), 1, "symmetry"),

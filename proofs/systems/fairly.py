@@ -1,0 +1,67 @@
+"""What runs of a system can be fair to, and whether it comes to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from proofs.effort import Effort
+from proofs.explore import Space, TooLarge, explore
+from proofs.logic.formulas import atoms
+from proofs.logic.steps import Demand, Keys
+from proofs.logic.termination import ENDED, Question, questions
+from proofs.model import Step
+from proofs.systems.product import EVENT, Composition
+from proofs.systems.propositions import Noted, Noting
+from proofs.systems.replaying import shown
+from proofs.verdicts import Status, Verdict
+
+
+def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    """Whose step it is: the member that sends or takes a message, or the outside."""
+    where, _, what = step.label.partition(" ")
+    if where == EVENT:
+        return (EVENT,)
+    sender, receiver = where.split(">")
+    return (receiver if what.startswith("-") else sender,)
+
+
+def taking(composition: Composition) -> Keys[Noted]:
+    """Which rows a step takes."""
+
+    def rows(state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+        return {
+            row
+            for move in composition.moves(state.state)
+            if move.label == step.label and state.state + move.difference == step.target.state
+            for row in move.rows
+        }
+
+    return rows
+
+
+def asked(demands: Iterable[Demand]) -> frozenset[str]:
+    """The propositions that `demands` speak of."""
+    return frozenset(
+        name for one in demands if not isinstance(one.of, str) for name in atoms(one.of)
+    )
+
+
+def terminates(
+    composition: Composition, effort: Effort | None = None
+) -> Iterator[tuple[Question[Noted], Verdict]]:
+    """Whether the system ends, question by question; traces have been taken by real machines.
+
+    Every answer is UNKNOWN where `effort` does not suffice.
+    """
+    model, unknown = Noting(composition, (ENDED,)), ""
+    try:
+        space = explore(model, effort=effort)
+    except TooLarge as error:
+        space, unknown = Space({}, {}), str(error)
+    for question in questions(model, space, taking(composition), acting):
+        if unknown:
+            yield question, Verdict(Status.UNKNOWN, unknown)
+            continue
+        found = question.answer()
+        trace = None if found.trace is None else shown(composition, found.trace)
+        yield question, Verdict(found.status, found.detail, trace, found.cycle)
