@@ -51,8 +51,8 @@ class Seen(NamedTuple):
     """What formulas can ask of a session just now.
 
     `number` counts messages as far as the formula needs; `sender` is 0 or 1, or -1 before the first
-    message; `classes` are where each definition's automaton is, for both agents; `over` says how it
-    ended, as `proofs.sessions.State.over` does.
+    message and where no formula asks who sent what; `classes` are where each definition's automaton
+    is, for both agents; `over` says how it ended, as `proofs.sessions.State.over` does.
     """
 
     number: int
@@ -75,6 +75,8 @@ class Reading:
     tests: Mapping[str, Test]
     definitions: tuple[Definition, ...]
     most: int
+    notes: bool
+    """Whether a proposition speaks of the latest message."""
 
     def start(self) -> Seen:
         """Before the first message."""
@@ -84,10 +86,12 @@ class Reading:
 
     def after(self, seen: Seen, sender: int, tag: str, at: tuple[str, str], over: str) -> Seen:
         """After `sender` has sent `tag`: the machines are `at`, the session is `over` or not."""
+        number, classes = min(seen.number + 1, self.most), self._classes(seen, sender, tag)
+        if not self.notes:
+            return Seen(number, at, -1, "", "", classes, over)
         row = self.tables[sender].sends(seen.at[sender], tag)
         guard = (row.guard if row is not None else None) or ""
-        number = min(seen.number + 1, self.most)
-        return Seen(number, at, sender, tag, guard, self._classes(seen, sender, tag), over)
+        return Seen(number, at, sender, tag, guard, classes, over)
 
     def true(self, seen: Seen) -> frozenset[str]:
         """The propositions asked for that are true."""
@@ -114,7 +118,7 @@ def reading(names: Iterable[str], tables: Tables) -> Reading:
     unknown = [name for name in asked if name not in known and name not in numbers]
     if unknown:
         raise mistakes.unknown(unknown, (*known, "number>=3"), "no session has")
-    tests: dict[str, Test] = {}
+    tests: dict[str, partial[bool]] = {}
     for name in asked:
         if name in numbers:
             tests[name] = partial(_compares, _COMPARE[numbers[name][1]], int(numbers[name][2]))
@@ -124,15 +128,17 @@ def reading(names: Iterable[str], tables: Tables) -> Reading:
         else:
             tests[name] = known[name]
     most = max((int(match[2]) + 1 for match in numbers.values()), default=0)
-    return Reading(tables, tests, tuple(DEFINITIONS[one] for one in called), most)
+    definitions = tuple(DEFINITIONS[one] for one in called)
+    notes = any(tests[name].func in (_sent, _by_guard) for name in asked)
+    return Reading(tables, tests, definitions, most, notes)
 
 
-def vocabulary(tables: Tables) -> Mapping[str, Test]:
+def vocabulary(tables: Tables) -> Mapping[str, partial[bool]]:
     """Every proposition but comparisons of `number`, whether some session has it or not."""
-    found: dict[str, Test] = {"ended": partial(_ended, tables)}
+    found: dict[str, partial[bool]] = {"ended": partial(_ended, tables)}
     found |= {f"ended.{why}": partial(_ended_by, why) for why in ENDINGS}
     classes = [*(f"{name}.{d}" for both in NAMES for name in both for d in DEFINITIONS), "two_way"]
-    found |= dict.fromkeys(classes, _never)
+    found |= dict.fromkeys(classes, partial(_never))
     for agent, (names, table) in enumerate(zip(NAMES, tables, strict=True)):
         for name in names:
             found |= {f"{name}@{s.name}": partial(_at, agent, s.name) for s in table.states}
@@ -222,21 +228,26 @@ class Sessions:
 
     def rows(self, state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
         """The rows that a step takes, each with its agent."""
-        where, seen = state.state.at, step.target.seen
-        tables, sender = self.reading.tables, seen.sender
-        if sender < 0:
+        where, tables = state.state.at, self.reading.tables
+        if step.target.state.over == "stuck":
             return ()
-        sent = tables[sender].sends(where[sender], seen.tag)
-        heard = tables[1 - sender].receives(where[1 - sender], seen.tag)
+        sender, tag = _said(step.label)
+        sent = tables[sender].sends(where[sender], tag)
+        heard = tables[1 - sender].receives(where[1 - sender], tag)
         return ((sender, sent), (1 - sender, heard))
 
     def agents(self, _state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
         """Whose step it is: the agent's that sends."""
-        return (step.target.seen.sender,)
+        return (step.label.partition(" ")[0],)
 
     def _seen(self, before: Seen, step: Step[State]) -> Seen:
         if step.target.over == "stuck":
             return before._replace(sender=-1, tag="", guard="", over="stuck")
-        who, _, tag = step.label.partition(" ")
-        target = step.target
-        return self.reading.after(before, AGENTS.index(who), tag, target.at, target.over)
+        sender, tag = _said(step.label)
+        return self.reading.after(before, sender, tag, step.target.at, step.target.over)
+
+
+def _said(label: str) -> tuple[int, str]:
+    """Which agent's message a step's label is, and its tag."""
+    who, _, tag = label.partition(" ")
+    return AGENTS.index(who), tag

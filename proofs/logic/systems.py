@@ -8,13 +8,14 @@ that guard; `event.CLOSE` that CLOSE happened in it; `ended` that both are in an
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from proofs.explore import Trace, explore
 from proofs.logic.checking import Checker, Runs
-from proofs.logic.formulas import Formula
+from proofs.logic.formulas import Formula, atoms
 from proofs.logic.steps import Demand, Keys, fairness
-from proofs.logic.termination import Question, questions
+from proofs.logic.termination import ENDED, Question, questions
 from proofs.model import Step
 from proofs.product import Pair, Product
 from proofs.verdicts import Verdict
@@ -34,17 +35,24 @@ class Noted(NamedTuple):
 
 
 class Noting:
-    """The product with the latest step as part of its state, so that formulas can speak of it."""
+    """The product with the latest step as part of its state, so that formulas can speak of it.
 
-    def __init__(self, product: Product) -> None:
+    Without `notes` it is left out: runs that differ in nothing else then are the same.
+    """
+
+    def __init__(self, product: Product, *, notes: bool = True) -> None:
         self.product = product
         self.name = product.name
+        self._notes = notes
 
     def initial(self) -> Iterable[Noted]:
         return (Noted(pair, "") for pair in self.product.initial())
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for step in self.product.successors(state.pair):
+            if not self._notes:
+                yield Step(step.label, Noted(step.target, ""), step.facts)
+                continue
             guards = tuple(
                 row.guard
                 for _, row in rows_of(self.product, state.pair, step)
@@ -54,7 +62,7 @@ class Noting:
 
     def propositions(self, state: Noted) -> frozenset[str]:
         said = set(_propositions(state)) if state.latest else set()
-        ended = {"ended"} if self.product.ended(state.pair) else set()
+        ended = {ENDED} if self.product.ended(state.pair) else set()
         return self.product.propositions(state.pair) | said | ended
 
 
@@ -89,7 +97,7 @@ def taking(product: Product) -> Keys[Noted]:
 
 def terminates(product: Product) -> Iterator[tuple[Question[Noted], Verdict]]:
     """Whether the product ends, question by question; traces have been taken by real machines."""
-    model = Noting(product)
+    model = Noting(product, notes=False)
     for question in questions(model, explore(model), taking(product), acting):
         verdict = question.answer()
         if verdict.trace is not None:
@@ -108,9 +116,12 @@ def check(
     A failing trace has been taken by real machines. Raises `UsageError` for a proposition that
     there is none of.
     """
-    model = Noting(product)
+    wanted = tuple(demands)
+    described = (one.of for one in wanted if not isinstance(one.of, str))
+    asked = chain(atoms(formula), *map(atoms, described))
+    model = Noting(product, notes=any(name != ENDED and "@" not in name for name in asked))
     space = explore(model)
-    fairly = fairness(demands, model, space, vocabulary(product), taking(product), acting)
+    fairly = fairness(wanted, model, space, vocabulary(product), taking(product), acting)
     checker = Checker(model, space, runs, fairly, vocabulary(product))
     verdict = checker.check(formula)
     if verdict.trace is not None:
@@ -147,7 +158,7 @@ def _send(machine: Machine, tag: str) -> None:
 
 
 def _names(product: Product) -> Iterator[str]:
-    yield "ended"
+    yield ENDED
     tables: tuple[Automaton, Automaton] = (product.left, product.right)
     for number, table in enumerate(tables, start=1):
         for state in table.states:

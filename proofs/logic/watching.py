@@ -55,6 +55,8 @@ class Hearing:
         if message.sender not in self._agents:
             raise self._refused(message)
         sender = self._agents.index(message.sender)
+        if sender and not self._history:
+            raise self._refused(message)
         self._history.append(message)
         ending = self._rules.ending(self._history)
         key = (self.seen, sender, message.tag, "" if ending is None else ending.value)
@@ -72,8 +74,7 @@ class Hearing:
         tables = self._read.tables
         sent = tables[sender].sends(seen.at[sender], tag)
         heard = tables[1 - sender].receives(seen.at[1 - sender], tag)
-        second_starts = sender == 1 and seen.sender < 0
-        if seen.over or sent is None or heard is None or second_starts:
+        if seen.over or sent is None or heard is None:
             return None
         at = (heard.target, sent.target) if sender else (sent.target, heard.target)
         if closed:
