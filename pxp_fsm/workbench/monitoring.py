@@ -103,10 +103,10 @@ class Monitors:
             }
         return self._made[key]
 
-    def hear(self, record: SessionRecord, sent: Iterable[Message]) -> Iterator[Heard]:
+    def hear(self, record: SessionRecord, sent: Sequence[Message]) -> Iterator[Heard]:
         """How each formula stands after the messages of a recorded session."""
         for watch in self._watches(record).values():
-            yield _listened(record.session, watch, sent := tuple(sent))
+            yield _listened(record.session, watch, sent)
 
     def follow(
         self, record: SessionRecord, sent: Sequence[Message]
