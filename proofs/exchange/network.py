@@ -1,16 +1,31 @@
-"""A system over a channel as variables and guarded commands: what every checker's language can say.
+"""A system over a channel as variables and guarded commands.
 
 The variables are where each member is and what is on its way on each link; with formulas that speak
-of the latest step, one more for each thing that they say of it. A command is what one step of
-`proofs.systems.product` does, under the same label, so that states and transitions are the same.
+of the latest step, one more for each thing that they say of it. States and transitions are those of
+`proofs.systems.product`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise, product
 
+from proofs.exchange.commands import (
+    Add,
+    All,
+    AtLeast,
+    Command,
+    Copy,
+    Domain,
+    Is,
+    Isnt,
+    Network,
+    Set,
+    Some,
+    Test,
+    Update,
+    Variable,
+)
 from proofs.systems.product import EVENT, Composition
 from proofs.systems.propositions import of_steps, said_by, vocabulary
 from pxp_fsm.automaton import Kind, Transition
@@ -22,121 +37,6 @@ NOTHING = "nothing"
 
 MOST_COMMANDS = 20_000
 """Commands that are written; a text with more would be of no use to anybody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """The values that a variable has: names, or numbers from 0 (`numbers`)."""
-
-    words: tuple[str, ...]
-    values: tuple[str, ...]
-    numbers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable: the words that it is named after, its values, and the index of its first one."""
-
-    words: tuple[str, ...]
-    domain: Domain
-    initial: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Is:
-    """A variable has a value (by its index)."""
-
-    variable: Variable
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class AtLeast:
-    """Numbers have at least a sum."""
-
-    variables: tuple[Variable, ...]
-    least: int
-
-
-@dataclass(frozen=True, slots=True)
-class Isnt:
-    """Something is not so."""
-
-    of: Test
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """All of them are so."""
-
-    of: tuple[Test, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """One of them is so."""
-
-    of: tuple[Test, ...]
-
-
-Test = Is | AtLeast | Isnt | All | Some
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """A variable gets a value, by its index."""
-
-    variable: Variable
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A variable gets the value that another has before the step; both have the same values."""
-
-    variable: Variable
-    source: Variable
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """A number becomes larger by so much, or smaller."""
-
-    variable: Variable
-    number: int
-
-
-Update = Set | Copy | Add
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What can happen: under which label, where, and what it changes."""
-
-    label: str
-    tests: tuple[Test, ...]
-    updates: tuple[Update, ...]
-
-
-@dataclass(frozen=True)
-class Network:
-    """Variables, commands, and what propositions mean of them."""
-
-    composition: Composition
-    variables: tuple[Variable, ...]
-    commands: tuple[Command, ...]
-    propositions: dict[str, Test]
-
-    @property
-    def stuck(self) -> Test:
-        """Nothing can happen."""
-        found = dict.fromkeys(All(command.tests) for command in self.commands)
-        return Isnt(Some(tuple(found)))
-
-    @property
-    def ended(self) -> Test:
-        """Every member is in an end state."""
-        return self.propositions["ended"]
 
 
 def network(composition: Composition, wanted: Iterable[str] = ()) -> Network:
@@ -189,7 +89,32 @@ class _Building:
             (*self.at, *places, *self.noted.values()),
             tuple(commands),
             {name: self._meaning(name) for name in sorted(wanted)},
+            Isnt(Some(tuple(dict.fromkeys(self._possible())))),
         )
+
+    def _possible(self) -> Iterator[Test]:
+        """That something can happen, said shortly: by rows, not by places of buffers."""
+        yield from (
+            All(command.tests) for link in self._direct for command in self._meetings(*link)
+        )
+        for link, buffer in self.buffers.items():
+            room: tuple[Test, ...] = (Is(buffer[-1], 0),)
+            if self.composition.channel.reordering:
+                room = (Isnt(AtLeast(buffer, self.capacity)),)
+            if self.composition.channel.lossy:
+                room = ()
+            for row in self._rows(*link, Kind.SEND):
+                yield All((self._where(link[0], row), *room))
+            yield from (All(command.tests) for command in self._takings(*link))
+        for place, member in enumerate(self.system.members):
+            for row in member.automaton.transitions:
+                if row.kind is Kind.EVENT:
+                    yield All((self._where(place, row),))
+
+    @property
+    def _direct(self) -> tuple[tuple[int, int], ...]:
+        """The links over which sending and receiving are one step."""
+        return self.system.links if self.composition.channel.synchronous else ()
 
     def _buffer(self, link: tuple[int, int]) -> tuple[Variable, ...]:
         """Places in order; or, where the order is lost, how many there are of each tag."""
@@ -212,9 +137,8 @@ class _Building:
         return Command(command.label, command.tests, command.updates + noted)
 
     def _commands(self) -> Iterator[Command]:
-        if self.composition.channel.synchronous:
-            for link in self.system.links:
-                yield from self._meetings(*link)
+        for link in self._direct:
+            yield from self._meetings(*link)
         for link in self.composition.links:
             yield from self._sendings(*link)
             yield from self._takings(*link)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
-from proofs.exchange.naming import Names, header, plain, words
-from proofs.exchange.network import (
+from proofs.exchange.commands import (
     Add,
     All,
     AtLeast,
@@ -22,8 +20,11 @@ from proofs.exchange.network import (
     Test,
     Update,
     Variable,
-    network,
+    holds_first,
 )
+from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
+from proofs.exchange.naming import Names, header, plain, words
+from proofs.exchange.network import network
 from proofs.exchange.texts import Logic, Written, refused, tested
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.systems.product import Composition
@@ -39,6 +40,10 @@ RESERVED = words(
     "release implies equivalent next NULL STDIN "
 )
 """Keywords, words of the preprocessor, and what this module itself names."""
+
+LONGEST = 400
+"""Characters of what a formula may speak of as a macro: SPIN reads formulas of some 4,000. What is
+longer is a variable that follows from the others, so that there are no more states."""
 
 LOGIC = Logic("true", "false", "!", " && ", " || ", "==")
 WORDS = Words(both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>")
@@ -64,6 +69,9 @@ class _Writing:
         for variable in net.variables:
             if len(variable.domain.values) > 256:
                 raise UsageError("Promela's byte holds 256 values, and a member has more states")
+        self.said = {self._is_so(name): test for name, test in net.propositions.items()}
+        self.said["stuck"] = net.stuck
+        self.kept = {n: t for n, t in self.said.items() if len(self._test(t)) > LONGEST}
 
     def formula(self, text: str, formula: Formula) -> str:
         """A formula in SPIN's words."""
@@ -84,21 +92,23 @@ class _Writing:
                     for number, value in enumerate(domain.values)
                 ]
         lines += [f"byte {self._var(v)} = {self._value(v, v.initial)};" for v in self.net.variables]
-        for name, test in self.net.propositions.items():
-            lines.append(f"#define {self.names.of('proposition', 'is', name)} ({self._test(test)})")
-        lines += [f"#define stuck ({self._test(self.net.stuck)})", ""]
-        lines += ["active proctype system()", "{", "end:", "  do"]
+        for name, test in self.said.items():
+            first = str(holds_first(test)).lower()
+            kept = name in self.kept
+            lines.append(
+                f"bool {name} = {first};" if kept else f"#define {name} ({self._test(test)})"
+            )
+        lines += ["", "active proctype system()", "{", "end:", "  do"]
         lines += [f"  :: {self._step(command)}" for command in self.net.commands]
         lines += ["  od", "}", ""]
-        lines.append(
-            f"ltl no_deadlock {{ [] (!stuck || {self.names.of('proposition', 'is', 'ended')}) }}"
-        )
+        lines.append(f"ltl no_deadlock {{ [] (!stuck || {self._is_so('ended')}) }}")
         for number, (text, formula) in enumerate(formulas, start=1):
             lines += [f"/* {plain(text)} */", f"ltl f{number} {{ {formula} }}"]
         return "\n".join([*lines, ""])
 
     def _step(self, command: Command) -> str:
         updates = [self._update(update) for update in command.updates]
+        updates += [f"{name} = {self._test(test)}" for name, test in self.kept.items()]
         told = "; ".join(updates or ["skip"])
         guard = self._test(All(command.tests))
         return f"d_step {{ {guard} -> {told} }} /* {plain(command.label)} */"
@@ -123,7 +133,10 @@ class _Writing:
         return f"({' + '.join(map(self._var, test.variables))} >= {test.least})"
 
     def _atom(self, atom: Atom) -> str:
-        return "stuck" if atom == STUCK else self.names.of("proposition", "is", atom.name)
+        return "stuck" if atom == STUCK else self._is_so(atom.name)
+
+    def _is_so(self, proposition: str) -> str:
+        return self.names.of("proposition", "is", proposition)
 
     def _var(self, variable: Variable) -> str:
         return self.names.of("variable", *variable.words)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proofs.exchange.fragments import STUCK, Words, branching, is_linear, linear, written
-from proofs.exchange.naming import Names, header, plain, words
-from proofs.exchange.network import (
+from proofs.exchange.commands import (
     Add,
     All,
     AtLeast,
@@ -22,8 +20,10 @@ from proofs.exchange.network import (
     Test,
     Update,
     Variable,
-    network,
 )
+from proofs.exchange.fragments import STUCK, Words, branching, is_linear, linear, written
+from proofs.exchange.naming import Names, header, plain, words
+from proofs.exchange.network import network
 from proofs.exchange.texts import Logic, Written, refused, tested
 from proofs.logic.formulas import (
     And,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from proofs.exchange.network import All, AtLeast, Is, Isnt, Network, Some, Test
+from proofs.exchange.commands import All, AtLeast, Is, Isnt, Network, Some, Test
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
-from proofs.exchange.naming import Names, header, plain, words
-from proofs.exchange.network import (
+from proofs.exchange.commands import (
     Add,
     All,
     AtLeast,
@@ -25,8 +23,10 @@ from proofs.exchange.network import (
     Test,
     Update,
     Variable,
-    network,
 )
+from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
+from proofs.exchange.naming import Names, header, plain, words
+from proofs.exchange.network import network
 from proofs.exchange.texts import Logic, Written, refused, tested
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.systems.product import Composition

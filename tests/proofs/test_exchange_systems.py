@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from random_tables import tables
 
 from proofs.exchange import to_prism, to_promela, to_smv, to_tla
-from proofs.exchange.network import (
+from proofs.exchange.commands import (
     Add,
     All,
     AtLeast,
@@ -25,8 +25,8 @@ from proofs.exchange.network import (
     Set,
     Some,
     Test,
-    network,
 )
+from proofs.exchange.network import network
 from proofs.explore import explore
 from proofs.logic import parse
 from proofs.logic.formulas import Formula, atoms
@@ -287,6 +287,14 @@ def test_nusmv_says_of_random_systems_what_we_say(system: Composition, data: st.
 @given(systems(), st.data())
 def test_tlc_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     _in_a_folder(by_tlc, system, _drawn(data, system, ("G", "F", "GF", "->", "&", "!"), 2))
+
+
+@needs_spin
+@pytest.mark.deep
+def test_large_buffers_are_not_too_much_for_spins_formulas(tmp_path: Path) -> None:
+    """What is long, as that something can happen, becomes a variable that adds no state."""
+    text = 'F "a:b@has.RATIFY" | G !"b:a@full" | F ended'
+    by_spin(joined(builtin("pxp_hang_up"), "fifo:20"), [(text, parse(text))], tmp_path)
 
 
 @pytest.mark.parametrize(
