@@ -257,7 +257,7 @@ def _in_a_folder(compare: Compare, system: Composition, told: list[tuple[str, Fo
 
 @needs_spin
 @pytest.mark.deep
-@settings(RANDOM, max_examples=8)
+@settings(RANDOM, max_examples=5)
 @given(systems(), st.data())
 def test_spin_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     _in_a_folder(by_spin, system, _drawn(data, system, LINEAR, 4))
@@ -265,7 +265,7 @@ def test_spin_says_of_random_systems_what_we_say(system: Composition, data: st.D
 
 @needs_storm
 @pytest.mark.deep
-@settings(RANDOM, max_examples=40)
+@settings(RANDOM, max_examples=30)
 @given(systems(), st.data())
 def test_storm_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     told = _drawn(data, system, (*LINEAR, "X", "N"), 3)
@@ -274,7 +274,7 @@ def test_storm_says_of_random_systems_what_we_say(system: Composition, data: st.
 
 @needs_nusmv
 @pytest.mark.deep
-@settings(RANDOM, max_examples=40)
+@settings(RANDOM, max_examples=30)
 @given(systems(), st.data())
 def test_nusmv_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     told = _drawn(data, system, (*LINEAR, "X", "N"), 3)
@@ -283,7 +283,7 @@ def test_nusmv_says_of_random_systems_what_we_say(system: Composition, data: st.
 
 @needs_tlc
 @pytest.mark.deep
-@settings(RANDOM, max_examples=4)
+@settings(RANDOM, max_examples=3)
 @given(systems(), st.data())
 def test_tlc_says_of_random_systems_what_we_say(system: Composition, data: st.DataObject) -> None:
     _in_a_folder(by_tlc, system, _drawn(data, system, ("G", "F", "GF", "->", "&", "!"), 2))
@@ -294,7 +294,7 @@ def test_tlc_says_of_random_systems_what_we_say(system: Composition, data: st.Da
 def test_large_buffers_are_not_too_much_for_spins_formulas(tmp_path: Path) -> None:
     """What is long, as that something can happen, becomes a variable that adds no state."""
     text = 'F "a:b@has.RATIFY" | G !"b:a@full" | F ended'
-    by_spin(joined(builtin("pxp_hang_up"), "fifo:20"), [(text, parse(text))], tmp_path)
+    by_spin(joined(builtin("pxp"), "fifo:12"), [(text, parse(text))], tmp_path)
 
 
 @pytest.mark.parametrize(
