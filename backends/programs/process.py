@@ -25,6 +25,9 @@ from pxp_fsm.messages import printable
 LONGEST = 65_536
 """Bytes of the longest line that is read, its end included."""
 
+LONGEST_WAIT = 86_400
+"""Seconds of the longest timeout: a day."""
+
 _TAIL = 2_000
 _LAST_WORDS = 1.0
 """Seconds in which a program that has nothing more to say or to hear is to have ended."""
@@ -59,8 +62,10 @@ class Program:
     def __init__(
         self, command: Sequence[str], *, timeout: float = 5.0, restart: bool = False
     ) -> None:
-        if not timeout > 0:
-            raise UsageError(f"a timeout is a number of seconds above 0: {timeout!r}")
+        if not 0 < timeout <= LONGEST_WAIT:
+            raise UsageError(
+                f"a timeout is a number of seconds above 0, at most {LONGEST_WAIT}: {timeout!r}"
+            )
         self._command = tuple(command)
         self._timeout = timeout
         self._restart = restart
@@ -129,6 +134,8 @@ class Program:
 
     def _start(self) -> None:
         self._complained = b""
+        if os.name != "posix":
+            raise UsageError("programs are tested on POSIX systems; this is none")
         try:
             self._process = subprocess.Popen(  # noqa: S603 - what the user asked to be tested
                 self._command,

@@ -195,8 +195,9 @@ def test_a_shell_has_no_say(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=problem):
             Program(command_of(text)).reset()
     assert not victim.exists()
-    with pytest.raises(UsageError, match="a number of seconds above 0"):
-        Program(("true",), timeout=0)
+    for timeout in (0, -1, float("inf"), float("nan"), 1e9):
+        with pytest.raises(UsageError, match="a number of seconds above 0, at most 86400"):
+            Program(("true",), timeout=timeout)
 
 
 @pytest.fixture(scope="module", name="answers")

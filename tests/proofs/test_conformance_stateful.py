@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unittest
 from dataclasses import replace
 from pathlib import Path
@@ -242,3 +243,9 @@ def test_what_is_no_channel() -> None:
     move = Move(0, Stimulus(sending("INIT")))
     assert repr(move) == "<m: send INIT>"
     assert str(Move(1, None)) == "h: deliver"
+
+
+def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[conformance\]'"):
+        drive(builtin("interact"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -268,3 +269,10 @@ def test_a_machine_that_breaks_is_told_as_it_broke() -> None:
 def test_an_agent_of_a_session_needs_a_table_of_its_protocols() -> None:
     with pytest.raises(UsageError, match="asking is no table of INTERACT or PXP"):
         AgentEnd("agent", table_of("asking"))
+
+
+def test_without_aalpy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aalpy", None)
+    table = builtin("interact")
+    with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[conformance\]'"):
+        learn(as_mealy(table), AtChannel(table))

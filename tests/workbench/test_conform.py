@@ -256,6 +256,7 @@ def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
         (["cat", "--extra-states", "-1"], "Invalid value for '--extra-states'"),
         ([OWN, "--extra-states", "9"], "take fewer extra states"),
         (["cat", "--timeout", "0"], "Invalid value for '--timeout'"),
+        (["cat", "--timeout", "inf"], "at most 86400"),
     ]:
         done = pxp(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
