@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Rows = NDArray[np.int64]
+    Rows = NDArray[np.int32]
 
-_NEVER = 1 << 40
+_NEVER = 1 << 29
 
 
 def text_cost(before: str, after: str) -> int:
@@ -76,21 +76,25 @@ def _aligned(befores: Sequence[str], after: str) -> list[int]:
     source = np.zeros((len(befores), longest), dtype=np.uint32)
     for row, before in enumerate(befores):
         source[row, : len(before)] = np.frombuffer(before.encode("utf-32-le"), dtype=np.uint32)
-    never: Rows = np.full((len(befores), longest + 1), _NEVER, dtype=np.int64)
-    steps = np.arange(longest + 1, dtype=np.int64) * press
-
-    kept = never.copy()
+    steps = np.arange(longest + 1, dtype=np.int32) * np.int32(press)
+    kept: Rows = np.full((len(befores), longest + 1), _NEVER, dtype=np.int32)
     kept[:, 0] = 0
     cursor = np.minimum.accumulate(kept + place - steps, axis=1) + steps
     marked = np.minimum.accumulate(kept, axis=1) + mark
-    typed = never
+    typed = np.full_like(kept, _NEVER)
     closed = np.minimum(np.minimum(kept, cursor), marked + press)
+    kept[:, 0] = _NEVER
     for character in after:
-        kept = never.copy()
         kept[:, 1:] = np.where(source == ord(character), closed[:, :-1], _NEVER)
-        cursor = np.minimum(kept + place, cursor + press)
-        cursor = np.minimum.accumulate(cursor - steps, axis=1) + steps
-        typed = np.minimum(marked, typed) + press
-        marked = np.minimum.accumulate(kept, axis=1) + mark
-        closed = np.minimum(np.minimum(kept, cursor), np.minimum(typed, marked + press))
+        np.minimum(kept + place, cursor + press, out=cursor)
+        cursor -= steps
+        np.minimum.accumulate(cursor, axis=1, out=cursor)
+        cursor += steps
+        np.minimum(marked, typed, out=typed)
+        typed += press
+        np.minimum.accumulate(kept, axis=1, out=marked)
+        marked += mark
+        np.minimum(kept, cursor, out=closed)
+        np.minimum(closed, typed, out=closed)
+        np.minimum(closed, marked + press, out=closed)
     return [int(closed[row, len(before)]) for row, before in enumerate(befores)]
