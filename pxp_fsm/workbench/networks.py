@@ -151,6 +151,13 @@ class Training:
                 lan.save(self.path)
                 saved = lan.version
 
+        try:
+            return await self._carried(lan, told)
+        finally:
+            if saved != lan.version:  # edited since the last row, and left
+                lan.save(self.path)
+
+    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[Outcome, ...]:
         if self.database is None:
             async with model_of(self.model, self.settings, self.on_wait) as model:
                 return await self._trained(lan, model, told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -21,7 +22,9 @@ from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.operations import Connect, Create, Delete, Disconnect, Edit, Field
 from pxp_fsm.lan.supervision import EFFORT
+from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.models import Request, Role, Turn
+from pxp_fsm.workbench import networks
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.network_edits import operation
 
@@ -126,6 +129,20 @@ def test_bad_input_is_told_and_nothing_is_changed(
     assert (folder / "my.lan.json").read_text("utf-8") == before
 
 
+def test_what_was_edited_is_saved_when_the_developer_leaves(folder: Path) -> None:
+    class Leaves(Confirms):
+        async def satisfied(self, run: Any, truth: str, lan: Lan) -> bool:
+            lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
+            raise KeyboardInterrupt
+
+    path = folder / "my.lan.json"
+    examples = networks.examples(folder / "train.jsonl")
+    training = networks.Training(path, examples, f"script:{folder / 'french.jsonl'}", Leaves())
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(training.run())
+    assert Lan.load(path).network.agent("Solver").output == "verse"
+
+
 def test_words_mean_operations() -> None:
     assert isinstance(operation(("create", "A", "do", "text")), Create)
     assert operation(("delete", "A")) == Delete("A")
@@ -140,8 +157,6 @@ def test_words_mean_operations() -> None:
 
 
 def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
-    import asyncio
-
     path = tmp_path / "s.jsonl"
     path.write_text('{"purpose": "gap", "reply": "once", "times": 1}\n', "utf-8")
     script = scripts.read(path)
