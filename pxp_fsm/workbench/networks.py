@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard, Relation
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
+from pxp_fsm.lan.replaying import holds
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
@@ -199,6 +200,31 @@ class Training:
             on_event=told,
         )
         return await trainer.train(self.examples)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A network on one example: its output, or why it has none, and whether it will do."""
+
+    example: Example
+    output: str | None
+    right: bool
+    why: str = ""
+
+
+async def tested(
+    lan: Lan, some: tuple[Example, ...], same: Relation | None = None
+) -> AsyncIterator[Tested]:
+    """`lan` run on examples, one after the other; nothing in it is changed."""
+    relation = same or NormalisedText()
+    for example in some:
+        try:
+            output = (await lan.run(example.external)).output
+            right = await holds(relation, output, example.truth)
+        except NoAnswer as error:
+            yield Tested(example, None, right=False, why=str(error))
+        else:
+            yield Tested(example, output, right)
 
 
 def new(task: str, path: Path) -> Lan:

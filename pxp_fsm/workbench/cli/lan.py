@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 _NETWORK = click.argument(
     "network", type=click.Path(path_type=Path, dir_okay=False), metavar="NETWORK"
 )
+_EXAMPLES = click.option(
+    "--examples",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help='JSON, one example a line: {"input": "...", "output": "..."}.',
+)
 _MODEL = click.option(
     "--model",
     required=True,
@@ -71,13 +78,7 @@ def run(network: Path, text: str, model: str, stream: bool, **options: Any) -> N
 
 @lan.command()
 @_NETWORK
-@click.option(
-    "--examples",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE",
-    help='JSON, one example a line: {"input": "...", "output": "..."}.',
-)
+@_EXAMPLES
 @_MODEL
 @click.option("--unattended", is_flag=True, help="Nobody supervises: every step is confirmed.")
 @click.option(
@@ -130,6 +131,31 @@ def train(
     outcomes = asyncio.run(training.run(_quietly if developer == "terminal" else _told))
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
+
+
+@lan.command()
+@_NETWORK
+@_EXAMPLES
+@_MODEL
+@model_options
+def test(network: Path, examples: Path, model: str, **options: Any) -> None:
+    """Run NETWORK on examples and print which outputs are right, as texts; nothing is changed."""
+    from pxp_fsm.lan.lan import Lan
+    from pxp_fsm.workbench import networks
+
+    some = networks.examples(examples)
+
+    async def ran() -> int:
+        right = 0
+        async with networks.model_of(model, settings_of(options), _waits) as opened:
+            async for one in networks.tested(Lan.load(network, opened), some):
+                right += one.right
+                said = one.why if one.output is None else one.output
+                mark = "right" if one.right else "wrong"
+                click.echo(printable(f"{mark}  {one.example.external}: {said}"))
+        return right
+
+    click.echo(f"Right: {asyncio.run(ran())} of {len(some)}")
 
 
 @lan.command()
