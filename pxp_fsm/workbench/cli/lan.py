@@ -135,31 +135,6 @@ def train(
 
 @lan.command()
 @_NETWORK
-@_EXAMPLES
-@_MODEL
-@model_options
-def test(network: Path, examples: Path, model: str, **options: Any) -> None:
-    """Run NETWORK on examples and print which outputs are right, as texts; nothing is changed."""
-    from pxp_fsm.lan.lan import Lan
-    from pxp_fsm.workbench import networks
-
-    some = networks.examples(examples)
-
-    async def ran() -> int:
-        right = 0
-        async with networks.model_of(model, settings_of(options), _waits) as opened:
-            async for one in networks.tested(Lan.load(network, opened), some):
-                right += one.right
-                said = one.why if one.output is None else one.output
-                mark = "right" if one.right else "wrong"
-                click.echo(printable(f"{mark}  {one.example.external}: {said}"))
-        return right
-
-    click.echo(f"Right: {asyncio.run(ran())} of {len(some)}")
-
-
-@lan.command()
-@_NETWORK
 @click.argument("words", nargs=-1, required=True, metavar="OPERATION...")
 def edit(network: Path, words: tuple[str, ...]) -> None:
     """Edit NETWORK by one OPERATION.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ import click
 from pxp_fsm.workbench.cli.models import model_options, settings_of
 
 if TYPE_CHECKING:
+    from backends.models.serving import Settings
     from pxp_fsm.lan.developer import Developer
     from pxp_fsm.workbench.lan_tasks.conditions import HandEditor, Measured, Setting
     from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
-    from pxp_fsm.workbench.lan_tasks.reading import Example, LanTask
+    from pxp_fsm.workbench.lan_tasks.reading import LanTask
     from pxp_fsm.workbench.lan_tasks.scoring import Score
     from pxp_fsm.workbench.metering import Meter
 
@@ -84,33 +85,20 @@ def test(
 ) -> None:
     """Score NETWORK on TASK (a name or a file): training and testing examples apart.
 
-    An output scores 1 if it meets all criteria of the task, else 0. With --examples it scores 1 if
-    it is the output that was asked for.
+    An output scores 1 if it meets all criteria of the task, else 0. With --examples it is right if
+    it is the output that was asked for, as a text. NETWORK is not changed.
     """
     import asyncio
 
-    from pxp_fsm.lan.asking import Asker, bundled
-    from pxp_fsm.lan.files import load as load_network
-    from pxp_fsm.lan.running import Runner
-    from pxp_fsm.workbench.lan_tasks.opening import models
-    from pxp_fsm.workbench.lan_tasks.scoring import score
-    from pxp_fsm.workbench.metering import Meter
+    from pxp_fsm.errors import UsageError
 
-    lan = load_network(network).network
-    found, parts = _parts(task, examples, seed)
-    meter, settings = Meter(), settings_of(options)
-
-    async def scores() -> list[Score]:
-        async with models(settings, meter) as opened:
-            by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
-            return [
-                await score(lan, found, part, runner, by, at_once=options["in_flight"])
-                for part in parts.values()
-            ]
-
-    for name, measured in zip(parts, asyncio.run(scores()), strict=True):
-        _say_score(found, name, measured)
-    _say_cost(meter)
+    if (task is None) == (examples is None):
+        raise UsageError("say what to score by: a TASK, or --examples FILE")
+    settings = settings_of(options)
+    if examples is not None:
+        asyncio.run(_tested(network, examples, model, settings))
+    elif task is not None:
+        asyncio.run(_scored(network, task, model, judge, seed, settings, options["in_flight"]))
 
 
 @click.command()
@@ -263,24 +251,48 @@ async def _conditions(
     ]
 
 
-def _parts(
-    task: str | None, examples: Path | None, seed: int
-) -> tuple[LanTask, Mapping[str, Sequence[Example]]]:
-    """The task, and the examples to score by, part by part. Raises `UsageError`, `DataError`."""
-    from pxp_fsm.errors import UsageError
+async def _tested(network: Path, examples: Path, model: str, settings: Settings | None) -> None:
+    """Run a network on examples and say which outputs are right, as texts."""
+    from pxp_fsm.lan.lan import Lan
     from pxp_fsm.workbench import networks
-    from pxp_fsm.workbench.lan_tasks.reading import load, plain
+    from pxp_fsm.workbench.cli.printing import printable
 
-    if (task is None) == (examples is None):
-        raise UsageError("say what to score by: a TASK, or --examples FILE")
-    if task is not None:
-        found = load(task)
-        split = found.split(seed)
-        return found, {"train": split.train, "test": split.test}
-    assert examples is not None  # noqa: S101 - exactly one of the two is given
-    pairs = [(one.external, one.truth) for one in networks.examples(examples)]
-    found = plain(examples.name, pairs)
-    return found, {"examples": found.examples}
+    some, right = networks.examples(examples), 0
+    async with networks.model_of(model, settings) as opened:
+        async for one in networks.tested(Lan.load(network, opened), some):
+            right += one.right
+            said = one.why if one.output is None else one.output
+            mark = "right" if one.right else "wrong"
+            click.echo(printable(f"{mark}  {one.example.external}: {said}"))
+    click.echo(f"Right: {right} of {len(some)}")
+
+
+async def _scored(
+    network: Path,
+    task: str,
+    model: str,
+    judge: str | None,
+    seed: int,
+    settings: Settings | None,
+    at_once: int,
+) -> None:
+    """Score a network on both parts of a task's examples."""
+    from pxp_fsm.lan.asking import Asker, bundled
+    from pxp_fsm.lan.files import load as load_network
+    from pxp_fsm.lan.running import Runner
+    from pxp_fsm.workbench.lan_tasks.opening import models
+    from pxp_fsm.workbench.lan_tasks.reading import load
+    from pxp_fsm.workbench.lan_tasks.scoring import score
+    from pxp_fsm.workbench.metering import Meter
+
+    lan, found, meter = load_network(network).network, load(task), Meter()
+    split = found.split(seed)
+    async with models(settings, meter) as opened:
+        by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
+        for name, part in (("train", split.train), ("test", split.test)):
+            measured = await score(lan, found, part, runner, by, at_once=at_once)
+            _say_score(found, name, measured)
+    _say_cost(meter)
 
 
 def _developer(setting: Setting, name: str) -> Developer | None:

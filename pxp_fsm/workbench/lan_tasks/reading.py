@@ -144,13 +144,6 @@ def parse(text: str, filename: str) -> LanTask:
     )
 
 
-def plain(name: str, pairs: Iterable[tuple[str, str]]) -> LanTask:
-    """A task of inputs and outputs alone: an output is right if it is the one asked for."""
-    criterion = Criterion("It is the output that was asked for.", By.PROGRAM, "equal")
-    examples = tuple(Example(external, truth) for external, truth in pairs)
-    return LanTask(name, name, name, "an output", name, (criterion,), examples, 0)
-
-
 def _example(row: Mapping[str, Any]) -> Example:
     notes = {name: tuple(texts) for name, texts in row.get("notes", {}).items()}
     return Example(row["input"], row["truth"], MappingProxyType(notes))
