@@ -13,7 +13,7 @@ from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.tables import BUILTIN, load_automaton
-from pxp_fsm.workbench.checks import Line, Request
+from pxp_fsm.workbench.checks import PROVED_OF, Line, Request
 
 if TYPE_CHECKING:
     from proofs.logic.formulas import Formula
@@ -32,9 +32,12 @@ TITLES = {
 
 
 def asked_for(request: Request) -> bool:
-    """Whether a request is about a system: several tables, named ones, channels, limits."""
+    """Whether a request is about a system: several tables, named ones, channels, limits.
+
+    The tables with claims of their own are otherwise checked each by itself.
+    """
     return bool(
-        len(request.tables) > 2
+        len([table for table in request.tables if table not in PROVED_OF]) > 2
         or request.channels
         or request.reduce is not None
         or request.limit is not None
