@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -131,20 +132,24 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
     with SqlBlackboard(str(database)) as board:
         incoming(board.engine, in_bulk(number, sessions(number)), "the benchmark")
     command = [sys.executable, "-m", "pxp_fsm.workbench", "audit", str(database)]
-    started = time.perf_counter()
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([*command, "--html", page, "--json", data], check=True, capture_output=True)
     took = time.perf_counter() - started
-    started = time.perf_counter()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    started, working = time.perf_counter(), time.process_time()
     refused = followed(database)
-    peer = time.perf_counter() - started
+    peer, peer_busy = time.perf_counter() - started, time.process_time() - working
     found = json.loads(data.read_text("utf-8"))
     possible = found["possible"]
     return (
         f"{number:,}",
         f"{found['messages']:,}",
         f"{took:.1f}",
+        f"{busy:.1f}",
         f"{peer:.1f}",
-        f"{took / peer:.2f}",
+        f"{peer_busy:.1f}",
+        f"{busy / peer_busy:.2f}",
         f"{refused:,}",
         f"{possible['equivalence']:,}",
         f"{possible['tolerance']:,}",
@@ -156,7 +161,8 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
 def main() -> None:
     sizes = [int(size) for size in sys.argv[1:]] or [1000, 10_000]
     headings = (
-        *("sessions", "messages", "audit s", "machines s", "ratio", "refused"),
+        *("sessions", "messages", "audit s", "CPU s", "machines s", "CPU s"),
+        *("CPU ratio", "refused"),
         *("equivalent", "tolerant", "noisy", "page MB"),
     )
     print(" ".join(f"{heading:>10}" for heading in headings))

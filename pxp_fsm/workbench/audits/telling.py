@@ -52,26 +52,25 @@ def said(finding: Finding) -> str:
 
 
 def as_json(report: Report) -> str:
-    """All of it, as `pxp_fsm/workbench/audits/schema.json` says."""
-    return json.dumps(
-        {
-            "format": "pxp-fsm audit",
-            "version": 1,
-            "source": report.source,
-            "protocol": report.protocol,
-            "sessions": report.sessions,
-            "messages": report.messages,
-            "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
-            "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
-            "not_audited": dict(report.skipped),
-            "counted": {
-                name: {"by_definition": due, "as_published": theirs}
-                for name, due, theirs in report.counted
-            },
-            "noted": [_noted(noted) for noted in report.noted],
+    """All of it, as `pxp_fsm/workbench/audits/schema.json` says; a noted session a line."""
+    told = {
+        "format": "pxp-fsm audit",
+        "version": 1,
+        "source": report.source,
+        "protocol": report.protocol,
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
+        "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
+        "not_audited": dict(report.skipped),
+        "counted": {
+            name: {"by_definition": due, "as_published": theirs}
+            for name, due, theirs in report.counted
         },
-        indent=1,
-    )
+    }
+    parts = [f'"{name}": {json.dumps(value)}' for name, value in told.items()]
+    noted = ",\n ".join(json.dumps(_noted(each)) for each in report.noted)
+    return "{" + ",\n".join([*parts, f'"noted": [{noted}]']) + "}"
 
 
 def _noted(noted: Noted) -> dict[str, Any]:
