@@ -29,9 +29,9 @@ class Lan:
         self._runner = None if model is None else Runner(Asker(model, bundled()))
 
     @classmethod
-    def new(cls, task: str, model: Model | None = None) -> Lan:
-        """The network that a task begins with: a single agent. Raises `Unsound`."""
-        return cls(begun_as(initial(task)), model)
+    def new(cls, task: str, model: Model | None = None, *, name: str = "Solver") -> Lan:
+        """The network that a task begins with: the single agent `name`. Raises `Unsound`."""
+        return cls(begun_as(initial(task, name)), model)
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Lan:

@@ -227,10 +227,13 @@ async def tested(
             yield Tested(example, output, right)
 
 
-def new(task: str, path: Path) -> Lan:
-    """A network for `task` in a new file. Raises `UsageError` where there is a file already."""
+def new(task: str, path: Path, name: str) -> Lan:
+    """A network for `task`, begun by the agent `name`, in a new file.
+
+    Raises `UsageError` where there is a file already.
+    """
     if path.exists():
         raise UsageError(f"{path} is there already; give another name, or take it away")
-    made = Lan.new(task)
+    made = Lan.new(task, name=name)
     made.save(path)
     return made

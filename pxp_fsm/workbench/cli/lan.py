@@ -49,11 +49,12 @@ def lan() -> None:
     metavar="FILE",
     help="Where it is written (my.lan.json).",
 )
-def new(task: str, output: Path) -> None:
+@click.option("--agent", default="Solver", show_default=True, metavar="NAME", help="Its name.")
+def new(task: str, output: Path, agent: str) -> None:
     """Make the network that TASK begins with: one agent, whose subtask is the task."""
     from pxp_fsm.workbench import networks
 
-    made = networks.new(task, output)
+    made = networks.new(task, output, agent)
     click.echo(printable(f"Made: {output}, with the agent {made.network.names[0]}"))
 
 
