@@ -226,7 +226,7 @@ def kept(before: Network, after: Network, split: Split | None) -> None:
         assert after.edges & set(ways)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(networks(most=4), st.randoms(use_true_random=False))
 def test_unattended_nothing_is_lost_and_earlier_inputs_keep_their_active_agents(
     start: Network, random: Random
@@ -246,7 +246,7 @@ def test_unattended_nothing_is_lost_and_earlier_inputs_keep_their_active_agents(
         assert active == handled.active
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(networks(most=4), st.randoms(use_true_random=False))
 def test_whatever_a_developer_does_the_network_stays_sound_and_the_model_is_followed(
     start: Network, random: Random
