@@ -159,7 +159,7 @@ class Program:
         try:
             os.write(stdin.fileno(), line)
         except OSError:
-            raise Broke(f"{self._ended()} before it was asked {line.decode().strip()}") from None
+            raise Broke(f"{self._ended()} instead of an answer {told}") from None
         until = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as ready:
             ready.register(stdout, selectors.EVENT_READ)

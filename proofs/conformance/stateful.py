@@ -139,7 +139,7 @@ def state_machine(
     builds = (build, peer_build or build)
 
     class Conversation(RuleBasedStateMachine):
-        """Two agents; `reach` goes for a case, `attempt` tries anything."""
+        """Two agents; `reach` goes for so many cases, `attempt` tries anything."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -147,16 +147,17 @@ def state_machine(
             self.left: list[Case] = list(plan.cases)
             self.pair = Pair(plan, builds)
 
-        @rule(place=st.integers(0, max(0, len(plan.cases) - 1)))
-        def reach(self, place: int) -> None:
-            case = self.left[place % len(self.left)]
-            moves = plan.way(case, self.pair.at)
-            if moves is None:
-                self.pair = Pair(plan, builds)
-                moves = plan.way(case, plan.start) or ()
-            note(f"{case}: by {', '.join(map(str, moves))}")
-            for move in moves:
-                self.go(move)
+        @rule(place=st.integers(0, max(0, len(plan.cases) - 1)), count=st.integers(1, 16))
+        def reach(self, place: int, count: int) -> None:
+            for _ in range(count):
+                case = self.left[place % len(self.left)]
+                moves = plan.way(case, self.pair.at)
+                if moves is None:
+                    self.pair = Pair(plan, builds)
+                    moves = plan.way(case, plan.start) or ()
+                note(f"{case}: by {', '.join(map(str, moves))}")
+                for move in moves:
+                    self.go(move)
 
         @rule(move=st.sampled_from(plan.moves))
         def attempt(self, move: Move) -> None:
@@ -189,7 +190,7 @@ def drive(
     """
     coverage = Coverage(Plan((table, peer or table), capacity))
     machine = state_machine(table, build, peer=peer, peer_build=peer_build, coverage=coverage)
-    from hypothesis import settings
+    from hypothesis import HealthCheck, Phase, settings
     from hypothesis.stateful import run_state_machine_as_test
 
     run_state_machine_as_test(
@@ -200,6 +201,8 @@ def drive(
             deadline=None,
             derandomize=True,
             database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=(HealthCheck.too_slow,),  # a slow machine is no fault
         ),
     )
     return coverage

@@ -28,24 +28,30 @@ def wp_suite(machine: Mealy[Any, Any], extra: int = 0) -> tuple[Word, ...]:
     Raises `UsageError` where `extra` is negative or the suite would be larger than `LARGEST`: it
     grows with the number of inputs to the power of `extra`.
     """
+    least, whole = _sized(machine, extra)
+    cover = tuple(access_words(least).values())
+    tests = {*_first_phase(least, extra, cover, whole), *_second_phase(least, extra, cover, whole)}
+    return _maximal(tests)
+
+
+def check_size(machine: Mealy[Any, Any], extra: int) -> None:
+    """Raise `UsageError` where `wp_suite` would: a negative `extra`, or too many tests."""
+    _sized(machine, extra)
+
+
+def _sized(machine: Mealy[Any, Any], extra: int) -> tuple[Mealy[Any, Any], tuple[Word, ...]]:
+    """The minimal form and its characterising set, where the suite is not too large."""
     if extra < 0:
         raise UsageError(f"the number of extra states is at least 0, not {extra}")
     least = minimal(machine)
-    cover = tuple(access_words(least).values())
     whole = characterising_set(least)
-    most = _most(least, extra, len(whole))
+    most = least.size * len(whole) * sum(len(least.inputs) ** i for i in range(extra + 2))
     if most > LARGEST:
         raise UsageError(
             f"the suite for {extra} extra states would have up to {most:,} tests "
             f"(at most {LARGEST:,} are made); take fewer extra states"
         )
-    tests = {*_first_phase(least, extra, cover, whole), *_second_phase(least, extra, cover, whole)}
-    return _maximal(tests)
-
-
-def _most(machine: Mealy[Any, Any], extra: int, words: int) -> int:
-    width = len(machine.inputs)
-    return int(machine.size * words * sum(width**i for i in range(extra + 2)))
+    return least, whole
 
 
 def _first_phase(

@@ -11,6 +11,7 @@ from backends.programs import Broke, Program, command_of
 from proofs.conformance.stimuli import Stimulus, as_mealy
 from proofs.conformance.subjects import Fault, Output
 from proofs.conformance.testing import Report, conform
+from proofs.conformance.wp import check_size
 from pxp_fsm.automaton import Automaton, Transition
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.errors import NoAnswer, PXPError, UsageError
@@ -75,6 +76,8 @@ def run(request: Request) -> Conformance:
     Raises `TableError`, and `UsageError` where it cannot be started or its first answer is none.
     """
     automaton = load_automaton(request.table)
+    machine = as_mealy(automaton)
+    check_size(machine, request.extra)
     command = command_of(request.command)
     restart = request.reset == "restart"
     with Program(command, timeout=request.timeout, restart=restart) as program:
@@ -90,7 +93,7 @@ def run(request: Request) -> Conformance:
             return Conformance(request, automaton, report)
         subject = _Tested(program)
         searched = _SEARCHED[request.reset]
-        report = conform(as_mealy(automaton), subject, request.extra, searched)
+        report = conform(machine, subject, request.extra, searched)
     return Conformance(request, automaton, report)
 
 

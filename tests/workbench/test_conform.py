@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,12 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def told(request: Request) -> str:
-    return "\n".join(conforming.lines(conforming.run(request)))
+    patient = replace(request, timeout=60)
+    return "\n".join(conforming.lines(conforming.run(patient)))
 
 
 def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
-    done = pxp(OWN, cwd=tmp_path)
+    done = pxp(OWN, "--timeout", "60", cwd=tmp_path)
     assert done.stdout == (
         "CONFORMS to interact: 1,159 tests, 4,848 inputs\n"
         "Proved for a program that always answers alike after a reset and has at most 5 states "
@@ -48,7 +50,7 @@ def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
 
 
 def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
-    done = pxp(f"{OWN} --bug", "--draw", "way.mmd", cwd=tmp_path)
+    done = pxp(f"{OWN} --bug", "--timeout", "60", "--draw", "way.mmd", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.splitlines()[1:] == [
         "  step  input           expected  got",
@@ -62,7 +64,7 @@ def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
 
 
 def test_for_other_tools(tmp_path: Path) -> None:
-    done = pxp(f"{OWN} --bug", "--json", "--extra-states", "0", cwd=tmp_path)
+    done = pxp(f"{OWN} --bug", "--timeout", "60", "--json", "--extra-states", "0", cwd=tmp_path)
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert found["verdict"] == "DIFFERS"
@@ -78,7 +80,7 @@ def test_for_other_tools(tmp_path: Path) -> None:
 
 def test_another_table_and_a_reset_by_restart() -> None:
     command = f"{OWN} --bug"
-    found = conforming.run(Request(command, "pxp", 0, reset="restart"))
+    found = conforming.run(Request(command, "pxp", 0, 60, "restart"))
     assert found.report.difference is not None
     assert [str(given) for given in found.report.difference.inputs] == ["send INIT", "receive TERM"]
     asking = str(ROOT / "examples" / "asking.toml")
@@ -213,10 +215,10 @@ def test_a_program_that_breaks_is_told_as_it_broke(tmp_path: Path, once: str) ->
 
 def test_one_that_is_silent_is_not_judged(tmp_path: Path, once: str) -> None:
     then = 'if state: __import__("time").sleep(60)' + GOES_ONCE
-    found = conforming.run(Request(python(then, tmp_path), once, timeout=0.5))
+    found = conforming.run(Request(python(then, tmp_path), once, timeout=3))
     assert found.exit_code == conforming.UNKNOWN
     said = list(conforming.lines(found))
-    assert said[0].startswith("UNKNOWN whether it conforms to once: it said nothing within 0.5 s")
+    assert said[0].startswith("UNKNOWN whether it conforms to once: it said nothing within 3 s")
     assert [line.split() for line in said[-2:]] == [
         ["2", "event", "GO", "!GO", "!GO"],
         ["!", "3", "event", "GO", "refused", "?"],
@@ -226,7 +228,7 @@ def test_one_that_is_silent_is_not_judged(tmp_path: Path, once: str) -> None:
 def test_one_that_is_not_always_alike_is_not_judged(tmp_path: Path) -> None:
     """What it answers first is another thing each time."""
     moody = 'print(\'{"did": "+%d"}\' % number, flush=True)'
-    found = conforming.run(Request(python(moody, tmp_path), extra=0))
+    found = conforming.run(Request(python(moody, tmp_path), extra=0, timeout=60))
     assert found.exit_code == conforming.UNKNOWN
     said = next(conforming.lines(found))
     assert said.startswith("UNKNOWN whether it conforms to interact: it answered one sequence")
@@ -243,7 +245,7 @@ def test_one_that_is_not_always_alike_is_not_judged(tmp_path: Path) -> None:
 )
 def test_what_is_no_program_for_this(command: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        conforming.run(Request(command))
+        conforming.run(Request(command, timeout=60))
 
 
 def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
@@ -251,7 +253,7 @@ def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
     assert (silent.returncode, silent.stderr) == (4, "")
     assert "UNKNOWN whether it conforms to interact: it said nothing within 0.3 s" in silent.stdout
     for arguments, problem in [
-        (["cat"], "no program that can be tested"),
+        (["cat", "--timeout", "60"], "no program that can be tested"),
         (["cat", "--table", "nonesuch"], "nonesuch: cannot be read"),
         (["cat", "--extra-states", "-1"], "Invalid value for '--extra-states'"),
         ([OWN, "--extra-states", "9"], "take fewer extra states"),
