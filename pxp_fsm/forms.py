@@ -117,7 +117,8 @@ def _fault(error: Any, said: str | None) -> Fault:
         text = f"{quoted(error.instance)} is not one that this version reads; write {known}"
     elif error.validator == "required":
         missing = [key for key in known if key not in error.instance]
-        text = f"{', '.join(missing)} is missing; add it"
+        told = "is missing; add it" if len(missing) == 1 else "are missing; add them"
+        text = f"{', '.join(missing)} {told}"
     elif error.validator == "type":
         kinds = known if isinstance(known, str) else " or ".join(known)
         text = f"{quoted(error.instance)} is not of the type {kinds}; write one that is"
