@@ -26,11 +26,11 @@ from proofs.exchange.commands import (
     Update,
     Variable,
 )
+from proofs.logic.mistakes import unknown
 from proofs.systems.product import EVENT, Composition
 from proofs.systems.propositions import of_steps, said_by, vocabulary
 from pxp_fsm.automaton import Kind, Transition
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import quoted
 
 NOTHING = "nothing"
 """What is in a place of a buffer where no message is."""
@@ -45,10 +45,9 @@ def network(composition: Composition, wanted: Iterable[str] = ()) -> Network:
     Raises `UsageError` for a proposition that there is none of, and for far too many commands.
     """
     wanted = frozenset(wanted)
-    unknown = sorted(wanted - vocabulary(composition))
-    if unknown:
-        known = ", ".join(sorted(vocabulary(composition)))
-        raise UsageError(f"there is no {', '.join(map(quoted, unknown))}; there are: {known}")
+    known = vocabulary(composition)
+    if not wanted <= known:
+        raise unknown(wanted - known, known, "there is no")
     return _Building(composition, wanted & of_steps(composition)).network(wanted | {"ended"})
 
 

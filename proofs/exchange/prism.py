@@ -83,10 +83,13 @@ class _Writing:
         return "\n".join([*lines, ""])
 
     def properties(self, formulas: Sequence[tuple[str, Formula]]) -> str:
-        """The properties: no deadlock, and each formula below its text."""
-        lines = ["// no_deadlock", f'(P>=1 [ G !"stuck" | "{self._is_so("ended")}" ])']
+        """The properties: no deadlock, and each formula below its text.
+
+        Storm reads several of them only where each ends in a semicolon, which PRISM lets stand.
+        """
+        lines = ["// no_deadlock", f'(P>=1 [ G !"stuck" | "{self._is_so("ended")}" ]);']
         for text, formula in formulas:
-            lines += [f"// {plain(text)}", written(quantified(formula), WORDS, self._atom)]
+            lines += [f"// {plain(text)}", f"{written(quantified(formula), WORDS, self._atom)};"]
         return "\n".join([*lines, ""])
 
     def _step(self, command: Command) -> str:

@@ -70,7 +70,7 @@ def spin(text: str, formulas: int, folder: Path) -> Found:
 
 
 def storm(model: str, properties: str, folder: Path) -> Found:
-    """Storm's states, and the verdicts on the properties in the model's first state."""
+    """Storm's states, and the verdicts in the model's first state on the properties of a file."""
     import stormpy
 
     path = folder / "model.prism"
@@ -80,11 +80,9 @@ def storm(model: str, properties: str, folder: Path) -> Found:
     options.set_build_all_labels()
     built = stormpy.build_model(program, options=options)
     verdicts = []
-    for line in properties.splitlines():
-        if not line.startswith("//"):
-            (parsed,) = stormpy.parse_properties(line, program)
-            found = stormpy.model_checking(built, parsed)
-            verdicts.append(bool(found.get_truth_values_vector()[built.initial_states[0]]))
+    for parsed in stormpy.parse_properties(properties, program):
+        found = stormpy.model_checking(built, parsed)
+        verdicts.append(bool(found.get_truth_values_vector()[built.initial_states[0]]))
     return Found(built.nr_states, verdicts)
 
 
