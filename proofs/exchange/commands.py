@@ -97,11 +97,12 @@ Update = Set | Copy | Add
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What can happen: under which label, where, and what it changes."""
+    """What can happen: under which label, where, what it changes, and the guard of what is sent."""
 
     label: str
     tests: tuple[Test, ...]
     updates: tuple[Update, ...]
+    guard: str = ""
 
 
 @dataclass(frozen=True)

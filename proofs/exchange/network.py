@@ -8,6 +8,7 @@ of the latest step, one more for each thing that they say of it. States and tran
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise, product
 
 from proofs.exchange.commands import (
@@ -131,9 +132,9 @@ class _Building:
     def _noting(self, command: Command) -> Command:
         if not self.noted:
             return command
-        said = said_by(self.composition, command.label)
+        said = said_by(self.composition, command.label, command.guard)
         noted = tuple(Set(var, int(name in said)) for name, var in self.noted.items())
-        return Command(command.label, command.tests, command.updates + noted)
+        return replace(command, updates=command.updates + noted)
 
     def _commands(self) -> Iterator[Command]:
         for link in self._direct:
@@ -153,16 +154,18 @@ class _Building:
                         f"{self._arrow(sender, receiver)} {row.label}",
                         (self._where(sender, row), self._where(receiver, heard)),
                         (self._moves(sender, row), self._moves(receiver, heard)),
+                        row.guard or "",
                     )
 
     def _sendings(self, sender: int, receiver: int) -> Iterator[Command]:
         buffer = self.buffers[sender, receiver]
         for row in self._rows(sender, receiver, Kind.SEND):
             label, here = f"{self._arrow(sender, receiver)} +{row.label}", self._where(sender, row)
+            there, guard = self._moves(sender, row), row.guard or ""
             for room, put in self._puttings((sender, receiver), row.label, buffer):
-                yield Command(label, (here, *room), (self._moves(sender, row), put))
+                yield Command(label, (here, *room), (there, put), guard)
             if self.composition.channel.lossy:
-                yield Command(f"{label} lost", (here,), (self._moves(sender, row),))
+                yield Command(f"{label} lost", (here,), (there,), guard)
 
     def _puttings(
         self, link: tuple[int, int], tag: str, buffer: tuple[Variable, ...]

@@ -2,9 +2,10 @@
 
 Of a state: `hub@IDLE` (or by its number, `1@IDLE`), `ended` (every member is in an end state), and
 of the buffer from hub to left `hub:left@empty`, `hub:left@full`, `hub:left@has.TASK`. Of the step
-that led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `left?TASK`
-(left received TASK), `hub:left?TASK` (from hub), `lost` (the channel lost it), `event.CLOSE`. With
-a synchronous channel a message is sent and received in one step.
+that led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `hub:READY`
+(by a row with that guard; `1:READY` too), `left?TASK` (left received TASK), `hub:left?TASK` (from
+hub), `lost` (the channel lost it; false over one that loses nothing), `event.CLOSE`. With a
+synchronous channel a message is sent and received in one step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from proofs.model import Step
-from proofs.systems.product import EVENT, Composition
+from proofs.systems.product import EVENT, Composition, Move
 from pxp_fsm.automaton import Kind
 
 Holds = Callable[[int], bool]
@@ -70,8 +71,13 @@ def bits_of(composition: Composition, name: str) -> int:
     return composition.buffers[composition.links.index((numbers[0], numbers[1]))].bits
 
 
-def said_by(composition: Composition, label: str) -> frozenset[str]:
-    """What the label of a step says happened."""
+def guard_of(move: Move) -> str:
+    """The guard of the row by which a message is sent; "" where there is none."""
+    return next((row.guard or "" for _, row in move.rows if row.kind is Kind.SEND), "")
+
+
+def said_by(composition: Composition, label: str, guard: str = "") -> frozenset[str]:
+    """What the label of a step says happened, and the guard under which its sender sent."""
     where, _, what = label.partition(" ")
     if where == EVENT:
         return frozenset({f"event.{what}"})
@@ -81,6 +87,7 @@ def said_by(composition: Composition, label: str) -> frozenset[str]:
     link, said = ":".join(names), set()
     if not what.startswith("-"):
         said |= {f"{names[0]}.{tag}", f"{sender + 1}.{tag}", f"{link}.{tag}"}
+        said |= {f"{names[0]}:{guard}", f"{sender + 1}:{guard}"} if guard else set()
     if not what.startswith("+"):
         said |= {f"{names[1]}?{tag}", f"{receiver + 1}?{tag}", f"{link}?{tag}"}
     return frozenset(said | ({"lost"} if fate == "lost" else set()))
@@ -98,24 +105,25 @@ class Noting:
         names = frozenset(wanted) & vocabulary(composition)
         self.noted = names & of_steps(composition)
         self._tests = {name: test_of(composition, name) for name in sorted(names - self.noted)}
-        self._known: dict[str, frozenset[str]] = {}
+        self._known: dict[tuple[str, str], frozenset[str]] = {}
 
     def initial(self) -> Iterable[Noted]:
         return (Noted(state, frozenset()) for state in self.composition.initial())
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for move in self.composition.moves(state.state):
-            yield Step(move.label, Noted(state.state + move.difference, self.said(move.label)))
+            yield Step(move.label, Noted(state.state + move.difference, self.said(move)))
 
     def propositions(self, state: Noted) -> frozenset[str]:
         there = {name for name, holds in self._tests.items() if holds(state.state)}
         return state.said | there
 
-    def said(self, label: str) -> frozenset[str]:
-        """What the label of a step says, as far as it is wanted."""
-        if label not in self._known:
-            self._known[label] = said_by(self.composition, label) & self.noted
-        return self._known[label]
+    def said(self, move: Move) -> frozenset[str]:
+        """What is said of a step, as far as it is wanted."""
+        key = (move.label, guard_of(move))
+        if key not in self._known:
+            self._known[key] = said_by(self.composition, *key) & self.noted
+        return self._known[key]
 
     @cached_property
     def notes(self) -> bool:
@@ -136,12 +144,13 @@ def _of_states(composition: Composition) -> Iterator[str]:
 
 
 def _of_steps(composition: Composition) -> Iterator[str]:
-    if composition.channel.lossy:
-        yield "lost"
-    for member in composition.system.members:
+    yield "lost"
+    for place, member in enumerate(composition.system.members):
         for row in member.automaton.transitions:
             if row.kind is Kind.EVENT:
                 yield f"event.{row.label}"
+            elif row.kind is Kind.SEND and row.guard is not None:
+                yield from (f"{member.name}:{row.guard}", f"{place + 1}:{row.guard}")
     for link in composition.system.links:
         sender, receiver = (composition.system.members[place].name for place in link)
         for tag in composition.tags(link):

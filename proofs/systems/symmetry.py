@@ -239,7 +239,14 @@ def _can_swap(system: System, first: int, second: int) -> bool:
 
 def _rows(system: System, place: int, names: Mapping[str, str]) -> frozenset[tuple[str, ...]]:
     return frozenset(
-        (row.source, row.target, row.kind, row.label, names.get(row.partner, row.partner))
+        (
+            row.source,
+            row.target,
+            row.kind,
+            row.label,
+            names.get(row.partner, row.partner),
+            row.guard or "",
+        )
         for row in system.members[place].automaton.transitions
     )
 
@@ -297,8 +304,11 @@ def _tells_apart(system: System, part: Formula, first: int, second: int) -> str:
 
 def _renamed(system: System, renaming: Renaming, text: str) -> str:
     """A proposition (`left?TASK`, `hub:left@empty`) or a label (`hub>left TASK`) after renaming."""
+    if not any(mark in text for mark in "@.? "):  # `left:GUARD`, or what names nobody
+        name, colon, guard = text.partition(":")
+        return f"{_member(system, renaming, name)}:{guard}" if colon else text
     ends = [text.find(mark) for mark in ("@", ".", "?", " ") if mark in text]
-    subject, rest = (text[: min(ends)], text[min(ends) :]) if ends else ("", text)
+    subject, rest = text[: min(ends)], text[min(ends) :]
     between = ">" if ">" in subject else ":"
     return between.join(_member(system, renaming, one) for one in subject.split(between)) + rest
 

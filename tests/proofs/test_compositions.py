@@ -24,7 +24,7 @@ from proofs.systems import (
 )
 from proofs.systems.compiled import projected
 from proofs.systems.invariants import invariant
-from proofs.systems.propositions import of_steps, said_by, test_of, vocabulary
+from proofs.systems.propositions import guard_of, of_steps, said_by, test_of, vocabulary
 from proofs.systems.reaching import reach
 from proofs.systems.replaying import shown
 from proofs.systems.standing import Standing
@@ -155,6 +155,8 @@ def test_the_states_of_a_hub(channel: str, states: int, transitions: int) -> Non
         ("fifo:2", "F (left:hub@empty & 1@DONE & 3@GONE)", Status.HOLDS),
         ("fifo:2", "!left?TASK W 1.TASK", Status.HOLDS),
         ("fifo:2", "2?TASK -> X 2.RESULT", Status.HOLDS),
+        ("fifo:2", "G !lost", Status.HOLDS),
+        ("sync", "F lost", Status.FAILS),
     ],
 )
 def test_what_is_true_of_a_hub(channel: str, formula: str, expected: Status) -> None:
@@ -171,11 +173,11 @@ def test_propositions_of_states_one_by_one_and_all_together() -> None:
             there = {name for name in of_states if test_of(composition, name)(state)}
             assert there == composition.propositions(state)
             for move in composition.moves(state):
-                assert said_by(composition, move.label) <= names
+                assert said_by(composition, move.label, guard_of(move)) <= names
 
 
 def test_an_unknown_proposition_is_refused() -> None:
-    for name in ("middle@IDLE", "hub@GONE", "hub:hub@empty", "left.TASK", "4@IDLE", "lost"):
+    for name in ("middle@IDLE", "hub@GONE", "hub:hub@empty", "left.TASK", "4@IDLE", "hub:TASK"):
         with pytest.raises(UsageError, match="no reachable state has"):
             check(hub("fifo:1"), parse(f"G !{name}"))
     with pytest.raises(UsageError, match="no reachable state has"):

@@ -196,8 +196,15 @@ def by_tlc(system: Composition, told: list[tuple[str, Formula]], folder: Path) -
 
 Compare = Callable[[Composition, list[tuple[str, Formula]], Path], None]
 SAID = {
-    by_spin: ("F ended", "G (a.INIT -> b@DECIDE)", "!1.REJECT W (1.INIT | 2.INIT)"),
-    by_storm: ("F ended", "AG EF ended", "X X a@WAIT", "G (ended -> N false)", "E (G F a@WAIT)"),
+    by_spin: ("F ended", "G (a.INIT -> b@DECIDE)", "!1.REJECT W (1.INIT | 2.INIT)", "G !b:REF"),
+    by_storm: (
+        "F ended",
+        "AG EF ended",
+        "X X a@WAIT",
+        "G (ended -> N false)",
+        "E (G F a@WAIT)",
+        "EF (a:REF & EF b:REF)",
+    ),
     by_nusmv: (
         "F ended",
         "AG EF ended",

@@ -12,6 +12,7 @@ from proofs.logic.systems import terminates as product_terminates
 from proofs.product import Product
 from proofs.systems import Composition, check, parse_channel, system_of
 from proofs.systems.fairly import terminates
+from proofs.verdicts import Status
 from pxp_fsm.tables import builtin
 from pxp_fsm.workbench.cli.main import commands
 
@@ -42,6 +43,32 @@ def test_fair_runs_of_two_tables_that_meet_are_those_of_their_product(
     one = check_product(product, parse(formula), demands=[demand(fair)])
     two = check(composed("pxp", "sync"), parse(formula), demands=[demand(fair)])
     assert one.status is two.status
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("G !2:REV", Status.FAILS),
+        ("G (1:REV -> 1.REVISE & 2?REVISE)", Status.HOLDS),
+        ("G (1.REFUTE -> 1:REF)", Status.HOLDS),
+        ("G (1:REF -> X (2:REF | 2:REV))", Status.FAILS),
+        ("AG EF 1:RAT", Status.FAILS),
+    ],
+)
+def test_guards_of_two_tables_that_meet_are_those_of_their_product(
+    formula: str, expected: Status
+) -> None:
+    product = Product(builtin("interact"), builtin("interact"))
+    assert check_product(product, parse(formula)).status is expected
+    assert check(composed("interact", "sync"), parse(formula)).status is expected
+    named = formula.replace("1", "interact1").replace("2", "interact2")
+    assert check(composed("interact", "sync"), parse(named)).status is expected
+
+
+def test_over_a_buffer_a_guard_is_the_senders_alone() -> None:
+    composition = composed("interact", "fifo:1")
+    formula = parse("G (interact1:REV -> !interact2?REVISE & interact1:interact2@has.REVISE)")
+    assert check(composition, formula).status is Status.HOLDS
 
 
 def test_two_that_both_begin_are_stuck_over_a_buffer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,9 @@ from proofs.systems.propositions import of_steps, vocabulary
 from proofs.systems.reaching import Reached, reach
 from proofs.systems.symmetry import Symmetry, interchangeable
 from proofs.verdicts import Status, Verdict
+from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import UsageError
+from pxp_fsm.tables import load_automaton
 from tests.proofs.drawn import (
     joined,
     random_channel,
@@ -246,6 +249,60 @@ def test_what_a_reduction_does_not_keep_is_refused(
 def test_what_speaks_of_equal_members_alike_is_not_refused(formula: str) -> None:
     full = check(workers(3), parse(formula))
     assert check(workers(3), parse(formula), reduction=Reduction.SYMMETRY).status is full.status
+
+
+VOTER = """
+format = 1
+name = "voter"
+title = "Voter"
+peer = "clerk"
+initial = "IDLE"
+final = ["GONE"]
+states = [
+  { name = "IDLE" },
+  { name = "VOTE", guards = ["FOR", "AGAINST"], exclusive = true, complete = true },
+  { name = "GONE" },
+]
+rows = [
+  { from = "IDLE", to = "VOTE", receive = "ASK", partner = "clerk" },
+  { from = "VOTE", to = "GONE", guard = "FOR", send = "AYE", partner = "clerk" },
+  { from = "VOTE", to = "GONE", guard = "AGAINST", send = "NAY", partner = "clerk" },
+]
+[guards]
+FOR = "it is good"
+AGAINST = "it is not"
+"""
+
+
+def ballot(voter: Automaton, other: Automaton) -> Composition:
+    asks = (
+        "A -> B send ASK to w1\nA -> B send ASK to w2\nB -> [C] receive AYE\nB -> [C] receive NAY"
+    )
+    members = (Member("clerk", table("clerk", asks)), Member("w1", voter), Member("w2", other))
+    return Composition(System(members), parse_channel("fifo:1"))
+
+
+def test_guards_of_equal_members_are_exchanged_with_them(tmp_path: Path) -> None:
+    (tmp_path / "voter.toml").write_text(VOTER, "utf-8")
+    voter = load_automaton(tmp_path / "voter.toml")
+    for text, expected in (
+        ("F (w1:FOR | w2:FOR)", Status.FAILS),
+        ("F (w1:FOR | w2:FOR | w1:AGAINST | w2:AGAINST)", Status.HOLDS),
+        ("G ((w1:FOR | w2:FOR) -> (w1.AYE | w2.AYE))", Status.HOLDS),
+    ):
+        for reduction in (None, Reduction.SYMMETRY):
+            found = check(ballot(voter, voter), parse(text), reduction=reduction)
+            assert found.status is expected, (text, reduction)
+    with pytest.raises(UsageError, match="w1:FOR tells w1 and w2 apart"):
+        check(ballot(voter, voter), parse("F w1:FOR"), reduction=Reduction.SYMMETRY)
+
+
+def test_members_that_differ_in_their_guards_alone_are_not_equal(tmp_path: Path) -> None:
+    for name, text in (("one", VOTER), ("other", VOTER.replace("FOR", "YES"))):
+        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
+    one, other = (load_automaton(tmp_path / f"{name}.toml") for name in ("one", "other"))
+    assert interchangeable(ballot(one, one).system) == ((1, 2),)
+    assert interchangeable(ballot(one, other).system) == ()
 
 
 def test_where_nothing_is_equal_symmetry_says_so() -> None:
