@@ -71,13 +71,22 @@ def _fate(trace: Trace[Configuration], number: int, where: str, what: str) -> tu
         return (fate,)
     labels = trace.labels
     earlier = sum(label == f"{where} +{tag}" for label in labels[: number - 1])
-    taken = [n for n, label in enumerate(labels, start=1) if label == f"{where} -{tag}"]
-    if earlier < len(taken):
-        return (f"received in step {taken[earlier]}",)
-    return ("not received",)
+    taken = list[str]()
+    for step, label in enumerate(labels, start=1):
+        gone = label == f"{where} -{tag}"
+        if not earlier and (gone or label == f"{where} -{tag} kept"):
+            taken.append(str(step))
+        if gone and not earlier:
+            return (_received(taken),)
+        earlier -= gone
+    return (f"{_received(taken)}, and a copy is left" if taken else "not received",)
+
+
+def _received(steps: list[str]) -> str:
+    return f"received in step{'s' if len(steps) > 1 else ''} {', '.join(steps)}"
 
 
 def _ending(verdict: Verdict, trace: Trace[Configuration]) -> str:
     if verdict.cycle:
         return f"the last {verdict.cycle} of {len(trace.steps)} steps go on for ever"
-    return f"so after {len(trace.steps)} steps"
+    return f"so after {len(trace.steps)} step{'' if len(trace.steps) == 1 else 's'}"

@@ -152,6 +152,18 @@ def test_channels_without_a_bound_beside_bounded_ones() -> None:
             "fifo:1",
             ["1 ASK<br/>received in step 2", "3 ANSWER<br/>not received"],
         ),
+        (
+            ("client.toml", "server.toml"),
+            "no-orphan-message",
+            "duplicating:1",
+            ["1 BYE<br/>received in step 2, and a copy is left"],
+        ),
+        (
+            ("client.toml", "server.toml"),
+            "G !(client.BYE & server@READY)",
+            "duplicating:2",
+            ["so after 1 step"],
+        ),
         (("interact",), "G !ended", "sync", ["CLOSE in step 2", "#69;ND"]),
     ],
 )
