@@ -10,23 +10,24 @@ from proofs.systems.checking import Reduction
 from proofs.systems.product import Composition
 
 
-def advice(composition: Composition, formula: Formula | None, used: Reduction | None) -> str:
-    """What to try, in words; `formula` is None for the standing checks."""
-    *tries, last = _tries(composition, formula, used)
+def advice(composition: Composition, formula: Formula | None, *, reducible: bool = True) -> str:
+    """What to try, in words; `formula` is None for the standing checks.
+
+    Not `reducible` is what is reduced already, and what no reduction keeps.
+    """
+    *tries, last = _tries(composition, formula, reducible)
     return f"try {', '.join(tries)}{' or ' if tries else ''}{last}"
 
 
-def _tries(
-    composition: Composition, formula: Formula | None, used: Reduction | None
-) -> Iterator[str]:
+def _tries(composition: Composition, formula: Formula | None, reducible: bool) -> Iterator[str]:
     system, channel = composition.system, composition.channel
-    if used is None and not symmetry.why_not(system, formula):
+    if reducible and not symmetry.why_not(system, formula):
         alike = " and ".join(
             ", ".join(system.members[place].name for place in one)
             for one in symmetry.interchangeable(system)
         )
         yield f"--reduce {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
-    if used is None and not partial_order.why_not(composition, formula):
+    if reducible and not partial_order.why_not(composition, formula):
         alone = "" if formula else " (for --property no-deadlock)"
         yield f"--reduce {Reduction.PARTIAL_ORDER.value}{alone}"
     if channel.capacity > 1:

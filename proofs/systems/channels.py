@@ -101,7 +101,7 @@ class Channel:
 SYNCHRONOUS = Channel()
 """Sending and receiving are one step."""
 
-_WRITTEN = re.compile(r"(?P<kinds>[a-z]+(\+[a-z]+)*)(:(?P<capacity>[0-9]{1,6}))?")
+_WRITTEN = re.compile(r"(?P<kinds>[a-z]+(\+[a-z]+)*)(:(?P<capacity>[0-9]+))?")
 
 
 def parse_channel(text: str) -> Channel:
@@ -120,6 +120,9 @@ def parse_channel(text: str) -> Channel:
         )
     if len(set(kinds)) != len(kinds) or {"fifo", "reordering"} <= set(kinds):
         raise UsageError(f"the channel {quoted(text)} says two things at once; drop one of them")
-    if found["capacity"] is None or not int(found["capacity"]):
+    digits = (found["capacity"] or "").lstrip("0")
+    if not digits:
         raise UsageError(f"the channel {quoted(text)} needs a capacity from 1: {'+'.join(kinds)}:2")
-    return Channel(int(found["capacity"]), *(fault in kinds for fault in FAULTS))
+    if len(digits) > len(str(LARGEST)):
+        raise UsageError(f"the channel {quoted(text)} is too large: its capacity is 1 to {LARGEST}")
+    return Channel(int(digits), *(fault in kinds for fault in FAULTS))

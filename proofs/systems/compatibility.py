@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from proofs.effort import Effort
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.systems.channels import LARGEST, Channel
 from proofs.systems.product import Composition, Configuration
@@ -63,44 +64,54 @@ class Bounded:
         return shown(self.model, self.space.trace_to(state))
 
 
-def check_unbounded(system: System, most: int = 8, limit: int = MOST_STATES) -> dict[str, Verdict]:
-    """Safety over FIFO channels of any capacity, tried with k from 1 to `most`.
+def check_unbounded(
+    system: System, most: int = 8, effort: Effort | None = None
+) -> dict[str, Verdict]:
+    """Safety over FIFO channels of any capacity, by name; see `search_unbounded`."""
+    found = dict(search_unbounded(system, most, effort))
+    return {name: found[name] for name in TITLES}
 
-    At most `limit` states are explored with each.
+
+def search_unbounded(
+    system: System, most: int = 8, effort: Effort | None = None
+) -> Iterator[tuple[str, Verdict]]:
+    """Each property with its verdict, as soon as there is one; k is tried from 1 to `most`.
+
+    With each k as much is explored as `effort` allows.
 
     HOLDS: for every capacity from the k in the detail, and for unbounded channels. FAILS: the trace
     leads to a state that unbounded channels reach too, and from which the property is lost.
     UNKNOWN: the system is none of the class, or not k-exhaustive for any k that was tried; and
     nothing was met within them that no capacity can mend.
     """
+    effort = Effort(MOST_STATES) if effort is None else effort
     outside = next(outside_the_class(system), None)
     reason = f"not k-exhaustive for any k up to {most}"
     if outside is not None:
         reason = f"k-MC is about other systems: {outside}"
-        if not _is_deterministic(system):
-            return dict.fromkeys(TITLES, Verdict(Status.UNKNOWN, reason))
-    found: dict[str, Verdict] = {}
+    left = list(TITLES)
     for k in range(1, min(most, LARGEST) + 1):
-        try:
-            bounded = (within if outside is None else _searched)(system, k, limit)
-        except TooLarge:
-            if outside is None:
-                reason = f"more than {limit:,} states with capacity {k}"
+        if not left or (outside is not None and not _is_deterministic(system)):
             break
-        for name in TITLES:
+        try:
+            bounded = (within if outside is None else _searched)(system, k, effort)
+        except TooLarge as error:
+            stopped = f"with capacity {k} {error}"
+            reason = stopped if outside is None else f"{reason}; {stopped}"
+            break
+        for name in tuple(left):
             verdict = _verdict(bounded, name)
             if verdict is not None:
-                found.setdefault(name, verdict)
-        if len(found) == len(TITLES):
-            break
-    unknown = Verdict(Status.UNKNOWN, reason)
-    return {name: found.get(name, unknown) for name in TITLES}
+                left.remove(name)
+                yield name, verdict
+    for name in left:
+        yield name, Verdict(Status.UNKNOWN, reason)
 
 
-def _searched(system: System, k: int, limit: int) -> Bounded:
+def _searched(system: System, k: int, effort: Effort) -> Bounded:
     """A system of any class: what is lost for good is, and nothing else is known."""
     model = Composition(system, Channel(k))
-    space = explore(model, limit)
+    space = explore(model, effort=effort)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
     for state in space.steps:
         for name in lost_for_good(system, model.configuration(state)):
@@ -153,9 +164,9 @@ def _is_deterministic(system: System) -> bool:
     )
 
 
-def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
-    """What holds within capacity `k`. Raises `TooLarge` past `limit` states."""
-    graph = _Graph(system, k, limit)
+def within(system: System, k: int, effort: Effort | None = None) -> Bounded:
+    """What holds within capacity `k`. Raises `TooLarge` past `effort`."""
+    graph = _Graph(system, k, Effort(MOST_STATES) if effort is None else effort)
     receivable = {link: graph.leading_to(graph.taking[link]) for link in graph.links}
     fails: dict[str, int | None] = dict.fromkeys(TITLES)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
@@ -176,11 +187,11 @@ def within(system: System, k: int, limit: int = MOST_STATES) -> Bounded:
 class _Graph:
     """The states within capacity k, with what the conditions ask of them."""
 
-    def __init__(self, system: System, k: int, limit: int) -> None:
+    def __init__(self, system: System, k: int, effort: Effort) -> None:
         self.system = system
         self.k = k
         self.model = Composition(system, Channel(k))
-        self.space = explore(self.model, limit)
+        self.space = explore(self.model, effort=effort)
         self.links = tuple(dict.fromkeys((*map(Link._make, system.links), *self._listened_to())))
         self.known = {state: self.model.configuration(state) for state in self.space.steps}
         self.taking: dict[Link, list[int]] = {link: [] for link in self.links}

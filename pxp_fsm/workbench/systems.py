@@ -139,15 +139,18 @@ class _Check:
         from proofs.systems import terminates
 
         effort, started = self._effort(), time.perf_counter()
+        asked = ("termination", "whether the system ends", "")
         try:
             for question, verdict in terminates(self.composition, effort):
-                name, title = question.name, question.title
-                yield self._line(name, title, "", verdict, started, question.expected)
+                name, title, told = question.name, question.title, self._advised(verdict)
+                yield self._line(name, title, "", told, started, question.expected)
                 started = time.perf_counter()
+        except MemoryError:
+            spent = Verdict(Status.UNKNOWN, f"the memory is used up: {effort.latest or 'at once'}")
+            yield self._line(*asked, self._advised(spent), started)
         except KeyboardInterrupt:
-            told = f"interrupted: {effort.latest or 'at once'}"
-            cut_off = Verdict(Status.UNKNOWN, told)
-            yield self._line("termination", "whether the system ends", "", cut_off, started)
+            cut_off = Verdict(Status.UNKNOWN, f"interrupted: {effort.latest or 'at once'}")
+            yield self._line(*asked, cut_off, started)
             raise
 
     def _lines(
@@ -170,12 +173,17 @@ class _Check:
                 told = f"interrupted: {effort.latest or 'at once'}"
                 yield self._line(name, title, under, Verdict(Status.UNKNOWN, told), started)
                 raise
-            if verdict.status is Status.UNKNOWN:
-                from proofs.systems.advice import advice
+            yield self._line(name, title, under, self._advised(verdict, formula), started)
 
-                told = advice(self.composition, formula, self.reduction)
-                verdict = Verdict(Status.UNKNOWN, f"{verdict.detail}; {told}")
-            yield self._line(name, title, under, verdict, started)
+    def _advised(self, verdict: Verdict, formula: Formula | None = None) -> Verdict:
+        """With what would need less, where it is unknown."""
+        if verdict.status is not Status.UNKNOWN:
+            return verdict
+        from proofs.systems.advice import advice
+
+        reducible = not (self.reduction or self.request.termination or self.request.fair)
+        told = advice(self.composition, formula, reducible=reducible)
+        return Verdict(Status.UNKNOWN, f"{verdict.detail}; {told}")
 
     def _line(
         self,
@@ -215,15 +223,20 @@ def _names(request: Request) -> Mapping[str, str]:
             "--relations and --values are about sessions of the built-in protocols, not about "
             "systems of tables; leave them out"
         )
-    if request.fair and not request.formulas:
-        raise UsageError("--fair is about runs of a formula; give a --formula")
     if request.termination and (
-        request.formulas or request.names or request.reduce or request.runs != "complete"
+        request.formulas
+        or request.names
+        or request.reduce
+        or request.fair
+        or request.runs != "complete"
     ):
         raise UsageError(
             "--termination asks its own questions, of all states and of runs as fair as each says; "
-            "leave out --formula, --property, --reduce and --runs"
+            "leave out --formula, --property, --reduce, --fair and --runs"
         )
+    if (request.fair or request.runs != "complete") and not request.formulas:
+        option = "--fair" if request.fair else "--runs"
+        raise UsageError(f"{option} is about runs of a formula; give a --formula")
     if request.names and request.formulas:
         raise UsageError("--formula goes without --property; leave one of them out")
     unknown = [name for name in request.names if name not in TITLES]

@@ -65,7 +65,7 @@ def test_a_channel_is_read_and_written(text: str, channel: Channel) -> None:
         ("fifo", "needs a capacity from 1: fifo:2"),
         ("lossy:0", "needs a capacity from 1"),
         ("fifo:65", "not 65"),
-        ("fifo:999999999", "there is no channel"),
+        ("fifo:999999999", "its capacity is 1 to 64"),
         ("lossy+lossy:1", "two things at once"),
         ("fifo+reordering:1", "two things at once"),
         ("sync:1", "there is no channel"),

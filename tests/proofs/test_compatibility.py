@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from proofs.effort import Effort
 from proofs.explore import TooLarge, explore
 from proofs.model import Step
 from proofs.systems import Channel, Composition, Member, System
@@ -86,10 +87,11 @@ def test_the_papers_examples_are_1_multiparty_compatible(name: str) -> None:
 
 
 def test_too_many_states_are_unknown() -> None:
-    for verdict in check_unbounded(FOUR_PLAYER_GAME, limit=5).values():
+    for verdict in check_unbounded(FOUR_PLAYER_GAME, effort=Effort(5)).values():
         assert (verdict.status, verdict.detail) == (
             Status.UNKNOWN,
-            "more than 5 states with capacity 1",
+            "with capacity 1 more than 5 states: 6 states met, 4 of them not looked at yet, "
+            "at depth 1",
         )
 
 
@@ -276,7 +278,7 @@ def compared(seeds: range) -> Iterator[Status]:
                 continue
             for k in range(1, 7):
                 try:
-                    larger = within(found, k, 20_000)
+                    larger = within(found, k, Effort(20_000))
                 except TooLarge:
                     break
                 lost = larger.fails[name] is not None

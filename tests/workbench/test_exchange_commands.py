@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from proofs.effort import Effort
+from proofs.systems import System
 from pxp_fsm.tables import builtin, load_automaton
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.exporting import OF_SYSTEMS, OF_TABLES, table_in
@@ -111,6 +114,14 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("check", "machine.scxml"), "SCXML is taken in by pxp import"),
         (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
         (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not asked of"),
+        (("check", "pxp", "--channel", "fifo", "--reduce", "symmetry"), "--reduce does not go"),
+        (("check", "pxp", "--channel", "fifo", "--relations", "noisy"), "--relations does not go"),
+        (("check", "pxp", "--channel", "fifo", "--fair", "weak:rows"), "--fair does not go"),
+        (("check", "pxp", "--channel", "fifo:1", "--runs", "finite"), "--runs is about runs of"),
+        (
+            ("export", "pxp", "-o", "x.smv", "--formula", "F pxp1.RATFY"),
+            "there is no 'pxp1.RATFY'; did you mean pxp1.RATIFY",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], said: str) -> None:
@@ -137,6 +148,36 @@ def test_channels_without_a_bound_beside_bounded_ones() -> None:
     assert "free guards, fifo:1" in done.output
     done = pxp("check", "interact", "--channel", "fifo", "--property", "progress")
     assert (done.exit_code, "both sends and receives" in done.output) == (4, True), done.output
+
+
+def test_ctrl_c_leaves_what_was_found_over_channels_without_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from proofs.systems import compatibility
+
+    searched = compatibility.within
+
+    def pressed(system: System, k: int, effort: Effort) -> compatibility.Bounded:
+        bounded = searched(system, k, effort)
+        if k > 1:
+            raise KeyboardInterrupt
+        return replace(bounded, exhaustive=False, certain={**bounded.certain, "progress": 0})
+
+    monkeypatch.setattr(compatibility, "within", pressed)
+    done = pxp("check", "client.toml", "server.toml", "--channel", "fifo")
+    reception, progress, summary, stopped = done.output.splitlines()
+    assert done.exit_code == 130
+    assert "UNKNOWN" in reception
+    assert "interrupted: " in reception
+    assert "FAILS" in progress
+    assert summary.startswith("2 verdicts, 2 not as expected")
+    assert stopped == "Stopped."
+
+
+def test_too_much_over_channels_without_a_bound_is_unknown() -> None:
+    for option, value in (("--limit", "2"), ("--memory", "1")):
+        done = pxp("check", "client.toml", "server.toml", "--channel", "fifo", option, value)
+        assert (done.exit_code, f"with capacity 1 more than {value} " in done.output) == (4, True)
 
 
 @pytest.mark.parametrize(

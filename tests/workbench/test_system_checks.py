@@ -124,6 +124,12 @@ def test_the_same_property_has_a_line_a_channel() -> None:
         ((*SYSTEM, "--termination"), 0, "7 verdicts, 0 not as expected"),
         ((*SYSTEM, "--termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
         ((*SYSTEM, "--termination", "--limit", "3"), 4, "more than 3 states"),
+        ((*SYSTEM, "--termination", "--limit", "3"), 4, "; try fewer members or more"),
+        (
+            (*SYSTEM, "--channel", "fifo:1", "--channel", "lossy:1", "--formula", "F (ended|lost)"),
+            0,
+            "2 verdicts, 0 not as expected",
+        ),
         ((*SYSTEM, "--termination", "--reduce", "symmetry"), 2, "asks its own questions"),
         ((*SYSTEM, "--termination", "--channel", "fifo"), 2, "write fifo:C"),
         ((*SYSTEM, "--reduce", "symmetry"), 2, "no two members are interchangeable"),
