@@ -157,6 +157,9 @@ def test_a_page_shows_what_others_said_as_text(board: SqlBlackboard, tmp_path: P
     assert "\x1b" not in html
     assert "{{ 7 * 7 }}" in html
     assert html.count("<article") == 2
+    assert "<strong>tags of a tolerance</strong> message 4: h:RATIFY" in html
+    assert '4 <span class="tag human here">h:RATIFY</span>' in html
+    assert '1 <span class="tag machine">m:INIT</span>' in html
     assert "default-src &#39;none&#39;" in html or "default-src 'none'" in html
     assert not (tmp_path / ".audit.html.draft").exists()
     refused = audit(

@@ -29,6 +29,11 @@ class Conversation:
     noted: Noted
     texts: tuple[tuple[int, str], ...]
 
+    @property
+    def found(self) -> set[int | None]:
+        """The numbers of the messages at which something was found."""
+        return {one.number for one in self.noted.findings}
+
 
 def write(report: Report, board: SqlBlackboard | None, file: TextIO) -> None:
     """Write the page; texts come from `board`, where there is one.
