@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.programs import Broke, Program, command_of
@@ -14,6 +14,7 @@ from proofs.conformance.testing import Report, conform
 from proofs.conformance.wp import check_size
 from pxp_fsm.automaton import Automaton, Transition
 from pxp_fsm.diagrams import state_diagram
+from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import NoAnswer, PXPError, UsageError
 from pxp_fsm.tables import load_automaton
 from pxp_fsm.workbench.drawing import leave
@@ -209,9 +210,13 @@ def as_json(found: Conformance) -> str:
 
 def draw(found: Conformance, path: Path) -> bool:
     """Draw the way to the difference on the table, up to the state in which it shows, if any."""
-    if found.report.difference is None:
+    different = found.report.difference
+    if different is None:
         return False
-    taken, _ = _way(found.automaton, found.report.difference.inputs[:-1])
+    taken, _ = _way(found.automaton, different.inputs[:-1])
     state = taken[-1].target if taken else found.automaton.initial
-    leave(state_diagram(found.automaton, marked=state, path=taken), path)
+    diagram = state_diagram(found.automaton, marked=state, path=taken)
+    due, got = (shortened(_said(said[-1])) for said in (different.expected, different.got))
+    note = f"A program differs in {state}, at {different.inputs[-1]}: expected {due}, got {got}."
+    leave(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
     return True

@@ -60,7 +60,10 @@ def test_the_shortest_sequence_that_shows_a_bug(tmp_path: Path) -> None:
         "No shorter sequence of inputs shows a difference.",
         "Drawn: way.mmd",
     ]
-    assert "INIT ×1" in (tmp_path / "way.mmd").read_text("utf-8")
+    way = (tmp_path / "way.mmd").read_text("utf-8")
+    assert "INIT ×1" in way
+    assert "Reconstructed from the text" in way
+    assert "expected !CLOSE, got refused." in way
 
 
 def test_for_other_tools(tmp_path: Path) -> None:
