@@ -81,7 +81,7 @@ _REMEDIES = {
     "disk I/O error": "; what was stored before is kept: check the disk, then resume the run",
     "readonly database": "; give a database that may be written",
     "unable to open": "; check the path and its permissions",
-    "not a database": "; give the path of a database, or a new name",
+    "not a database": "; give the path of a database, or a new name where one is to be made",
     "is locked": "; another process is writing to it: wait, or use another database",
     "password authentication": "; check user and password in the URL",
     "onnection refused": "; is the server running, and are host and port right?",

@@ -25,6 +25,7 @@ from proofs.languages.published_code import ROUNDS, PublishedCode, published_seq
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.workbench.audits.published_tags import is_published, published_words
 from pxp_fsm.workbench.reports.observed import observed
 
 ANY = "any"
@@ -69,8 +70,9 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
     A protocol is `interact` or `pxp`, if need be with its own bounds and relations
     (`interact(4,2)/tolerance`, `interact(any,3)`, `pxp(2)`), or `published` (of so many rounds:
     `published(5)/noisy`); the name of relations alone is the protocol `beside` under these. A class
-    is `strong:human` and the like, or `two_way`. Anything else is a database whose recorded
-    sessions are meant. Raises `UsageError` and `NotThere`.
+    is `strong:human` and the like, or `two_way`. Anything else is a database, or a `tags.txt` of
+    the published code, whose recorded sessions are meant. Raises `UsageError`, `DataError` and
+    `NotThere`.
     """
     protocol = _PROTOCOL.fullmatch(text)
     if protocol is not None:
@@ -89,6 +91,15 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
         return _of(Reading(beside.rules, assumptions_of(text), beside.bounded))
     if _CLASS.fullmatch(text) and not Path(text).exists():
         return Operand(class_language(text))
+    if is_published(Path(text)):
+        if given.run is not None:
+            raise UsageError(f"{text} is a file of tags, which has no runs; leave out --run")
+        return Operand(of_words(f"recorded in {text}", published_words(Path(text))))
+    if "://" not in text and not Path(text).is_file():
+        raise NotThere(
+            f"there is no database {text}, nor is a language called that; languages are interact, "
+            f"pxp, published, classes such as strong:human, and the names of relations"
+        )
     return Operand(recorded(text, given.run))
 
 

@@ -263,6 +263,24 @@ def test_the_published_codes_own_file_is_audited_by_its_reading(tmp_path: Path) 
     assert "has no runs" in audit(str(file), "drug-1", code=2).output
 
 
+def test_a_file_of_tags_may_begin_with_a_mark_and_an_empty_line(tmp_path: Path) -> None:
+    file = tmp_path / "tags.txt"
+    line = "sessionID-a, mol-C ::: tags-['Machine: init', 'Human: ratify', 'Machine: ratify']"
+    file.write_text(f"\ufeff\n{line}\n", "utf-8")
+    told = audit(str(file), "--rounds", "1").output
+    assert "tags.txt: 1 session, 3 messages\n" in told
+    assert "reads it, 1 round, k = 3" in told
+
+
+def test_what_is_no_recording_is_refused(board: SqlBlackboard, tmp_path: Path) -> None:
+    file = tmp_path / "retro.csv"
+    file.write_text("output,input,explanation\nCC,CO,an ether\n", "utf-8")
+    told = audit(str(file), code=2).output
+    assert "retro.csv is no recording: neither a database" in told
+    assert "nor a tags.txt" in told
+    assert "are recorded" in audit(str(board.engine.url.database), "--rounds", "7", code=2).output
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -81,13 +81,29 @@ def test_recorded_sessions_are_a_language_too(recorded: str) -> None:
     assert "no run 'x'" in language(recorded, "--run", "x", code=2).output
 
 
+def test_a_file_of_the_published_code_is_a_recording_too(tmp_path: Path) -> None:
+    file = tmp_path / "tags.txt"
+    file.write_text(
+        "sessionID-a, mol-C ::: tags-['Machine: init', 'Human: refute', 'Machine: refute', "
+        "'Human: ratify', 'Machine: ratify']\n"
+        "sessionID-b, mol-N ::: tags-['Machine: init', 'Human: ratify', 'Machine: ratify']\n",
+        "utf-8",
+    )
+    (counts,) = json.loads(language(str(file), "--json").output)
+    assert (counts["count"], counts["lengths"]) == ("2", ["0", "0", "0", "1", "0", "1"])
+    left = language(str(file), "--minus", "published/tolerance", "--list", "9").output
+    assert left == "m:INIT h:REFUTE m:REFUTE h:RATIFY m:RATIFY\n"
+    assert "includes it" in language("published/noisy", "--compare", str(file)).output
+    assert "has no runs" in language(str(file), "--run", "x", code=2).output
+
+
 def test_the_published_code_is_a_protocol_to_compare_with() -> None:
     lines = language("published").output.splitlines()
     assert lines[0] == "(1) published code (5 rounds, k = 3), equivalence"
     assert lines[4].split() == ["sequences", "7,125", "7,125", "81,315"]
     told = language("published(2)/noisy", "--compare", "interact(5,3)/noisy").output
     assert "The first and the second: equal." in told
-    assert "any number of rounds" in language("published(any)/tolerance", "--list", "1", "--json",
+    assert "any number of rounds" in language("published(any)/tolerance", "--json",
                                               "--compare", "interact").output  # fmt: skip
 
 
@@ -123,6 +139,8 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
         (("published(x)",), "the number of rounds is a whole number"),
         (("published/without shared",), "is known for equivalence, tolerance and noisy"),
         (("interact", "--compare", "two_ways"), "there is no database two_ways"),
+        (("intract",), "nor is a language called that; languages are interact, pxp, published"),
+        (("interact", "--compare", "pxp", "--list", "3"), "`--minus pxp --list 3` lists"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], told: str) -> None:

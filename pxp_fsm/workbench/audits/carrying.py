@@ -19,6 +19,7 @@ from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.workbench.audits.published_tags import as_counted, published_recordings
 from pxp_fsm.workbench.audits.reading import recordings
+from pxp_fsm.workbench.report import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ def audit_published(path: Path, rounds: int) -> Report:
     Raises `DataError` for a line of another form.
     """
     followed = AsPublished(rounds)
-    report = Report(str(path), f"INTERACT as the published code reads it, {rounds} rounds, k = {K}")
+    bounds = f"{counted(rounds, 'round')}, k = {K}"
+    report = Report(str(path), f"INTERACT as the published code reads it, {bounds}")
     words = []
     for recording, about in published_recordings(path, followed):
         report.sessions += 1

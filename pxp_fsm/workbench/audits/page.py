@@ -14,6 +14,7 @@ from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench.audits.carrying import Noted, Report
 from pxp_fsm.workbench.audits.telling import said
+from pxp_fsm.workbench.report import counted
 from pxp_fsm.workbench.reports import palette
 
 LISTED = 300
@@ -69,6 +70,7 @@ def write(report: Report, board: SqlBlackboard | None, file: TextIO) -> None:
         levels=tuple(reversed(Possible)),
         kinds=[kind for kind in Kind if report.kinds[kind]],
         about=ABOUT,
+        counted=counted,
         said=said,
         listed=LISTED,
         longest=_LONGEST,

@@ -10,6 +10,7 @@ never cleared.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,16 +22,33 @@ from pxp_fsm.errors import DataError
 from pxp_fsm.messages import quoted
 
 _BEGINS = b"sessionID-"
+_DATABASE = b"SQLite format 3\x00"
 _LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)
 _TAG = re.compile(r"'(Machine|Human): ([A-Za-z_]{1,40})'")
 
 
 def is_published(path: Path) -> bool:
-    """Whether a file is one of that form, by how it begins."""
+    """Whether a file is one of that form, by how it begins.
+
+    Raises `DataError` for a file that is no database either.
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(_BEGINS)) == _BEGINS
+        begins = file.read(4096)
+    if begins and not begins.startswith(_DATABASE):
+        if not begins.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_BEGINS):
+            raise DataError(
+                f"{path} is no recording: neither a database that `pxp run` makes nor a tags.txt "
+                f"of the authors' published code, whose lines begin with {_BEGINS.decode()}"
+            )
+        return True
+    return False
+
+
+def published_words(path: Path) -> list[Word]:
+    """The tag sequences of its sessions, in their order. Raises `DataError` as above."""
+    return [recording.word for recording, _ in published_recordings(path, AsPublished())]
 
 
 def published_recordings(path: Path, followed: AsPublished) -> Iterator[tuple[Recording, str]]:
@@ -38,7 +56,7 @@ def published_recordings(path: Path, followed: AsPublished) -> Iterator[tuple[Re
 
     The code writes a line when a session is over. Raises `DataError` for a line of another form.
     """
-    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield _recording(line.rstrip("\r\n"), f"{path}, line {number}", followed)

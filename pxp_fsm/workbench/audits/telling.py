@@ -17,7 +17,8 @@ SHOWN = 10
 
 def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     """What was found, the worst first, with `shown` sessions of each kind."""
-    yield f"{report.source}: {report.sessions:,} sessions, {report.messages:,} messages"
+    size = f"{counted(report.sessions, 'session')}, {counted(report.messages, 'message')}"
+    yield f"{report.source}: {size}"
     if report.protocol:
         yield f"Audited as {report.protocol}"
     for possible in reversed(Possible):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
 from pxp_fsm.workbench.cli.verify import CHANGED
+
+if TYPE_CHECKING:
+    from pxp_fsm.workbench.audits.carrying import Report
 
 
 @click.command()
@@ -38,10 +42,8 @@ from pxp_fsm.workbench.cli.verify import CHANGED
 @click.option(
     "--rounds",
     type=click.IntRange(min=1, max=1_000_000),
-    default=5,
-    show_default=True,
     metavar="N",
-    help="Of a tags.txt: what the published code was given as --num_iter.",
+    help="Of a tags.txt: what the published code was given as --num_iter.  [default: 5]",
 )
 @click.pass_context
 def audit(
@@ -52,7 +54,7 @@ def audit(
     html: Path | None,
     as_json: Path | None,
     shown: int,
-    rounds: int,
+    rounds: int | None,
 ) -> None:
     """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
 
@@ -67,24 +69,11 @@ def audit(
     Exit code 1 where something was found that agents and records at work never leave; what judges
     contradict is no such fault.
     """
-    from backends.databases import SqlBlackboard
-    from pxp_fsm.workbench.audits import page, telling
-    from pxp_fsm.workbench.audits.carrying import audit_database, audit_published
+    from pxp_fsm.workbench.audits import telling
     from pxp_fsm.workbench.audits.leaving import leave
-    from pxp_fsm.workbench.audits.published_tags import is_published
     from pxp_fsm.workbench.cli.printing import printable
 
-    if is_published(Path(database)):
-        if runs:
-            raise click.UsageError(f"{database} is a file of tags, which has no runs")
-        report = audit_published(Path(database), rounds)
-        if html is not None:
-            leave(html, lambda file: page.write(report, None, file))
-    else:
-        with SqlBlackboard(database, create=False) as board:
-            report = audit_database(board, runs)
-            if html is not None:
-                leave(html, lambda file: page.write(report, board, file))
+    report = _audited(database, runs, rounds, html)
     data = telling.as_json(report)
     if str(as_json) == "-":
         click.echo(data)
@@ -98,3 +87,33 @@ def audit(
             click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
     if report.faults:
         context.exit(CHANGED)
+
+
+def _audited(database: str, runs: tuple[str, ...], rounds: int | None, html: Path | None) -> Report:
+    """What came of the audit, its page written where one is wanted: texts come from the database.
+
+    Raises `click.UsageError` for what does not go with a recording of this kind.
+    """
+    from backends.databases import SqlBlackboard
+    from proofs.languages.published_code import ROUNDS
+    from pxp_fsm.workbench.audits import page
+    from pxp_fsm.workbench.audits.carrying import audit_database, audit_published
+    from pxp_fsm.workbench.audits.leaving import leave
+    from pxp_fsm.workbench.audits.published_tags import is_published
+
+    if is_published(Path(database)):
+        if runs:
+            raise click.UsageError(f"{database} is a file of tags, which has no runs")
+        report = audit_published(Path(database), ROUNDS if rounds is None else rounds)
+        if html is not None:
+            leave(html, lambda file: page.write(report, None, file))
+        return report
+    if rounds is not None:
+        raise click.UsageError(
+            f"--rounds is about a tags.txt; the bounds of sessions in {database} are recorded"
+        )
+    with SqlBlackboard(database, create=False) as board:
+        report = audit_database(board, runs)
+        if html is not None:
+            leave(html, lambda file: page.write(report, board, file))
+    return report

@@ -62,7 +62,7 @@ def language(
     LANGUAGE is interact or pxp, with its own bounds and relations if need be
     (interact(4,2)/tolerance, interact(any,3), pxp(2)); published, the authors' code, of 5 rounds
     or so many (published(9)/noisy); a class (strong:human, two_way); the name of relations, beside
-    a protocol; or a DATABASE, for the sessions recorded in it.
+    a protocol; or a DATABASE (or the published code's tags.txt), for the sessions recorded in it.
     """
     import json
 
@@ -70,6 +70,11 @@ def language(
     from pxp_fsm.workbench.cli.printing import printable
     from pxp_fsm.workbench.operands import Settings, operand
 
+    if compare is not None and limit is not None:
+        raise click.UsageError(
+            f"--list is of one language; `--minus {compare} --list {limit}` lists what only the "
+            f"first has"
+        )
     given = Settings(n, k, relations, run)
     both = (*classes, *within)
     lines: list[str] = []
