@@ -8,6 +8,9 @@ N = 10
 K = 3
 """The message after which INTERACT allows REJECT in their code; PXP's bound on self-loops here."""
 
+NETWORKS = "lan"
+"""The task of the runs in which networks of agents are trained: they have no plan of sessions."""
+
 INSTANCES = 20
 """How many instances a repetition has, if there are so many: the papers' number."""
 

@@ -24,15 +24,13 @@ from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
 from pxp_fsm.rules import Interact
+from pxp_fsm.workbench.defaults import NETWORKS
 
 if TYPE_CHECKING:
     from backends.databases import SqlBlackboard
     from backends.models.serving import Settings
 
-TASK = "lan"
-"""The task of the runs in which networks are trained."""
-
-_NUMBER = re.compile(rf"^{TASK}-(\d+)$")
+_NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
 
 @asynccontextmanager
@@ -92,11 +90,11 @@ class TrainingBoard:
 
         taken = (_NUMBER.search(record.run) for record in blackboard.runs())
         number = max((int(match[1]) for match in taken if match), default=0) + 1
-        self.run = f"{TASK}-{number}"
+        self.run = f"{NETWORKS}-{number}"
         self._blackboard = blackboard
         held = hashlib.sha256(data.encode()).hexdigest()
         said = json.dumps(plan, sort_keys=True)
-        blackboard.start_run(RunRecord(self.run, TASK, said, 0, __version__, held))
+        blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
 
     def begin(
         self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
@@ -196,7 +194,7 @@ class Training:
             self.developer,
             limits=self.limits,
             supervision=Supervision(board=board),
-            name=TASK if board is None else board.run,
+            name=NETWORKS if board is None else board.run,
             on_event=told,
         )
         return await trainer.train(self.examples)

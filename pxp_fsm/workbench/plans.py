@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from pxp_fsm.decisions import check_bound
 from pxp_fsm.errors import UsageError
@@ -18,6 +18,9 @@ from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.workbench import defaults, orders
 from pxp_fsm.workbench.orders import Order
 from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
+
+if TYPE_CHECKING:
+    from backends.databases import RunRecord
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
@@ -86,10 +89,16 @@ class Plan:
         return json.dumps(asdict(self))
 
 
-def stored_plan(run: str, text: str) -> Plan:
-    """The plan that is stored with `run`; `UsageError` where it is none."""
+def stored_plan(record: RunRecord) -> Plan:
+    """The plan that is stored with a run; `UsageError` where it is none."""
+    run = record.run
+    if record.task == defaults.NETWORKS:
+        raise UsageError(
+            f"run {quoted(run)} is the training of a network of agents, with no plan of sessions; "
+            f"pxp sessions {run} lists its sessions (docs/lan.md)"
+        )
     try:
-        raw = json.loads(text)
+        raw = json.loads(record.plan)
         wrong = _no_plan(raw)
         if wrong is None:
             plan = Plan(**raw)

@@ -377,7 +377,7 @@ def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = Non
             f"run {name} was begun by version {record.version}, this is {__version__}; "
             f"resume it with that version, or start a new run"
         )
-    plan = stored_plan(name, record.plan)
+    plan = stored_plan(record)
     task, data = read(plan)
     if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {name} have changed since it began; start a new run")

@@ -14,7 +14,7 @@ from typing import Any
 import pexpect
 import pyte
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from backends.databases import SqlBlackboard
 from backends.models import scripts
@@ -104,6 +104,42 @@ def test_training_leaves_its_sessions_on_the_blackboard(
         stored = board.session("lan-1/1/1")
         efforts = [one for one in stored.entries[1].judgements if one.relation == EFFORT]
         assert [json.loads(one.detail) for one in efforts] == [{"choice": "confirm", "distance": 0}]
+
+
+def test_reports_leave_the_training_of_networks_out_and_say_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+
+    def pxp(*words: str) -> Result:
+        return CliRunner().invoke(commands, words)
+
+    assert pxp("lan", *TRAIN, "--unattended", "--database", "x.db").exit_code == 0
+    alone = pxp("report", "x.db")
+    assert alone.exit_code == 2 and "lan-1 trained networks of agents" in alone.stderr
+    assert pxp("run", "drug", "--instances", "1", "--database", "x.db").exit_code == 0
+    done = pxp("report", "x.db", "-o", "page.html")
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (
+        0,
+        "Left out, as networks of agents were trained in them: lan-1",
+    )
+    assert "lan-1" not in (folder / "page-sessions.csv").read_text("utf-8")
+    for command in (("report", "x.db", "lan-1"), ("run", "drug", "--resume", "lan-1")):
+        named = pxp(*command, *(("--database", "x.db") if command[0] == "run" else ()))
+        assert named.exit_code == 2 and "pxp sessions lan-1 lists its sessions" in named.stderr
+
+
+def test_training_goes_on_by_the_same_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    command = ["lan", *TRAIN, "--unattended", "--database", "x.db"]
+    for _time in range(2):
+        done = CliRunner().invoke(commands, command)
+        assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "Handled: 1 of 1")
+    with SqlBlackboard("x.db", create=False) as board:
+        assert list(board.costs("lan-2")) == []
+        assert list(board.sessions("lan-2")) == []
 
 
 def test_bad_input_is_told_and_nothing_is_changed(

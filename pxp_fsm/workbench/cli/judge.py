@@ -86,7 +86,7 @@ def _named(
     from pxp_fsm.workbench.tasks import DataSet, find_task
 
     (record,) = [record for record in board.runs() if record.run == run]
-    plan = stored_plan(run, record.plan)
+    plan = stored_plan(record)
     source = plan.prompts if prompts is None else written(prompts)
     asked = Plan(plan.task, judge=model, prompts=source)
     return named.models(asked, find_task(plan.task), DataSet("", ()), settings)

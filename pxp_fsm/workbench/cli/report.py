@@ -44,10 +44,14 @@ def report(
     """
     from backends.databases import SqlBlackboard
     from pxp_fsm.workbench.cli.printing import printable
-    from pxp_fsm.workbench.reports.write import write
+    from pxp_fsm.workbench.reports.write import left_out, write
 
     with SqlBlackboard(database, create=False) as board:
         reports, written = write(board, runs, output, sessions=sessions, test_set=test_set)
+        others = left_out(board, runs)
+    if others:
+        said = f"Left out, as networks of agents were trained in them: {', '.join(others)}"
+        click.echo(printable(said), err=True)
     for found in reports:
         for line in found.missing:
             click.echo(printable(f"{found.name}: {line}"), err=True)

@@ -76,7 +76,7 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
     `test_set` says whether to let a fresh machine learn again; None: if the run is not too large.
     Raises `UsageError` where the plan stored with the run is none, and `BlackboardError`.
     """
-    plan = stored_plan(record.run, record.plan)
+    plan = stored_plan(record)
     task, data, away = _data(plan, record)
     tally, rightness = _counted(board, record.run, task, data)
     rules, outcomes = plan.rules(), outcomes_of(board, record.run)

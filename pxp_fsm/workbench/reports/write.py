@@ -8,6 +8,7 @@ from pathlib import Path
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.engine import explained
 from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.reports import data, flows, page, sheets
 from pxp_fsm.workbench.reports.choosing import chosen
 from pxp_fsm.workbench.reports.contents import RunReport, gather
@@ -27,10 +28,10 @@ def write(
     sessions: str | None = None,
     test_set: bool | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
-    """Report `runs` (none: all there are) as `path` and files beside it; what was written.
+    """Report `runs` (none: all but those of networks) as `path` and files beside it.
 
-    Each file is replaced at once when it is whole. Raises `UsageError`, `NotThere`,
-    `BlackboardError`, and `OSError` where the disk refuses.
+    Gives what was reported and what was written. Each file is replaced at once when it is whole.
+    Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path}: a report is a page; give a name that ends in .html")
@@ -63,13 +64,26 @@ def _draft(path: Path) -> Path:
     return path.with_name(f".{path.name}.draft")
 
 
+def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
+    """The runs that `write` leaves out where none is named: networks were trained in them."""
+    return () if runs else tuple(one.run for one in board.runs() if one.task == NETWORKS)
+
+
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
     known = {record.run: record for record in board.runs()}
     unknown = [run for run in runs if run not in known]
     if unknown or not known:
         which = ", ".join(map(repr, unknown)) or "to report"
         raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
-    return [known[run] for run in dict.fromkeys(runs)] if runs else list(known.values())
+    if runs:
+        return [known[run] for run in dict.fromkeys(runs)]
+    reported = [record for record in known.values() if record.task != NETWORKS]
+    if not reported:
+        raise NotThere(
+            f"{board.shown} has no run to report: {', '.join(known)} trained networks of agents; "
+            f"pxp sessions lists their sessions"
+        )
+    return reported
 
 
 def _texts(
