@@ -31,7 +31,7 @@ class Lan:
     @classmethod
     def new(cls, task: str, model: Model | None = None, *, name: str = "Solver") -> Lan:
         """The network that a task begins with: the single agent `name`. Raises `Unsound`."""
-        return cls(begun_as(initial(task, name)), model)
+        return cls(begun_as(initial(task, name=name)), model)
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Lan:

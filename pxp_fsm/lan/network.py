@@ -214,7 +214,7 @@ class Network:
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def initial(task: str, name: str = "Solver", output: str = "the result of the task") -> Network:
+def initial(task: str, *, name: str = "Solver", output: str = "the result of the task") -> Network:
     """The network that a task begins with: one agent, always active, whose subtask is the task."""
     return Network(task, (Agent(name, task, output),))
 

@@ -40,7 +40,7 @@ def runner(model: Speaking) -> Runner:
 
 
 def measured(model: Speaking, task: Any, by: CriterionJudge | None = None, **more: int) -> Score:
-    network = initial(task.task, task.output)
+    network = initial(task.task, output=task.output)
     return asyncio.run(score(network, task, task.examples, runner(model), by, **more))
 
 
@@ -99,4 +99,4 @@ def test_the_naive_network_is_one_agent_that_knows_exactly_the_training_examples
     )
     assert not any(one.input in text for one in split.test for text in agent.knowledge)
     assert (agent.examples, agent.control.examples, network.edges) == ((), (), frozenset())
-    assert distance(initial(GRAMMAR.task, GRAMMAR.output), network).exact
+    assert distance(initial(GRAMMAR.task, output=GRAMMAR.output), network).exact

@@ -157,7 +157,7 @@ class Setting:
 
     def begin(self) -> Lan:
         """The network of the beginning: one agent, whose subtask is the task."""
-        return Lan(begun_as(initial(self.task.task, self.task.output)))
+        return Lan(begun_as(initial(self.task.task, output=self.task.output)))
 
 
 async def easylan(
