@@ -40,20 +40,35 @@ async def model_of(
     on_wait: Callable[[str], None] = lambda _why: None,
     log: CallLog | None = None,
 ) -> AsyncIterator[Model]:
-    """The model `name`, or a script's file as `script:FILE`; `log` records every call.
+    """The model `name`, as `models_of` opens it."""
+    async with models_of(settings, on_wait, log) as opened:
+        yield opened(name)
 
-    Raises `UsageError` or `DataError`.
+
+@asynccontextmanager
+async def models_of(
+    settings: Settings | None = None,
+    on_wait: Callable[[str], None] = lambda _why: None,
+    log: CallLog | None = None,
+) -> AsyncIterator[Callable[[str], Model]]:
+    """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
+
+    `log` records every call. The function raises `UsageError` for a name that is none, and
+    `DataError` for a script.
     """
     from backends.models import scripts
     from backends.models.recording import Recorded
     from backends.models.serving import Serving, Settings
 
-    if name.startswith(scripts.PREFIX):
-        script = scripts.read(Path(name.removeprefix(scripts.PREFIX)))
-        yield script if log is None else Recorded(script, log)
-        return
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
-        yield serving.model(name)
+
+        def opened(name: str) -> Model:
+            if not name.startswith(scripts.PREFIX):
+                return serving.model(name)
+            script = scripts.read(Path(name.removeprefix(scripts.PREFIX)))
+            return script if log is None else Recorded(script, log)
+
+        yield opened
 
 
 def examples(path: Path) -> tuple[Example, ...]:

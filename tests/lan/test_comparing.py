@@ -16,6 +16,7 @@ from pxp_fsm.lan.simulated import Confirming, Editing
 from pxp_fsm.workbench.lan_tasks import comparing
 from pxp_fsm.workbench.lan_tasks.conditions import (
     AddsExamples,
+    Calls,
     Condition,
     FollowsEdits,
     HandEdit,
@@ -55,7 +56,7 @@ def says(purpose: str, frames: Frames) -> Any:
 
 
 def compared(seed: int, board: SqlBlackboard | None, developer: Any) -> list[Measured]:
-    setting = Setting(TASK, TASK.split(seed), Speaking(says), board=board)
+    setting = Setting(TASK, TASK.split(seed), Speaking(says), calls=board and Calls(board))
 
     async def all_three() -> list[Measured]:
         return [

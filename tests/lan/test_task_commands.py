@@ -101,8 +101,12 @@ def test_comparing_trains_three_networks_and_leaves_them_with_their_sessions(fol
     )
     assert len(list((folder / "runs").glob("*.lan.json"))) == 6
     with SqlBlackboard(str(folder / "runs" / "blackboard.sqlite")) as board:
-        assert [run.run for run in board.runs()] == ["lan-1", "lan-2"]
+        assert [run.run for run in board.runs()] == [f"lan-{i}" for i in range(1, 7)]
         assert board.sessions("lan-1")
+        asked = [{cost.purpose: cost.calls for cost in board.costs(f"lan-{i}")} for i in (1, 2, 3)]
+    assert set(asked[0]) == {"execution", "gap", "reason", "weakness", "parameters"}
+    assert asked[2] == {"execution": 4}, "the naive network is run on each example, and no more"
+    assert set(asked[1]) == {"execution"} and asked[1]["execution"] > 4
     again = pxp("compare", "parity.toml", *MODEL)
     assert again.exit_code == 0, again.output
 

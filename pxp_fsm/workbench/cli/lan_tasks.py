@@ -132,7 +132,7 @@ def test(
 @click.option(
     "--database",
     metavar="URL",
-    help="Where sessions are stored: a file or a database URL.  [default: in the output folder]",
+    help="Where sessions and calls are stored: a file or URL.  [default: in the output folder]",
 )
 @model_options
 def compare(
@@ -159,22 +159,23 @@ def compare(
     from pxp_fsm.workbench.cli.printing import console, printable
     from pxp_fsm.workbench.defaults import DATABASE
     from pxp_fsm.workbench.lan_tasks import comparing, developers
-    from pxp_fsm.workbench.lan_tasks.conditions import Setting
-    from pxp_fsm.workbench.lan_tasks.opening import models
+    from pxp_fsm.workbench.lan_tasks.conditions import Calls, Setting
     from pxp_fsm.workbench.lan_tasks.reading import load
     from pxp_fsm.workbench.metering import Meter
+    from pxp_fsm.workbench.networks import models_of
     from pxp_fsm.workbench.report import as_rich
 
     found, numbers, meter = load(task), _seeds(seeds), Meter()
     settings = settings_of(options)
 
     async def all_of(board: SqlBlackboard) -> list[Measured]:
-        async with models(settings, meter) as opened:
+        calls = meter.kept = Calls(board)
+        async with models_of(settings, _waits, meter) as opened:
             by = _judge(opened, judge)
             measured = []
             for seed in numbers:
                 setting = Setting(
-                    found, found.split(seed), opened(model), by, board, options["in_flight"]
+                    found, found.split(seed), opened(model), by, calls, options["in_flight"]
                 )
                 who = _developer(setting, developer), developers.hand(hand)
                 measured += await _conditions(setting, *who, iterations)
@@ -258,7 +259,7 @@ async def _tested(network: Path, examples: Path, model: str, settings: Settings 
     from pxp_fsm.workbench.cli.printing import printable
 
     some, right = networks.examples(examples), 0
-    async with networks.model_of(model, settings) as opened:
+    async with networks.model_of(model, settings, _waits) as opened:
         async for one in networks.tested(Lan.load(network, opened), some):
             right += one.right
             said = one.why if one.output is None else one.output
@@ -280,14 +281,14 @@ async def _scored(
     from pxp_fsm.lan.asking import Asker, bundled
     from pxp_fsm.lan.files import load as load_network
     from pxp_fsm.lan.running import Runner
-    from pxp_fsm.workbench.lan_tasks.opening import models
     from pxp_fsm.workbench.lan_tasks.reading import load
     from pxp_fsm.workbench.lan_tasks.scoring import score
     from pxp_fsm.workbench.metering import Meter
+    from pxp_fsm.workbench.networks import models_of
 
     lan, found, meter = load_network(network).network, load(task), Meter()
     split = found.split(seed)
-    async with models(settings, meter) as opened:
+    async with models_of(settings, _waits, meter) as opened:
         by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
         for name, part in (("train", split.train), ("test", split.test)):
             measured = await score(lan, found, part, runner, by, at_once=at_once)
@@ -332,9 +333,14 @@ def _say_score(task: LanTask, name: str, measured: Score) -> None:
 
 def _say_cost(meter: Meter) -> None:
     """What models cost; nothing where a script stood in for them."""
-    shown = meter.shown()
-    if shown:
-        click.echo(f"Models were asked: {shown}")
+    if meter.sent or meter.known or meter.failed:
+        click.echo(f"Models were asked: {meter.shown()}")
+
+
+def _waits(why: str) -> None:
+    from pxp_fsm.workbench.cli.printing import printable
+
+    click.echo(printable(why), err=True)
 
 
 def _save(measured: Sequence[Measured], folder: Path) -> None:

@@ -28,7 +28,7 @@ from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, Timed
 from pxp_fsm.messages import Instance
-from pxp_fsm.models import Model
+from pxp_fsm.models import Call, Model
 from pxp_fsm.session import Entry
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
 from pxp_fsm.workbench.lan_tasks.meeting import Meets
@@ -134,15 +134,26 @@ class Measured:
         return self.history.network
 
 
+@dataclass
+class Calls:
+    """Keeps each call on `board` as one of the `run` that goes on; fills `CallLog`."""
+
+    board: SqlBlackboard
+    run: str = ""
+
+    def keep(self, call: Call) -> None:
+        self.board.keep_call(self.run, call)
+
+
 @dataclass(frozen=True)
 class Setting:
-    """What all conditions share: task, split, model, judge; a blackboard for the sessions."""
+    """What all conditions share: task, split, model, judge; where sessions and calls are stored."""
 
     task: LanTask
     split: Split
     model: Model
     judge: CriterionJudge | None = None
-    board: SqlBlackboard | None = None
+    calls: Calls | None = None
     at_once: int = 1
 
     @property
@@ -165,7 +176,7 @@ async def easylan(
 ) -> Measured:
     """The network that is trained by the pipeline, under a developer's eyes or unattended."""
     lan, watch = setting.begin(), Stopwatch()
-    board = None if setting.board is None else _board(setting.board, setting, developer)
+    board = _begun(setting, Condition.EASYLAN, "nobody" if developer is None else developer.name)
     trainer = Trainer(
         lan,
         Timed(setting.model, watch),
@@ -178,7 +189,7 @@ async def easylan(
     outcomes = await trainer.train(setting.shown)
     spent = watch.interaction
     sessions = (
-        () if setting.board is None or board is None else tuple(stored(setting.board, board.run))
+        () if setting.calls is None else tuple(stored(setting.calls.board, setting.calls.run))
     )
     efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
     handled = sum(outcome.handled for outcome in outcomes)
@@ -189,6 +200,7 @@ async def easylan(
 
 async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -> Measured:
     """The network that is edited by hand alone, until its output will do or nobody knows more."""
+    _begun(setting, Condition.BASELINE, editor.name)
     lan, watch = setting.begin(), Stopwatch()
     runner = Runner(Asker(Timed(setting.model, watch), bundled()))
     meets, handled = setting.meets, 0
@@ -208,6 +220,7 @@ async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -
 
 async def naive_lan(setting: Setting) -> Measured:
     """The naive network: made from the training examples at once, by nobody."""
+    _begun(setting, Condition.NAIVE, "nobody")
     watch = Stopwatch()
     network = naive(setting.task, setting.split.train)
     lan = Lan(begun_as(network))
@@ -221,17 +234,22 @@ def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[
         yield record.instance, board.entries(record.session)
 
 
-def _board(board: SqlBlackboard, setting: Setting, developer: Developer | None) -> TrainingBoard:
+def _begun(setting: Setting, condition: Condition, developer: str) -> TrainingBoard | None:
+    """Begin a condition's run, where there is a blackboard: its sessions and calls are kept."""
+    if setting.calls is None:
+        return None
     plan: dict[str, object] = {
         "task": setting.task.name,
-        "condition": Condition.EASYLAN,
+        "condition": condition,
         "seed": setting.split.seed,
         "model": setting.model.name,
-        "developer": None if developer is None else developer.name,
+        "developer": developer,
         "same": setting.meets.name,
     }
     data = json.dumps([[example.external, example.truth] for example in setting.shown])
-    return TrainingBoard(board, plan, data)
+    board = TrainingBoard(setting.calls.board, plan, data)
+    setting.calls.run = board.run
+    return board
 
 
 async def _measured(
