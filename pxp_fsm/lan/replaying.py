@@ -61,8 +61,11 @@ async def _lost(
         run = await runner.run(network, handled.external)
     except NoAnswer as error:
         return Regression(handled, None, str(error))
-    if run.output == handled.output or await holds(same, run.output, handled.truth):
-        return None
+    try:
+        if run.output == handled.output or await holds(same, run.output, handled.truth):
+            return None
+    except NoAnswer as error:
+        return Regression(handled, run.output, str(error))
     return Regression(handled, run.output, "another output")
 
 

@@ -20,11 +20,14 @@ from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
 from pxp_fsm.lan.replaying import holds
+from pxp_fsm.lan.running import Run
+from pxp_fsm.lan.simulated import Confirming, Satisfied
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
 from pxp_fsm.rules import Interact
 from pxp_fsm.workbench.defaults import NETWORKS
+from pxp_fsm.workbench.lan_tasks import training_judges
 
 if TYPE_CHECKING:
     from backends.databases import SqlBlackboard
@@ -139,13 +142,18 @@ class TrainingBoard:
 
 @dataclass(frozen=True)
 class Training:
-    """What a network in a file is trained with; `developer` of None is unattended."""
+    """What a network in a file is trained with; `developer` of None is unattended.
+
+    `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
+    rationale follows a hint. A simulated developer goes by the same; a person is asked.
+    """
 
     path: Path
     examples: tuple[Example, ...]
     model: str
     developer: Developer | None = None
     limits: Limits = field(default_factory=Limits)
+    judge: str | None = None
     same: Relation = field(default_factory=NormalisedText)
     settings: Settings | None = None
     database: str | None = None
@@ -173,15 +181,15 @@ class Training:
 
     async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[Outcome, ...]:
         if self.database is None:
-            async with model_of(self.model, self.settings, self.on_wait) as model:
-                return await self._trained(lan, model, told)
+            async with models_of(self.settings, self.on_wait) as opened:
+                return await self._trained(lan, opened, told)
         from backends.databases import CallsOf, SqlBlackboard
 
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan)
             log = CallsOf(blackboard, board.run)
-            async with model_of(self.model, self.settings, self.on_wait, log) as model:
-                return await self._trained(lan, model, told, board)
+            async with models_of(self.settings, self.on_wait, log) as opened:
+                return await self._trained(lan, opened, told, board)
 
     def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
         plan: dict[str, object] = {
@@ -190,7 +198,7 @@ class Training:
             "developer": None if self.developer is None else self.developer.name,
             "iterations": self.limits.iterations,
             "retries": self.limits.retries,
-            "same": self.same.name,
+            "same": self.same.name if self.judge is None else self.judge,
         }
         data = json.dumps([[one.external, one.truth] for one in self.examples])
         return TrainingBoard(blackboard, plan, data)
@@ -198,21 +206,34 @@ class Training:
     async def _trained(
         self,
         lan: Lan,
-        model: Model,
+        opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
     ) -> tuple[Outcome, ...]:
+        same, agree = self.same, None
+        if self.judge is not None:
+            judge = opened(self.judge)
+            same, agree = training_judges.of_outputs(judge), training_judges.of_hints(judge)
+        if isinstance(self.developer, Confirming):
+            self.developer.will_do = _will_do(same)
         trainer = Trainer(
             lan,
-            model,
-            self.same,
+            opened(self.model),
+            same,
             self.developer,
             limits=self.limits,
-            supervision=Supervision(board=board),
+            supervision=Supervision(judge=agree, board=board),
             name=NETWORKS if board is None else board.run,
             on_event=told,
         )
         return await trainer.train(self.examples)
+
+
+def _will_do(same: Relation) -> Satisfied:
+    async def will_do(run: Run, truth: str) -> bool:
+        return await holds(same, run.output, truth)
+
+    return will_do
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pxp_fsm.lan.operations import Connect, Create, Delete, Disconnect, Edit, Fi
 from pxp_fsm.lan.supervision import EFFORT
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.models import Request, Role, Turn
+from pxp_fsm.relations import Outcome
 from pxp_fsm.workbench import networks
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.network_edits import operation
@@ -140,6 +141,44 @@ def test_training_goes_on_by_the_same_command(
     with SqlBlackboard("x.db", create=False) as board:
         assert list(board.costs("lan-2")) == []
         assert list(board.sessions("lan-2")) == []
+
+
+def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    wanted = {"input": "les jours", "output": "the days, and how it stays"}
+    (folder / "train.jsonl").write_text(json.dumps(wanted), "utf-8")
+    told = [
+        {"reply": {"consistent": "no"}, "when": {"explanation": "stays"}, "times": 1},
+        {"reply": {"consistent": "no"}, "when": {"explanation": "see"}, "times": 1},
+        {"reply": {"consistent": "yes"}},
+    ]
+    lines = (json.dumps({"purpose": "judge", **line}) for line in told)
+    (folder / "judge.jsonl").write_text("\n".join(lines), "utf-8")
+    act = {"step": "GAP", "choice": "retry", "hint": "Say why."}
+    (folder / "acts.json").write_text(json.dumps({"format": 1, "act": [act]}), "utf-8")
+    command = ["lan", *TRAIN, "--developer", "follows:acts.json", "--database", "x.db"]
+    done = CliRunner().invoke(commands, [*command, "--judge", "script:judge.jsonl"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == "Handled: 1 of 1"
+    with SqlBlackboard("x.db", create=False) as board:
+        entries = board.session("lan-1/1/1").entries
+        assert [entry.message.tag for entry in entries] == [
+            "INIT",
+            "REFUTE",
+            "REVISE",
+            *2 * ["RATIFY"],
+        ]
+        agreed = [one for entry in entries for one in entry.judgements if one.relation == "AGREE"]
+        assert Outcome.NO in {one.outcome for one in agreed}
+        assert any("script:judge.jsonl" in one.detail for one in agreed)
+        assert {cost.purpose: cost.calls for cost in board.costs("lan-1")}["judge"] >= 3
+    yes = json.dumps({"purpose": "judge", "reply": {"consistent": "yes"}})
+    (folder / "yes.jsonl").write_text(yes, "utf-8")
+    for judged, right in (((), 0), (("--judge", "script:yes.jsonl"), 1)):
+        scored = CliRunner().invoke(commands, ["lan", "test", *TRAIN[1:], *judged])
+        assert scored.stdout.splitlines()[-1] == f"Right: {right} of 1"
 
 
 def test_bad_input_is_told_and_nothing_is_changed(

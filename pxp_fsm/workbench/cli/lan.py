@@ -88,6 +88,12 @@ def run(network: Path, text: str, model: str, stream: bool, **options: Any) -> N
     help="Who supervises: terminal (a person); or simulated, confirms, edits:P or follows:FILE.",
 )
 @click.option(
+    "--judge",
+    metavar="MODEL",
+    help="Who decides whether an output will do, and a rationale follows a hint.  "
+    "[default: only the same text, whatever its case and spaces]",
+)
+@click.option(
     "--iterations", type=int, default=5, show_default=True, help="Updates an example may take."
 )
 @click.option(
@@ -101,6 +107,7 @@ def train(
     model: str,
     unattended: bool,
     developer: str | None,
+    judge: str | None,
     iterations: int,
     retries: int,
     database: str | None,
@@ -125,6 +132,7 @@ def train(
         model,
         who,
         limits=Limits(iterations, retries),
+        judge=judge,
         settings=settings_of(options),
         database=database,
         on_wait=_waits,

@@ -86,7 +86,8 @@ def test(
     """Score NETWORK on TASK (a name or a file): training and testing examples apart.
 
     An output scores 1 if it meets all criteria of the task, else 0. With --examples it is right if
-    it is the output that was asked for, as a text. NETWORK is not changed.
+    it is the output that was asked for, as a text, or if the judge says that it will do. NETWORK is
+    not changed.
     """
     import asyncio
 
@@ -96,7 +97,7 @@ def test(
         raise UsageError("say what to score by: a TASK, or --examples FILE")
     settings = settings_of(options)
     if examples is not None:
-        asyncio.run(_tested(network, examples, model, settings))
+        asyncio.run(_tested(network, examples, model, judge, settings))
     elif task is not None:
         asyncio.run(_scored(network, task, model, judge, seed, settings, options["in_flight"]))
 
@@ -252,15 +253,19 @@ async def _conditions(
     ]
 
 
-async def _tested(network: Path, examples: Path, model: str, settings: Settings | None) -> None:
+async def _tested(
+    network: Path, examples: Path, model: str, judge: str | None, settings: Settings | None
+) -> None:
     """Run a network on examples and say which outputs are right, as texts."""
     from pxp_fsm.lan.lan import Lan
     from pxp_fsm.workbench import networks
     from pxp_fsm.workbench.cli.printing import printable
+    from pxp_fsm.workbench.lan_tasks import training_judges
 
     some, right = networks.examples(examples), 0
-    async with networks.model_of(model, settings, _waits) as opened:
-        async for one in networks.tested(Lan.load(network, opened), some):
+    async with networks.models_of(settings, _waits) as opened:
+        same = None if judge is None else training_judges.of_outputs(opened(judge))
+        async for one in networks.tested(Lan.load(network, opened(model)), some, same):
             right += one.right
             said = one.why if one.output is None else one.output
             mark = "right" if one.right else "wrong"
