@@ -7,8 +7,8 @@ one that only the first has. This is a quadratic assignment, so large ones end w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from pxp_fsm.lan.network import Edge
 
@@ -20,21 +20,39 @@ MOST_STEPS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What can be paired: what each allowed pair saves by itself, and the edges on both sides."""
+    """What can be paired: what each allowed pair saves by itself, and the edges on both sides.
+
+    `required` are edges of both sides whose target requires the source; to set or clear such a mark
+    costs `require`, which is at most what taking the edge away and making it anew does.
+    """
 
     saved: Mapping[Pair, int]
     first: frozenset[Edge]
     second: frozenset[Edge]
     connect: int
     disconnect: int
+    required: tuple[frozenset[Edge], frozenset[Edge]] = (frozenset(), frozenset())
+    require: int = 0
 
     def between(self, one: Pair, other: Pair) -> int:
         """What the edges between two pairs save; negative where some must be taken away."""
         total = 0
         for (a, b), (c, d) in ((one, other), (other, one)):
-            if (a, c) in self.first:
-                total += self.connect if (b, d) in self.second else -self.disconnect
+            if (a, c) in self.first and (b, d) not in self.second:
+                total -= self.disconnect
+            elif (a, c) in self.first:
+                marked, wanted = (a, c) in self.required[0], (b, d) in self.required[1]
+                total += self.connect + self.require * marked * (1 if wanted else -1)
         return total
+
+    def most(self, a: str, b: str, others: Collection[str] | None = None) -> int:
+        """What the edges at `a`, to `others` or to all, can save at most where it becomes `b`."""
+        pairs = ((self.first, self.second, self.connect), (*self.required, self.require))
+        return sum(
+            each * min(_there(old, a, end, others), _there(new, b, end))
+            for old, new, each in pairs
+            for end in (0, 1)
+        )
 
     def total(self, pairs: Iterable[Pair]) -> int:
         """What a matching saves."""
@@ -72,7 +90,7 @@ def best(choice: Choice, most_steps: int = MOST_STEPS) -> Found:
     base = choice.total(settled)
     if not rest:
         return Found(tuple(settled), base, base)
-    search = _Search(Choice(rest, choice.first, choice.second, choice.connect, choice.disconnect))
+    search = _Search(replace(choice, saved=rest))
     pairs, saved, bound = search.run(most_steps)
     return Found((*settled, *pairs), base + saved, base + bound)
 
@@ -122,13 +140,9 @@ class _Search:
         """A matching by what pairs could save, and a bound: edges count half at each end."""
         import networkx as nx
 
-        first, second = _degrees(self.choice.first), _degrees(self.choice.second)
         graph: nx.Graph[tuple[int, str]] = nx.Graph()
         for (a, b), saved in self.choice.saved.items():
-            edges = sum(
-                min(first.get((side, a), 0), second.get((side, b), 0)) for side in ("out", "in")
-            )
-            twice = 2 * saved + self.choice.connect * edges
+            twice = 2 * saved + self.choice.most(a, b)
             if twice > 0:
                 graph.add_edge((0, a), (1, b), weight=twice)
         pairs, total = [], 0
@@ -142,26 +156,15 @@ class _Search:
         """For each agent its possible partners, the most promising first; an edge between two
         agents counts for the later one, so nothing is counted twice."""
         choice = self.choice
-        second = _degrees(choice.second)
         names = sorted({a for a, _b in choice.saved})
         options: dict[str, list[tuple[int, Pair]]] = {}
         alone = {a: max(saved for (x, _b), saved in choice.saved.items() if x == a) for a in names}
         self.order = sorted(names, key=lambda name: (-alone[name], name))
         for place, a in enumerate(self.order):
             earlier = self.order[:place]
-            out = sum((a, other) in choice.first for other in earlier)
-            into = sum((other, a) in choice.first for other in earlier)
             options[a] = sorted(
                 (
-                    (
-                        saved
-                        + choice.connect
-                        * (
-                            min(out, second.get(("out", b), 0))
-                            + min(into, second.get(("in", b), 0))
-                        ),
-                        (x, b),
-                    )
+                    (saved + choice.most(a, b, earlier), (x, b))
                     for (x, b), saved in choice.saved.items()
                     if x == a
                 ),
@@ -194,9 +197,8 @@ class _Search:
         return True
 
 
-def _degrees(edges: Iterable[Edge]) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for before, after in edges:
-        found["out", before] = found.get(("out", before), 0) + 1
-        found["in", after] = found.get(("in", after), 0) + 1
-    return found
+def _there(
+    edges: Iterable[Edge], name: str, end: int, others: Collection[str] | None = None
+) -> int:
+    """How many edges have `name` at this end, and one of `others` (None: any) at the other."""
+    return sum(edge[end] == name and (others is None or edge[1 - end] in others) for edge in edges)

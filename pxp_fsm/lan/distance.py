@@ -15,7 +15,7 @@ from pxp_fsm.lan.correspondence import MOST_STEPS, Choice, Found, Pair, best
 from pxp_fsm.lan.costs import cost
 from pxp_fsm.lan.form_cost import FIELDS, TextCost, edited_cost, made_cost
 from pxp_fsm.lan.keystrokes import text_cost, text_costs
-from pxp_fsm.lan.network import Agent, Network
+from pxp_fsm.lan.network import Agent, Edge, Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,7 @@ class Distance:
     """LMD(A, B): it is at least `lower` and at most `upper`, which `steps` add up to.
 
     `pairs` are the agents of A and those of B that they become. `beyond` says what of B is not
-    among the manual operations, and costs nothing here: examples, required predecessors, the
-    network's task.
+    among the manual operations, and costs nothing here: examples and the network's task.
     """
 
     lower: int
@@ -61,7 +60,15 @@ def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> D
         - edited_cost(before.agent(a), after.agent(b), text)
         for a, b in _allowed(before, after)
     }
-    choice = Choice(saved, before.edges, after.edges, cost("connect"), cost("disconnect"))
+    choice = Choice(
+        saved,
+        before.edges,
+        after.edges,
+        cost("connect"),
+        cost("disconnect"),
+        (_required(before), _required(after)),
+        cost("require"),
+    )
     found = best(choice, most_steps)
     steps = tuple(_steps(before, after, found, text))
     upper = sum(step.ued for step in steps)
@@ -88,6 +95,13 @@ class _Texts:
         if pair not in self._known:
             self._known[pair] = text_cost(before, after)
         return self._known[pair]
+
+
+def _required(network: Network) -> frozenset[Edge]:
+    """The edges whose target requires their source; each agent requires predecessors only."""
+    return frozenset(
+        (name, agent.name) for agent in network.agents for name in agent.control.required
+    )
 
 
 def _allowed(before: Network, after: Network) -> Iterator[Pair]:
@@ -121,18 +135,19 @@ def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Ite
             yield Step("create", agent.name, made_cost(agent))
     for edge in sorted(after.edges - set(kept)):
         yield Step("connect", " → ".join(edge), cost("connect"))
+    required = _required(before)
+    marked = {image for image, edge in kept.items() if edge in required and image in after.edges}
+    for edge in sorted(marked ^ _required(after)):
+        yield Step("require", " → ".join(edge), cost("require"))
 
 
 def _beyond(before: Network, after: Network, found: Found) -> tuple[str, ...]:
-    goes = dict(found.pairs)
     becomes = {b: a for a, b in found.pairs}
     said = [] if before.task == after.task else ["the network's task"]
     for agent in after.agents:
         old = becomes.get(agent.name)
         was = before.agent(old) if old is not None else Agent(agent.name, agent.task, agent.output)
-        required = {goes.get(name, name) for name in was.control.required}
         differences = {
-            "required predecessors": required != set(agent.control.required),
             "control examples": was.control.examples != agent.control.examples,
             "examples": was.examples != agent.examples,
         }

@@ -188,7 +188,7 @@ class _Form:
     def filled_in(self) -> Iterator[Acted]:
         changed = set(self.before.control.required) ^ set(self.after.control.required)
         spent = form_cost(self.before, self.after)
-        if changed:
-            spent = (spent or cost("save")) + cost("switch") * len(changed)
         if spent:
             yield Acted(Action.MODIFY_AGENT, self.after.name, self.opened + spent)
+        for name in sorted(changed):
+            yield Acted(Action.MODIFY_EDGE, f"{name} → {self.after.name}", cost("require"))

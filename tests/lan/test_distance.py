@@ -34,7 +34,21 @@ def networks(draw: st.DrawFn, most: int = 4) -> Network:
     )
     forward = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
     edges = draw(st.sets(st.sampled_from(forward))) if forward else set()
+    marked = draw(st.sets(st.sampled_from(sorted(edges)))) if edges else set()
+    agents = tuple(
+        replace(
+            agent,
+            control=replace(
+                agent.control, required=tuple(sorted(a for a, b in marked if b == agent.name))
+            ),
+        )
+        for agent in agents
+    )
     return Network("t", agents, frozenset(edges))
+
+
+def marks(network: Network) -> set[tuple[str, str]]:
+    return {(name, agent.name) for agent in network.agents for name in agent.control.required}
 
 
 def matchings(allowed: dict[str, list[str]]) -> Iterator[dict[str, str]]:
@@ -66,7 +80,9 @@ def spent(before: Network, after: Network, pairs: dict[str, str]) -> int:
         typed += one.control.enabled != other.control.enabled
         total += typed + 2 if typed else 0
     kept = {(pairs[a], pairs[b]) for a, b in before.edges if a in pairs and b in pairs}
-    return total + 2 * len(kept ^ after.edges)
+    still = {(a, b) for a, b in marks(before) if a in pairs and b in pairs}
+    marked = {(pairs[a], pairs[b]) for a, b in still} & after.edges
+    return total + 2 * len(kept ^ after.edges) + 2 * len(marked ^ marks(after))
 
 
 @settings(max_examples=80)
@@ -109,7 +125,9 @@ def test_the_matching_saves_most_for_any_savings_and_edges(data: st.DataObject) 
     others = st.frozensets(st.tuples(st.sampled_from("xyz"), st.sampled_from("xyz")), max_size=5)
     drawn = data.draw(st.dictionaries(st.sampled_from(allowed), st.integers(-6, 6)))
     loops = {(name, name) for name in "abcxyz"}
-    choice = Choice(drawn, data.draw(edges) - loops, data.draw(others) - loops, 2, 2)
+    first, second = data.draw(edges) - loops, data.draw(others) - loops
+    marked = data.draw(edges) & first, data.draw(others) & second
+    choice = Choice(drawn, first, second, 2, 2, marked, 2)
     most = max(choice.total(pairs) for pairs in everything(list(drawn)))
     found = best(choice)
     assert found.saved == choice.total(found.pairs) == found.bound == most

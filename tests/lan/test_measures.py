@@ -63,6 +63,13 @@ def test_the_edits_of_one_agent_in_a_row_are_one_filling_in_of_its_form() -> Non
     assert [(acted.on, acted.ued) for acted in by_hand(apart)] == [("Apt", 5), ("B", 4), ("Apt", 4)]
 
 
+def test_requiring_a_predecessor_is_done_to_the_edge_and_costs_what_the_distance_says() -> None:
+    history = after(Edit("B", Field.REQUIRED, ("A",)))
+    assert by_hand(history) == (Acted(Action.MODIFY_EDGE, "A → B", 2),)
+    assert distance(begun().network, history.network).upper == 2
+    assert distance(history.network, begun().network).upper == 2
+
+
 def test_undoing_is_an_action_too() -> None:
     assert by_hand(after(Delete("B")).undone())[-1] == Acted(Action.UNDO, "change 2", 1)
 
