@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pxp_fsm.automaton import one_hot
-from pxp_fsm.errors import DataError, NoAnswer, PXPError
+from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError
 from pxp_fsm.lan.asking import Asker
 from pxp_fsm.lan.flow import Flow
 from pxp_fsm.lan.modules import Known, Module, Said, known_as, question, read
 from pxp_fsm.lan.network import Agent, Network, Received
 from pxp_fsm.lan.soundness import check
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import quoted
+from pxp_fsm.messages import quoted, text_problem
 from pxp_fsm.tables import builtin
 from pxp_fsm.updating import AGENT, Inputs, gate_guard, reply_guard
 
@@ -122,10 +122,13 @@ class Runner:
     ) -> Run:
         """Run `network` on `external`.
 
-        Raises `Unsound` for a network with a fault, `AgentFailed` naming the agent that has no
-        usable answer, and `NoneActive`.
+        Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
+        `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
         """
         check(network)
+        problem = text_problem(external) if isinstance(external, str) else "it is no text"
+        if problem is not None:
+            raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
         flow, turns = Flow(network, external), dict[str, Turn]()
         done = {name: asyncio.Event() for name in network.order}
 

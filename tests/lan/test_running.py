@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from talking import Frames, Speaking, module
 
+from pxp_fsm.errors import UsageError
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
@@ -183,3 +184,11 @@ def test_cancelling_a_run_ends_its_agents() -> None:
         return len(asyncio.all_tasks())
 
     assert asyncio.run(go()) == 1
+
+
+@pytest.mark.parametrize("external", [None, 3, "\ud800", "a\x00b"])
+def test_an_input_that_is_no_text_is_refused_before_anybody_is_asked(external: Any) -> None:
+    model = Speaking(module)
+    with pytest.raises(UsageError, match="an input cannot be"):
+        asyncio.run(runner(model).run(network(agent("A")), external))
+    assert not model.requests
