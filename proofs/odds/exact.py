@@ -18,6 +18,9 @@ from pxp_fsm import decisions
 
 R = TypeVar("R")
 
+MANY = 2000
+"""So many messages are worth the time that loading FLINT takes."""
+
 
 class Moment(NamedTuple):
     """The chain after a message: numerators over one denominator.
@@ -34,8 +37,23 @@ class Moment(NamedTuple):
 def exact(players: Players, n: int, k: int) -> Odds[Fraction]:
     """How probable each result is in INTERACT(n, k), as rationals."""
     decisions.check_bounds(n, k)
-    weighted = fixed(players)
-    return finite(weighted, n, k, 1, Fraction)
+    return finite(fixed(players), n, k, *_whole(n))
+
+
+def _whole(n: int) -> tuple[Any, Callable[[Any, int], Fraction]]:
+    """One, as a whole number to count with, and how to divide such a number.
+
+    They are Python's; for many messages FLINT's where they are installed (extra `odds`), because
+    large ones are multiplied several times as fast.
+    """
+    if n >= MANY:
+        try:
+            from flint import fmpz
+        except ModuleNotFoundError:
+            pass
+        else:
+            return fmpz(1), lambda number, over: Fraction(int(number), over)
+    return 1, Fraction
 
 
 def lengths(players: Players, n: int, k: int) -> tuple[Fraction, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 
 import pytest
 from hypothesis import assume, given, settings
@@ -161,3 +162,18 @@ def test_a_parameter_that_changes_nothing() -> None:
     functions = along((always, always), 1, "revise", 10, 3)
     assert str(functions.of("two-way")) == "1"
     assert told(reaches(functions.of("two-way"), Fraction(1))) == [(0, 1)]
+
+
+@settings(max_examples=10)
+@given(players(), players(), st.integers(1, 12), st.integers(1, 5))
+def test_exact_results_are_the_same_over_flints_integers(
+    m: Player, h: Player, n: int, k: int
+) -> None:
+    ours = exact((m, h), n, k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_module("proofs.odds.exact"), "MANY", 1)
+        found = exact((m, h), n, k)
+    assert isinstance(found.messages, flint.fmpz)
+    assert found.results == ours.results
+    assert found.length == ours.length
+    assert dict(found.items()) == dict(ours.items())
