@@ -100,9 +100,9 @@ def _key(name: ModelName, server: Server) -> Key | None:
     if key is None:
         raise UsageError(
             f"{name} needs a key: put it into the environment as {server.key}, or into a .env file "
-            f"in this folder. Without a key there is a recording (--replay FILE); DRUG and RAD have "
-            f"agents of their own, which run offline (name no model), and pxp lan takes a script "
-            f"(script:FILE)"
+            f"in this folder. Without a key DRUG and RAD have agents of their own, which run "
+            f"offline (name no model), pxp lan takes a script (script:FILE), and all of them "
+            f"take a recording (--replay FILE)"
         )
     return key
 

@@ -162,7 +162,7 @@ def test_without_a_key_the_remedy_and_the_offline_way_are_named(
     monkeypatch.chdir(tmp_path)
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(UsageError, match=r"\.env file.*runs offline.*--replay FILE"):
+    with pytest.raises(UsageError, match=r"\.env file.*run offline.*--replay FILE"):
         check(name)
     assert check(name, settings=Settings(replay=tmp_path / "any.jsonl"))
 
