@@ -152,10 +152,14 @@ def test_what_cannot_be_used_is_refused_in_words(arguments: list[str], says: str
     assert says in done.output
 
 
-def test_pxp_has_no_odds() -> None:
-    done = CliRunner().invoke(commands, ["odds", "pxp", *BOTH])
+@pytest.mark.parametrize(
+    ("protocol", "why"), [("pxp", "no judgement decides"), ("intract", "no protocol 'intract'")]
+)
+def test_of_other_protocols_there_are_no_odds(protocol: str, why: str) -> None:
+    done = CliRunner().invoke(commands, ["odds", protocol, *BOTH])
     assert done.exit_code == 2
-    assert "'pxp' is not 'interact'" in done.output
+    assert why in done.output
+    assert "odds are of interact" in done.output
 
 
 def test_only_numbers_are_read() -> None:

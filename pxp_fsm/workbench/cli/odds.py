@@ -20,8 +20,19 @@ def _bound(_context: click.Context, _parameter: click.Parameter, value: str | No
     return int(value)
 
 
+def _protocol(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value == "interact":
+        return value
+    why = (
+        "a session of PXP ends when somebody sends TERM, which no judgement decides"
+        if value == "pxp"
+        else f"there is no protocol {value!r}"
+    )
+    raise click.BadParameter(f"{why}; odds are of interact")
+
+
 @click.command()
-@click.argument("protocol", type=click.Choice(["interact"]))
+@click.argument("protocol", callback=_protocol)
 @click.option(
     "--machine",
     multiple=True,
