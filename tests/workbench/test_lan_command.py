@@ -193,7 +193,10 @@ def test_bad_input_is_told_and_nothing_is_changed(
         ((*TRAIN, "--developer", "terminal"), "needs a terminal"),
         (("run", "my.lan.json", "x", "--model", "nobody"), "nobody"),
         (("run", "none.lan.json", "x", "--model", "script:french.jsonl"), "cannot be read"),
-        (("run", "my.lan.json", "x", "--model", "script:train.jsonl"), "purpose, reply are missing"),
+        (
+            ("run", "my.lan.json", "x", "--model", "script:train.jsonl"),
+            "purpose, reply are missing",
+        ),
         (("train", *TRAIN[1:3], "bad.jsonl", *TRAIN[4:], "--unattended"), "bad.jsonl, line 1"),
         (("undo", "my.lan.json"), "nothing left to undo"),
         (("edit", "my.lan.json", "delete", "Solver"), "there is no agent"),
