@@ -12,20 +12,17 @@ from collections.abc import Sequence
 from proofs.exchange.commands import (
     Add,
     All,
-    AtLeast,
     Command,
     Copy,
-    Is,
     Network,
     Set,
-    Test,
     Update,
-    Variable,
 )
 from proofs.exchange.fragments import STUCK, Words, quantified, written
 from proofs.exchange.naming import Names, header, plain, words
 from proofs.exchange.network import network
-from proofs.exchange.texts import Logic, Written, tested
+from proofs.exchange.texts import Written
+from proofs.exchange.wording import Signs, Wording
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.systems.product import Composition
 
@@ -38,7 +35,7 @@ RESERVED = words(
 )
 """Keywords, functions, and what this module itself names."""
 
-LOGIC = Logic("true", "false", "!", " & ", " | ", "=")
+SIGNS = Signs("true", "false", "!", " & ", " | ", "{}={}", "{}>={}", "+")
 WORDS = Words(
     release=None,  # PRISM has R, and Storm does not
     exists=lambda path: f"!(P<=0 [ {path} ])",
@@ -59,7 +56,8 @@ class _Writing:
     def __init__(self, net: Network) -> None:
         self.net = net
         # Storm takes the words that end a section for its end, wherever they stand.
-        self.names = Names(RESERVED, "(end)(?=module|init|invariant|rewards|observables)")
+        broken = "(end)(?=module|init|invariant|rewards|observables)"
+        self.words = Wording(Names(RESERVED, broken), SIGNS)
 
     def model(self) -> str:
         net = self.net
@@ -67,17 +65,20 @@ class _Writing:
         for domain in dict.fromkeys(variable.domain for variable in net.variables):
             if not domain.numbers:
                 lines += [
-                    f"const int {self.names.of('value', *domain.words, value)} = {number};"
+                    f"const int {self.words.names.of('value', *domain.words, value)} = {number};"
                     for number, value in enumerate(domain.values)
                 ]
         lines += ["", "module members"]
         for variable in net.variables:
-            most, first = len(variable.domain.values) - 1, self._value(variable, variable.initial)
-            lines.append(f"  {self._var(variable)} : [0..{max(most, 1)}] init {first};")
+            most, first = (
+                len(variable.domain.values) - 1,
+                self.words.value(variable, variable.initial),
+            )
+            lines.append(f"  {self.words.variable(variable)} : [0..{max(most, 1)}] init {first};")
         lines += [f"  {self._step(one)} // {plain(one.label)}" for one in net.commands]
-        lines += ["endmodule", "", f'label "stuck" = {self._test(net.stuck)};']
+        lines += ["endmodule", "", f'label "stuck" = {self.words.test(net.stuck)};']
         lines += [
-            f'label "{self._is_so(name)}" = {self._test(test)};'
+            f'label "{self.words.proposition(name)}" = {self.words.test(test)};'
             for name, test in net.propositions.items()
         ]
         return "\n".join([*lines, ""])
@@ -87,47 +88,24 @@ class _Writing:
 
         Storm reads several of them only where each ends in a semicolon, which PRISM lets stand.
         """
-        lines = ["// no_deadlock", f'(P>=1 [ G !"stuck" | "{self._is_so("ended")}" ]);']
+        lines = ["// no_deadlock", f'(P>=1 [ G !"stuck" | "{self.words.proposition("ended")}" ]);']
         for text, formula in formulas:
             lines += [f"// {plain(text)}", f"{written(quantified(formula), WORDS, self._atom)};"]
         return "\n".join([*lines, ""])
 
     def _step(self, command: Command) -> str:
         updates = [f"({self._becomes(update)})" for update in command.updates]
-        return f"[] {self._test(All(command.tests))} -> {' & '.join(updates) or 'true'};"
+        return f"[] {self.words.test(All(command.tests))} -> {' & '.join(updates) or 'true'};"
 
     def _becomes(self, update: Update) -> str:
-        name = self._var(update.variable)
+        name = self.words.variable(update.variable)
         match update:
             case Set(variable, value):
-                return f"{name}'={self._value(variable, value)}"
+                return f"{name}'={self.words.value(variable, value)}"
             case Copy(_, source):
-                return f"{name}'={self._var(source)}"
+                return f"{name}'={self.words.variable(source)}"
             case Add(_, number):
                 return f"{name}'={name}{number:+d}"
 
-    def _test(self, test: Test) -> str:
-        return tested(test, LOGIC, self._is, self._at_least)
-
-    def _is(self, test: Is) -> str:
-        return f"{self._var(test.variable)}={self._value(test.variable, test.value)}"
-
-    def _at_least(self, test: AtLeast) -> str:
-        return f"{'+'.join(map(self._var, test.variables))}>={test.least}"
-
     def _atom(self, atom: Atom) -> str:
-        return '"stuck"' if atom == STUCK else f'"{self._is_so(atom.name)}"'
-
-    def _is_so(self, proposition: str) -> str:
-        return self.names.of("proposition", "is", proposition)
-
-    def _var(self, variable: Variable) -> str:
-        return self.names.of("variable", *variable.words)
-
-    def _value(self, variable: Variable, value: int) -> str:
-        domain = variable.domain
-        return (
-            str(value)
-            if domain.numbers
-            else self.names.of("value", *domain.words, domain.values[value])
-        )
+        return '"stuck"' if atom == STUCK else f'"{self.words.proposition(atom.name)}"'

@@ -11,22 +11,19 @@ from collections.abc import Sequence
 from proofs.exchange.commands import (
     Add,
     All,
-    AtLeast,
     Command,
     Copy,
-    Is,
     Network,
     Set,
-    Test,
     Update,
-    Variable,
     holds_first,
 )
-from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
+from proofs.exchange.fragments import Words, is_linear, linear, written
 from proofs.exchange.naming import Names, header, plain, words
 from proofs.exchange.network import network
-from proofs.exchange.texts import Logic, Written, refused, tested
-from proofs.logic.formulas import Atom, Formula, atoms
+from proofs.exchange.texts import Written, refused
+from proofs.exchange.wording import Signs, Wording
+from proofs.logic.formulas import Formula, atoms
 from proofs.systems.product import Composition
 from pxp_fsm.errors import UsageError
 
@@ -45,7 +42,7 @@ LONGEST = 400
 """Characters of what a formula may speak of as a macro: SPIN reads formulas of some 4,000. What is
 longer is a variable that follows from the others, so that there are no more states."""
 
-LOGIC = Logic("true", "false", "!", " && ", " || ", "==")
+SIGNS = Signs("true", "false", "!", " && ", " || ", "({} == {})", "({} >= {})")
 WORDS = Words(both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>")
 
 
@@ -65,20 +62,20 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.names = Names(RESERVED)
+        self.words = Wording(Names(RESERVED), SIGNS)
         for variable in net.variables:
             if len(variable.domain.values) > 256:
                 raise UsageError("Promela's byte holds 256 values, and a member has more states")
-        self.said = {self._is_so(name): test for name, test in net.propositions.items()}
+        self.said = {self.words.proposition(name): test for name, test in net.propositions.items()}
         self.said["stuck"] = net.stuck
-        self.kept = {n: t for n, t in self.said.items() if len(self._test(t)) > LONGEST}
+        self.kept = {n: t for n, t in self.said.items() if len(self.words.test(t)) > LONGEST}
 
     def formula(self, text: str, formula: Formula) -> str:
         """A formula in SPIN's words."""
         if not is_linear(formula):
             raise refused("Promela", text, "it speaks of some run", "SMV and PRISM can")
         try:
-            return written(linear(formula), WORDS, self._atom)
+            return written(linear(formula), WORDS, self.words.atom)
         except LookupError as error:
             raise refused("Promela", text, f"SPIN reads no {error.args[0]}", "SMV can") from error
 
@@ -88,63 +85,40 @@ class _Writing:
         for domain in domains:
             if not domain.numbers:
                 lines += [
-                    f"#define {self.names.of('value', *domain.words, value)} {number}"
+                    f"#define {self.words.names.of('value', *domain.words, value)} {number}"
                     for number, value in enumerate(domain.values)
                 ]
-        lines += [f"byte {self._var(v)} = {self._value(v, v.initial)};" for v in self.net.variables]
+        lines += [
+            f"byte {self.words.variable(v)} = {self.words.value(v, v.initial)};"
+            for v in self.net.variables
+        ]
         for name, test in self.said.items():
             first = str(holds_first(test)).lower()
             kept = name in self.kept
             lines.append(
-                f"bool {name} = {first};" if kept else f"#define {name} ({self._test(test)})"
+                f"bool {name} = {first};" if kept else f"#define {name} ({self.words.test(test)})"
             )
         lines += ["", "active proctype system()", "{", "end:", "  do"]
         lines += [f"  :: {self._step(command)}" for command in self.net.commands]
         lines += ["  od", "}", ""]
-        lines.append(f"ltl no_deadlock {{ [] (!stuck || {self._is_so('ended')}) }}")
+        lines.append(f"ltl no_deadlock {{ [] (!stuck || {self.words.proposition('ended')}) }}")
         for number, (text, formula) in enumerate(formulas, start=1):
             lines += [f"/* {plain(text)} */", f"ltl f{number} {{ {formula} }}"]
         return "\n".join([*lines, ""])
 
     def _step(self, command: Command) -> str:
         updates = [self._update(update) for update in command.updates]
-        updates += [f"{name} = {self._test(test)}" for name, test in self.kept.items()]
+        updates += [f"{name} = {self.words.test(test)}" for name, test in self.kept.items()]
         told = "; ".join(updates or ["skip"])
-        guard = self._test(All(command.tests))
+        guard = self.words.test(All(command.tests))
         return f"d_step {{ {guard} -> {told} }} /* {plain(command.label)} */"
 
     def _update(self, update: Update) -> str:
-        name = self._var(update.variable)
+        name = self.words.variable(update.variable)
         match update:
             case Set(variable, value):
-                return f"{name} = {self._value(variable, value)}"
+                return f"{name} = {self.words.value(variable, value)}"
             case Copy(_, source):
-                return f"{name} = {self._var(source)}"
+                return f"{name} = {self.words.variable(source)}"
             case Add(_, number):
                 return f"{name} = {name} {number:+d}"
-
-    def _test(self, test: Test) -> str:
-        return tested(test, LOGIC, self._is, self._at_least)
-
-    def _is(self, test: Is) -> str:
-        return f"({self._var(test.variable)} == {self._value(test.variable, test.value)})"
-
-    def _at_least(self, test: AtLeast) -> str:
-        return f"({' + '.join(map(self._var, test.variables))} >= {test.least})"
-
-    def _atom(self, atom: Atom) -> str:
-        return "stuck" if atom == STUCK else self._is_so(atom.name)
-
-    def _is_so(self, proposition: str) -> str:
-        return self.names.of("proposition", "is", proposition)
-
-    def _var(self, variable: Variable) -> str:
-        return self.names.of("variable", *variable.words)
-
-    def _value(self, variable: Variable, value: int) -> str:
-        domain = variable.domain
-        return (
-            str(value)
-            if domain.numbers
-            else self.names.of("value", *domain.words, domain.values[value])
-        )

@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from proofs.exchange.commands import (
     Add,
     All,
-    AtLeast,
     Command,
     Copy,
     Is,
     Network,
     Set,
-    Test,
     Update,
     Variable,
 )
-from proofs.exchange.fragments import STUCK, Words, branching, is_linear, linear, written
+from proofs.exchange.fragments import Words, branching, is_linear, linear, written
 from proofs.exchange.naming import Names, header, plain, words
 from proofs.exchange.network import network
-from proofs.exchange.texts import Logic, Written, refused, tested
+from proofs.exchange.texts import Written, refused
+from proofs.exchange.wording import Signs, Wording
 from proofs.logic.formulas import (
     And,
     Atom,
@@ -51,7 +50,7 @@ RESERVED = words(
 )
 """Keywords, and what this module itself names."""
 
-LOGIC = Logic("TRUE", "FALSE", "!", " & ", " | ", "=")
+SIGNS = Signs("TRUE", "FALSE", "!", " & ", " | ")
 WORDS = Words(true="TRUE", false="FALSE", release="V")
 
 
@@ -69,20 +68,23 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.names = Names(RESERVED)
+        self.words = Wording(Names(RESERVED), SIGNS)
 
     def text(self, formulas: Sequence[tuple[str, Formula]]) -> str:
         net = self.net
         lines = [*(f"-- {line}" for line in header(net.composition)), "MODULE main", "VAR"]
-        lines += [f"  {self._var(v)} : {self._domain(v)};" for v in net.variables]
+        lines += [f"  {self.words.variable(v)} : {self.words.domain(v)};" for v in net.variables]
         lines.append("INIT")
-        first = [self._is(Is(variable, variable.initial)) for variable in net.variables]
-        lines += ["  " + " & ".join(first), "DEFINE", f"  stuck := {self._test(net.stuck)};"]
-        lines += [f"  {self._is_so(n)} := {self._test(t)};" for n, t in net.propositions.items()]
+        first = [self.words.test(Is(variable, variable.initial)) for variable in net.variables]
+        lines += ["  " + " & ".join(first), "DEFINE", f"  stuck := {self.words.test(net.stuck)};"]
+        lines += [
+            f"  {self.words.proposition(n)} := {self.words.test(t)};"
+            for n, t in net.propositions.items()
+        ]
         lines.append("TRANS")
         steps = [f"{self._step(one)} -- {plain(one.label)}\n" for one in net.commands]
         lines += ["  " + "  | ".join([*steps, self._staying()])]
-        ended = self._is_so("ended")
+        ended = self.words.proposition("ended")
         lines.append(f"CTLSPEC NAME no_deadlock := AG (!stuck | {ended});")
         for number, (text, formula) in enumerate(formulas, start=1):
             kind, said = self._specified(text, formula)
@@ -97,7 +99,7 @@ class _Writing:
             else self._same(variable)
             for variable in self.net.variables
         ]
-        return f"({self._test(All(command.tests))} & {' & '.join(becomes)})"
+        return f"({self.words.test(All(command.tests))} & {' & '.join(becomes)})"
 
     def _staying(self) -> str:
         return f"(stuck & {' & '.join(map(self._same, self.net.variables))})"
@@ -105,20 +107,20 @@ class _Writing:
     def _becomes(self, variable: Variable, update: Update) -> str:
         match update:
             case Set(_, value):
-                new = self._value(variable, value)
+                new = self.words.value(variable, value)
             case Copy(_, source):
-                new = self._var(source)
+                new = self.words.variable(source)
             case Add(_, number):
-                new = f"{self._var(variable)} {'+' if number > 0 else '-'} {abs(number)}"
-        return f"next({self._var(variable)}) = {new}"
+                new = f"{self.words.variable(variable)} {'+' if number > 0 else '-'} {abs(number)}"
+        return f"next({self.words.variable(variable)}) = {new}"
 
     def _same(self, variable: Variable) -> str:
-        return f"next({self._var(variable)}) = {self._var(variable)}"
+        return f"next({self.words.variable(variable)}) = {self.words.variable(variable)}"
 
     def _specified(self, text: str, formula: Formula) -> tuple[str, str]:
         """As what a formula is given, and in which words."""
         if is_linear(formula):
-            return "LTLSPEC", written(linear(formula), WORDS, self._atom)
+            return "LTLSPEC", written(linear(formula), WORDS, self.words.atom)
         found = branching(formula)
         if found is None:
             reason = "it is neither LTL nor CTL"
@@ -129,9 +131,9 @@ class _Writing:
         """A CTL formula, whose temporal operators stand right below E or !E."""
         match formula:
             case Truth(value):
-                return LOGIC.true if value else LOGIC.false
+                return SIGNS.true if value else SIGNS.false
             case Atom():
-                return self._atom(formula)
+                return self.words.atom(formula)
             case Not(Exists(Until(Truth(True), of))):
                 return f"AG ({self._ctl(negated(of))})"
             case Not(Exists(Release(Truth(False), of))):
@@ -141,7 +143,7 @@ class _Writing:
             case Not(of):
                 return f"!({self._ctl(of)})"
             case And(left, right) | Or(left, right):
-                joint = LOGIC.both if isinstance(formula, And) else LOGIC.either
+                joint = SIGNS.both if isinstance(formula, And) else SIGNS.either
                 return f"({self._ctl(left)}){joint}({self._ctl(right)})"
             case Exists(path):
                 return self._some(path)
@@ -161,36 +163,3 @@ class _Writing:
             case Next(of):
                 return f"EX ({self._ctl(of)})"
         raise TypeError(f"not CTL: {path}")
-
-    def _test(self, test: Test) -> str:
-        return tested(test, LOGIC, self._is, self._at_least)
-
-    def _is(self, test: Is) -> str:
-        return f"{self._var(test.variable)} = {self._value(test.variable, test.value)}"
-
-    def _at_least(self, test: AtLeast) -> str:
-        return f"{' + '.join(map(self._var, test.variables))} >= {test.least}"
-
-    def _atom(self, atom: Atom) -> str:
-        return "stuck" if atom == STUCK else self._is_so(atom.name)
-
-    def _is_so(self, proposition: str) -> str:
-        return self.names.of("proposition", "is", proposition)
-
-    def _var(self, variable: Variable) -> str:
-        return self.names.of("variable", *variable.words)
-
-    def _domain(self, variable: Variable) -> str:
-        domain = variable.domain
-        if domain.numbers:
-            return f"0..{len(domain.values) - 1}"
-        names = (self.names.of("value", *domain.words, value) for value in domain.values)
-        return f"{{{', '.join(names)}}}"
-
-    def _value(self, variable: Variable, value: int) -> str:
-        domain = variable.domain
-        return (
-            str(value)
-            if domain.numbers
-            else self.names.of("value", *domain.words, domain.values[value])
-        )

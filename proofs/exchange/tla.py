@@ -14,21 +14,19 @@ from collections.abc import Sequence
 from proofs.exchange.commands import (
     Add,
     All,
-    AtLeast,
     Command,
     Copy,
     Is,
     Network,
     Set,
-    Test,
     Update,
-    Variable,
 )
-from proofs.exchange.fragments import STUCK, Words, is_linear, linear, written
+from proofs.exchange.fragments import Words, is_linear, linear, written
 from proofs.exchange.naming import Names, header, plain, words
 from proofs.exchange.network import network
-from proofs.exchange.texts import Logic, Written, refused, tested
-from proofs.logic.formulas import Atom, Formula, atoms
+from proofs.exchange.texts import Written, refused
+from proofs.exchange.wording import Signs, Wording
+from proofs.logic.formulas import Formula, atoms
 from proofs.systems.product import Composition
 
 RESERVED = words(
@@ -39,7 +37,7 @@ RESERVED = words(
 )
 """Keywords, and what this module itself names."""
 
-LOGIC = Logic("TRUE", "FALSE", "~", " /\\ ", " \\/ ", "=")
+SIGNS = Signs("TRUE", "FALSE", "~", " /\\ ", " \\/ ", stuck="Stuck")
 WORDS = Words(
     true="TRUE",
     false="FALSE",
@@ -80,7 +78,7 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.names = Names(RESERVED)
+        self.words = Wording(Names(RESERVED), SIGNS, _quoted)
         self.ticks = any(map(_may_change_nothing, net.commands))
 
     def formula(self, text: str, formula: Formula) -> str:
@@ -88,80 +86,59 @@ class _Writing:
         if not is_linear(formula):
             raise refused("TLA+", text, "it speaks of some run", "SMV and PRISM can")
         try:
-            return written(linear(formula), WORDS, self._atom)
+            return written(linear(formula), WORDS, self.words.atom)
         except LookupError as error:
             remedy = "SMV and PRISM can"
             raise refused("TLA+", text, f"there is no {error.args[0]}", remedy) from error
 
     def module(self, name: str, formulas: Sequence[tuple[str, str]]) -> str:
         net = self.net
-        variables = [*map(self._var, net.variables), *(["tick"] if self.ticks else [])]
+        variables = [*map(self.words.variable, net.variables), *(["tick"] if self.ticks else [])]
         lines = [f"---- MODULE {name} ----", *(f"\\* {line}" for line in header(net.composition))]
         lines += ["EXTENDS Integers", f"VARIABLES {', '.join(variables)}"]
         lines += [f"vars == <<{', '.join(variables)}>>", ""]
         lines += [
             "TypeOK ==",
-            *(f"  /\\ {self._var(v)} \\in {self._domain(v)}" for v in net.variables),
+            *(f"  /\\ {self.words.variable(v)} \\in {self.words.domain(v)}" for v in net.variables),
         ]
-        lines += ["Init ==", *(f"  /\\ {self._is(Is(v, v.initial))}" for v in net.variables)]
+        lines += ["Init ==", *(f"  /\\ {self.words.test(Is(v, v.initial))}" for v in net.variables)]
         lines += [*(["  /\\ tick = 0"] if self.ticks else []), ""]
         for number, command in enumerate(net.commands, start=1):
             lines += [f"\\* {plain(command.label)}", f"Step_{number} ==", *self._step(command)]
         steps = [f"Step_{number}" for number in range(1, len(net.commands) + 1)]
-        lines += [f"Stuck == {self._test(net.stuck)}", "Staying == Stuck /\\ UNCHANGED vars", ""]
-        lines += [f"Next == {LOGIC.either.join([*steps, 'Staying'])}"]
+        lines += [
+            f"Stuck == {self.words.test(net.stuck)}",
+            "Staying == Stuck /\\ UNCHANGED vars",
+            "",
+        ]
+        lines += [f"Next == {SIGNS.either.join([*steps, 'Staying'])}"]
         lines += ["Spec == Init /\\ [][Next]_vars /\\ WF_vars(Next)", ""]
-        lines += [f"{self._is_so(n)} == {self._test(t)}" for n, t in net.propositions.items()]
-        lines += [f"NoDeadlock == ~Stuck \\/ {self._is_so('ended')}", ""]
+        lines += [
+            f"{self.words.proposition(n)} == {self.words.test(t)}"
+            for n, t in net.propositions.items()
+        ]
+        lines += [f"NoDeadlock == ~Stuck \\/ {self.words.proposition('ended')}", ""]
         for number, (text, formula) in enumerate(formulas, start=1):
             lines += [f"\\* {plain(text)}", f"F{number} == {formula}"]
         return "\n".join([*lines, "====", ""])
 
     def _step(self, command: Command) -> list[str]:
         changed = {update.variable for update in command.updates}
-        same = [self._var(v) for v in self.net.variables if v not in changed]
-        lines = [f"  /\\ {self._test(All(command.tests))}"]
+        same = [self.words.variable(v) for v in self.net.variables if v not in changed]
+        lines = [f"  /\\ {self.words.test(All(command.tests))}"]
         lines += [f"  /\\ {self._becomes(update)}" for update in command.updates]
         lines += ["  /\\ tick' = 1 - tick"] if self.ticks else []
         return [*lines, *([f"  /\\ UNCHANGED <<{', '.join(same)}>>"] if same else [])]
 
     def _becomes(self, update: Update) -> str:
-        name = self._var(update.variable)
+        name = self.words.variable(update.variable)
         match update:
             case Set(variable, value):
-                return f"{name}' = {self._value(variable, value)}"
+                return f"{name}' = {self.words.value(variable, value)}"
             case Copy(_, source):
-                return f"{name}' = {self._var(source)}"
+                return f"{name}' = {self.words.variable(source)}"
             case Add(_, number):
                 return f"{name}' = {name} {'+' if number > 0 else '-'} {abs(number)}"
-
-    def _test(self, test: Test) -> str:
-        return tested(test, LOGIC, self._is, self._at_least)
-
-    def _is(self, test: Is) -> str:
-        return f"{self._var(test.variable)} = {self._value(test.variable, test.value)}"
-
-    def _at_least(self, test: AtLeast) -> str:
-        return f"{' + '.join(map(self._var, test.variables))} >= {test.least}"
-
-    def _atom(self, atom: Atom) -> str:
-        return "Stuck" if atom == STUCK else self._is_so(atom.name)
-
-    def _is_so(self, proposition: str) -> str:
-        return self.names.of("proposition", "is", proposition)
-
-    def _var(self, variable: Variable) -> str:
-        return self.names.of("variable", *variable.words)
-
-    def _domain(self, variable: Variable) -> str:
-        domain = variable.domain
-        if domain.numbers:
-            return f"0..{len(domain.values) - 1}"
-        return f"{{{', '.join(map(_quoted, domain.values))}}}"
-
-    def _value(self, variable: Variable, value: int) -> str:
-        domain = variable.domain
-        return str(value) if domain.numbers else _quoted(domain.values[value])
 
 
 def _quoted(name: str) -> str:

@@ -86,7 +86,6 @@ class Exists:
 
 Formula = Truth | Atom | Not | And | Or | Next | WeakNext | Until | Release | Exists
 Binary = And | Or | Until | Release
-Unary = Not | Next | WeakNext
 
 TRUE, FALSE = Truth(True), Truth(False)
 
