@@ -4,138 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from talking import Frames, Speaking, module
+from trainings import (
+    FIRST,
+    GAP,
+    NOBODY,
+    POET,
+    Same,
+    Watching,
+    labels,
+    new_agent,
+    parameters,
+    poor,
+    scripted,
+    sessions,
+    trained,
+    weak,
+)
 
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, StepView, Verdict
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Control, Network
 from pxp_fsm.lan.operations import Connect, Delete, Edit, Field
-from pxp_fsm.lan.pipeline import Example, Limits, Moved, Trainer
+from pxp_fsm.lan.pipeline import Example, Limits, Trainer
 from pxp_fsm.lan.supervision import AS_WRITTEN, Agreement, Supervision
-from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.lan.wildcards import HOLE
 from pxp_fsm.models import Capability, Reply, Request
-from pxp_fsm.relations import EQUIVALENCE, Assumption, Outcome
-
-
-class Same:
-    """Outputs are the same if they are equal."""
-
-    name = "equal"
-    assumptions: frozenset[Assumption] = EQUIVALENCE
-
-    async def holds(self, left: str, right: str) -> Outcome:
-        return Outcome.YES if left == right else Outcome.NO
-
-
-GAP = {"rationale": "look", "gap": "it does not rhyme"}
-NOBODY = {
-    "rationale": "nobody rhymes",
-    "reason_type": "lack_of_agent",
-    "agent_name": "",
-    "reason_content": "no poet",
-}
-
-
-def poor(name: str) -> dict[str, str]:
-    said = {"reason_type": "poor_performance_of_agent", "agent_name": name, "reason_content": "bad"}
-    return {"rationale": "poor", **said}
-
-
-def weak(kind: str) -> dict[str, str]:
-    return {"rationale": "weak", "reason_type": kind, "reason_content": "so"}
-
-
-def new_agent(name: str, **more: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "task": f"do {name}",
-        "output": "text",
-        "enabled": False,
-        "control_knowledge": [],
-        "knowledge": [],
-        **more,
-    }
-
-
-def parameters(**given: Any) -> dict[str, Any]:
-    return {"rationale": "thus", "parameters": given}
-
-
-POET = parameters(**{"agent": new_agent("Poet"), "from": ["Solver"], "to": []})
-
-
-def scripted(*steps: Any, **modules: Any) -> Speaking:
-    """A model whose steps say `steps` in turn; agents honour their examples."""
-    left = iter(steps)
-
-    def say(purpose: str, frames: Frames) -> Any:
-        if purpose in ("control", "execution"):
-            return modules.get("say", module)(purpose, frames)
-        return next(left)
-
-    return Speaking(say)
-
-
-class Watching(Confirms):
-    """A developer who plays acts in turn, and then confirms."""
-
-    name = "script"
-
-    def __init__(self, *acts: Any, **onward: Any) -> None:
-        self.acts = list(acts)
-        self.views: list[StepView] = []
-        self.told: list[str] = []
-        self.onward = onward
-
-    async def review(self, view: StepView) -> Act:
-        self.views.append(view)
-        act = self.acts.pop(0) if self.acts else Act(Choice.CONFIRM)
-        return act(view) if callable(act) else act
-
-    async def handed(self, why: str, lan: Lan) -> Onward:
-        self.told.append(why)
-        edit = self.onward.get("edit")
-        if edit is not None and len(self.told) == 1:
-            lan.edit(*edit)
-            return Onward.RESUME
-        return Onward.SKIP
-
-    async def weigh(self, *_given: Any) -> Verdict:
-        found: Verdict = self.onward["weigh"].pop(0)
-        return found
-
-
-def trained(
-    model: Speaking,
-    *examples: Example,
-    start: Network | None = None,
-    developer: Any = None,
-    limits: Limits | None = None,
-) -> tuple[Trainer, list[Any]]:
-    told: list[Any] = []
-    lan = Lan.new("translate") if start is None else Lan(begun_as(start))
-    trainer = Trainer(
-        lan, model, Same(), developer, limits=limits or Limits(), on_event=told.append
-    )
-    asyncio.run(trainer.train(examples))
-    return trainer, told
-
-
-def labels(told: Iterable[Any]) -> list[str]:
-    return [one.row.label for one in told if isinstance(one, Moved)]
-
-
-def sessions(told: Iterable[Any]) -> list[list[str]]:
-    return [[m.tag for m in one.messages] for one in told if isinstance(one, Agreement)]
-
-
-FIRST = Example("x", "Poet(Solver(x))")
 
 
 def test_an_example_is_handled_by_adding_an_agent_and_is_kept() -> None:
