@@ -166,7 +166,7 @@ def fail(error: Exception) -> Any:
 ANSWERS: dict[str, tuple[Callable[[Question], Any], str]] = {
     "nothing": (lambda _: None, "saying: an answer is a prediction and an explanation"),
     "text": (lambda _: "y", "saying: an answer is a prediction and an explanation"),
-    "parts": (lambda _: Answer(None, 3), "are text"),  # type: ignore[arg-type]
+    "parts": (lambda _: Answer(None, 3), "are text"),  # type: ignore[arg-type] # it is refused
     "raises": (lambda _: fail(KeyError("y")), "saying: KeyError: 'y'"),
     "none given": (lambda _: fail(NoAnswer("refusal")), "saying: refusal"),
 }
