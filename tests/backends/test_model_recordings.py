@@ -122,7 +122,7 @@ def test_a_failure_is_not_kept() -> None:
 
     model = Cached(Scripted(answer), CallCache())
 
-    async def both() -> list[Reply | BaseException]:
+    async def both() -> tuple[Reply | BaseException, Reply | BaseException]:
         return await asyncio.gather(model.reply(ask()), model.reply(ask()), return_exceptions=True)
 
     failed, answered = run(both())
