@@ -56,7 +56,9 @@ def says(purpose: str, frames: Frames) -> Any:
 
 
 def compared(seed: int, board: SqlBlackboard | None, developer: Any) -> list[Measured]:
-    setting = Setting(TASK, TASK.split(seed), Speaking(says), calls=board and Calls(board))
+    setting = Setting(
+        TASK, TASK.split(seed), Speaking(says), calls=None if board is None else Calls(board)
+    )
 
     async def all_three() -> list[Measured]:
         return [

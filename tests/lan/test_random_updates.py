@@ -20,7 +20,7 @@ from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
 from pxp_fsm.lan.history import Change, History, begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Network
-from pxp_fsm.lan.operations import AUTOMATIC, Connect, Create, Delete, Edit, Field, Split
+from pxp_fsm.lan.operations import AUTOMATIC, Connect, Create, Delete, Edit, Field, Operation, Split
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Trainer
 from pxp_fsm.lan.running import Runner
 from pxp_fsm.lan.unattended import Confirms
@@ -149,13 +149,15 @@ class Meddling(Confirms):
             return
         one, other = (self.random.choice(lan.network.names) for _ in range(2))
         operation = self.random.choice(
-            [
-                Connect(one, other),
-                Delete(one),
-                Edit(one, Field.NAME, self.random.choice(NAMES)),
-                Edit(one, Field.OUTPUT, "verse"),
-                Create(Agent(self.random.choice(NAMES), "do it", "text")),
-            ]
+            list[Operation](
+                [
+                    Connect(one, other),
+                    Delete(one),
+                    Edit(one, Field.NAME, self.random.choice(NAMES)),
+                    Edit(one, Field.OUTPUT, "verse"),
+                    Create(Agent(self.random.choice(NAMES), "do it", "text")),
+                ]
+            )
         )
         with suppress(PXPError):
             lan.edit(operation)

@@ -12,7 +12,7 @@ from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.unattended import Confirms
 from tests.lan.scripted_models import Frames, Speaking, module
-from tests.lan.test_pipeline import GAP, Same, new_agent, parameters, poor, weak
+from tests.lan.trainings import GAP, Same, new_agent, parameters, poor, weak
 
 TRANSLATOR, LITERAL, POLISHER = "Translator", "Literal Translator", "Rhyming Polisher"
 REFINER, SPOKEN, LITERARY = (
