@@ -207,7 +207,7 @@ def test_without_carrying_the_order_of_instances_changes_nothing() -> None:
 def test_what_is_none_of_a_policy_is_refused() -> None:
     for wrong in ({"learn": "best"}, {"gate": "agent"}, {"order": "random"}, {"carry": 1}):
         with SqlBlackboard(":memory:") as board, pytest.raises(UsageError):
-            runs.start(replace(Plan("drug"), **wrong), board)  # type: ignore[arg-type]
+            runs.start(replace(Plan("drug"), **wrong), board)
 
 
 def test_the_commands_run_skip_and_compare(

@@ -149,7 +149,7 @@ def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(
     monkeypatch.chdir(folder)
     wanted = {"input": "les jours", "output": "the days, and how it stays"}
     (folder / "train.jsonl").write_text(json.dumps(wanted), "utf-8")
-    told = [
+    told: list[dict[str, Any]] = [
         {"reply": {"consistent": "no"}, "when": {"explanation": "stays"}, "times": 1},
         {"reply": {"consistent": "no"}, "when": {"explanation": "see"}, "times": 1},
         {"reply": {"consistent": "yes"}},

@@ -163,7 +163,7 @@ def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tu
                 start("worker", "--nthreads", "1", "--no-nanny")
             from distributed import Client
 
-            with Client(scheduler_file=str(ready), set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            with Client(scheduler_file=str(ready), set_as_default=False) as client:
                 client.wait_for_workers(workers, timeout=60)
                 address = client.scheduler.address.removeprefix("tcp://")
             yield f"dask://{address}", started[1:]
