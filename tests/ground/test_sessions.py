@@ -11,7 +11,7 @@ import pytest
 from guards import ChanceRelation, Script
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.messages import Answer, Message, Question
+from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Entry
@@ -72,7 +72,7 @@ def twins(seed: int, asked: list[tuple[str, str]]) -> Pair:
     )
 
 
-def timeless(entries: list[Entry]) -> list[Any]:
+def timeless(entries: list[Entry]) -> list[object]:
     """Everything in `entries` but how long it took."""
     return [
         (e.message, e.context, [(j.relation, j.left, j.right, j.outcome) for j in e.judgements])
@@ -195,7 +195,7 @@ def test_a_respondent_that_fails_ends_its_session_which_can_be_resumed(
 
 
 class Forgetful(Student):
-    def learn(self, instance: Any, message: Message) -> None:
+    def learn(self, instance: Instance, message: Message) -> None:
         raise MemoryError("full")
 
 
