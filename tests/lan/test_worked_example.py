@@ -7,6 +7,7 @@ from typing import Any
 
 from pxp_fsm.lan.developer import Verdict
 from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.pipeline import Example, Moved, Trainer
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
@@ -35,7 +36,7 @@ class Accepting(Confirms):
         self.asked += 1
         return self.asked % 2 == 0
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Any, lan: Lan) -> Verdict:
+    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
         self.lost.append(regressions)
         return Verdict.ACCEPT
 
