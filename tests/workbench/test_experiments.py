@@ -146,8 +146,8 @@ def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) 
         assert len(board.runs()) == 2
 
 
-def outline(board: SqlBlackboard, run: str) -> list[Any]:
-    found: list[Any] = []
+def outline(board: SqlBlackboard, run: str) -> list[object]:
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.agents))
         for e in board.entries(record.session):
