@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from pxp_fsm.automaton import Transition, one_hot
 from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.history import Author, Change
@@ -29,6 +28,7 @@ from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import quoted
 from pxp_fsm.models import Model
+from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Ending
 from pxp_fsm.tables import builtin
 from pxp_fsm.updating import PIPELINE, Counters, Facts, counted, made_anew, pipeline_guard
@@ -268,12 +268,13 @@ class Trainer:
         except UsageError as error:
             hand.why = str(error)
             return "FAILED"
+        session = f"{self._name}/{len(self.outcomes) + 1}/{hand.steps}"
         agreed = await self._supervision.step(
-            f"{self._name}/{len(self.outcomes) + 1}/{hand.steps}",
+            session,
             x,
             self._developer or Confirms(),
             context.view,
-            self._proposer.propose(context),
+            self._proposer.propose(context, session),
             context.problem,
         )
         self._on_event(agreed)

@@ -93,8 +93,8 @@ class Proposer:
             told["refused"] = {"result": value, "reason": why}
         return encoded(told)
 
-    def propose(self, context: Context) -> Propose:
-        """How results of the step are made; the function raises `NoAnswer`."""
+    def propose(self, context: Context, session: str) -> Propose:
+        """How results of the step are made in `session`; the function raises `NoAnswer`."""
         wanted = form_of(context.step, context.strategy)
         properties = {"rationale": text("why, in a few sentences"), **_properties(wanted)}
         schema = {**wanted, "properties": properties, "required": list(properties)}
@@ -116,7 +116,8 @@ class Proposer:
             def read(reply: Reply) -> Answer:
                 return _read(reply, set(properties), context, kept)
 
-            return await self.asker.ask(self.asker.request(name, schema, told, more), read)
+            request = self.asker.request(name, schema, told, more, session=session)
+            return await self.asker.ask(request, read)
 
         return made
 

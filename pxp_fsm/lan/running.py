@@ -100,22 +100,17 @@ class NoneActive(NoAnswer):
     """No agent was active on an input, so that the network has no output."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Runner:
     """Runs networks by asking models through `asker`.
 
     What `memory` holds is not asked again, and what is asked is kept there; None remembers nothing.
-    `asked` counts the questions that were put to the model.
+    `calls` counts how often a model was asked.
     """
 
     asker: Asker
     memory: Memory | None = None
-    counts: dict[str, int] = field(default_factory=lambda: {"calls": 0})
-
-    @property
-    def calls(self) -> int:
-        """How often a model was asked."""
-        return self.counts["calls"]
+    calls: int = field(default=0, init=False)
 
     async def run(
         self, network: Network, external: str, on_event: Listener = lambda _event: None
@@ -192,7 +187,7 @@ class Runner:
         request, attempt = asked, 0
         while True:
             attempt += 1
-            self.counts["calls"] += 1
+            self.calls += 1
             try:
                 reply = await self.asker.model.reply(request)
             except NoAnswer as error:

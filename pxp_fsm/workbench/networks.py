@@ -15,7 +15,7 @@ from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
-from pxp_fsm.interfaces import Blackboard, Relation
+from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
@@ -25,6 +25,7 @@ from pxp_fsm.lan.simulated import Confirming, Satisfied
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
+from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Interact
 from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.lan_tasks import training_judges
