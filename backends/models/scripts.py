@@ -108,7 +108,7 @@ class Script:
         )
 
 
-def read(path: Path) -> Script:
+def read_script(path: Path) -> Script:
     """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
 
     Raises `DataError`, with every fault and its line.

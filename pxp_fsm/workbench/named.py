@@ -87,7 +87,7 @@ def _able(
         prompts, notes = replace(prompts, answer=answer, judge=verdict), (*left, *also)
     for name, needs in ((machine, _asked(task, data, prompts)), (judge, _judged(prompts))):
         if name is not None:
-            serving.check(name, needs, settings)
+            serving.check_model(name, needs, settings)
     return Named(machine, judge, prompts, notes)
 
 
@@ -109,7 +109,7 @@ def _as_in(
     from backends.models import serving
     from backends.models.presets import adapted
 
-    taken, left = adapted(asking, name, serving.check(name, (), settings))
+    taken, left = adapted(asking, name, serving.check_model(name, (), settings))
     asked = replace(prompt, max_tokens=taken.max_tokens, temperature=taken.temperature)
     return asked, () if left is None else (f"{left}.",)
 

@@ -24,7 +24,7 @@ from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.simulated import Confirming, Satisfied
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
-from pxp_fsm.models import CallLog, Model
+from pxp_fsm.models import CallLog, Model, layered
 from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Interact
 from pxp_fsm.workbench.defaults import NETWORKS
@@ -61,7 +61,7 @@ async def models_of(
     `DataError` for a script.
     """
     from backends.models import scripts
-    from backends.models.recording import Recorded
+    from backends.models.recording import recorded
     from backends.models.serving import Serving, Settings
 
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
@@ -69,8 +69,8 @@ async def models_of(
         def opened(name: str) -> Model:
             if not name.startswith(scripts.PREFIX):
                 return serving.model(name)
-            script = scripts.read(Path(name.removeprefix(scripts.PREFIX)))
-            return script if log is None else Recorded(script, log)
+            script = scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
+            return script if log is None else layered(script, recorded(script.name, log))
 
         yield opened
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.models.scripts import Line, Script, read
+from backends.models.scripts import Line, Script, read_script
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.framing import framed
 from pxp_fsm.models import Request, Role, Turn
@@ -68,7 +68,7 @@ def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: 
     path = tmp_path / name
     path.write_text(text, "utf-8")
     turn = Turn(Role.USER, framed({"input": "x"}))
-    found = asyncio.run(read(path).reply(Request("s", (turn,), purpose="gap")))
+    found = asyncio.run(read_script(path).reply(Request("s", (turn,), purpose="gap")))
     assert json.loads(found.text) == {"gap": "é"}
 
 
@@ -94,4 +94,4 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, name: str, text: str, sai
     path = tmp_path / name
     path.write_text(text, "utf-8")
     with pytest.raises(DataError, match=said):
-        read(path)
+        read_script(path)
