@@ -17,7 +17,8 @@ from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.workbench import defaults, orders
 from pxp_fsm.workbench.orders import Order
-from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
+from pxp_fsm.workbench.task_registry import find_task
+from pxp_fsm.workbench.tasks import DataSet, Row, Task
 
 if TYPE_CHECKING:
     from backends.databases import RunRecord

@@ -22,7 +22,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.framing import encoded
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.plans import Plan, read
-from pxp_fsm.workbench.tasks import find_task
+from pxp_fsm.workbench.task_registry import find_task
 
 JUDGE = "You compare two"
 SESSION = ["INIT", "REFUTE", "REVISE", "REFUTE", "REVISE", "RATIFY", "RATIFY"]
