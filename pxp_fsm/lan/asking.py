@@ -44,7 +44,7 @@ SLOTS: Mapping[str, Slots] = {
 """Each prompt's texts, with the slots that they may have and must have."""
 
 
-def read(source: str, where: str) -> Mapping[str, Prompt]:
+def read_prompts(source: str, where: str) -> Mapping[str, Prompt]:
     """The prompts that are written in `source`; raises `DataError`, which names `where`."""
     return read_each(source, where, SLOTS)
 
@@ -53,7 +53,7 @@ def read(source: str, where: str) -> Mapping[str, Prompt]:
 def bundled() -> Mapping[str, Prompt]:
     """The prompts that come with the package."""
     text = resources.files("pxp_fsm.lan.prompts").joinpath("lan.toml").read_text("utf-8")
-    return read(text, "the prompts of networks")
+    return read_prompts(text, "the prompts of networks")
 
 
 @dataclass(frozen=True)

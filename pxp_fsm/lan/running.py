@@ -13,9 +13,9 @@ from pxp_fsm.automaton import one_hot
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError
 from pxp_fsm.lan.asking import Asker
 from pxp_fsm.lan.flow import Flow
-from pxp_fsm.lan.modules import Known, Module, Said, known_as, question, read
+from pxp_fsm.lan.modules import Known, Module, Said, known_as, question, read_reply
 from pxp_fsm.lan.network import Agent, Network, Received
-from pxp_fsm.lan.soundness import check
+from pxp_fsm.lan.soundness import check_network
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import quoted, text_problem
 from pxp_fsm.tables import builtin
@@ -120,7 +120,7 @@ class Runner:
         Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
         `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
         """
-        check(network)
+        check_network(network)
         problem = text_problem(external) if isinstance(external, str) else "it is no text"
         if problem is not None:
             raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
@@ -196,7 +196,7 @@ class Runner:
             machine.happen("REPLY")
             said, reason = None, ""
             try:
-                said = read(module, reply)
+                said = read_reply(module, reply)
             except DataError as error:
                 reason = str(error)
                 request = self.asker.again(asked, reply.text, reason, attempt)

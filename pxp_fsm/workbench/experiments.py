@@ -85,7 +85,7 @@ def load(path: Path) -> Experiment:
         raise ExperimentError(forms.located(found, text, str(path)))
     plan = _plan(raw, path.absolute().parent)
     try:
-        task, data = plans.read(plan)
+        task, data = plans.read_plan(plan)
     except UsageError as error:
         at = next((key for key in _ABOUT if _about(key, str(error))), None)
         fault = ((at,) if at else (), str(error))

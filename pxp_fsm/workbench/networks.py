@@ -18,7 +18,7 @@ from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.lan import Lan
-from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
+from pxp_fsm.lan.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
 from pxp_fsm.lan.replaying import holds
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.simulated import Confirming, Satisfied
@@ -162,7 +162,7 @@ class Training:
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[ExampleResult, ...]:
         """Train it; the file is written anew after each change of the network."""
         lan = Lan.load(self.path)
         saved = lan.version
@@ -180,7 +180,7 @@ class Training:
             if saved != lan.version:  # edited since the last row, and left
                 lan.save(self.path)
 
-    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[Outcome, ...]:
+    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[ExampleResult, ...]:
         if self.database is None:
             async with models_of(self.settings, self.on_wait) as opened:
                 return await self._trained(lan, opened, told)
@@ -210,7 +210,7 @@ class Training:
         opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[ExampleResult, ...]:
         same, agree = self.same, None
         if self.judge is not None:
             judge = opened(self.judge)

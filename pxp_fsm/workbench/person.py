@@ -44,7 +44,7 @@ class Pictures:
         return path
 
 
-def check(human: str | None, task: Task) -> None:
+def check_person(human: str | None, task: Task) -> None:
     """Raise `UsageError` where there is no such human, or the task cannot ask a person."""
     if human is None:
         return

@@ -103,7 +103,7 @@ def stored_plan(record: RunRecord) -> Plan:
         wrong = _no_plan(raw)
         if wrong is None:
             plan = Plan(**raw)
-            check(plan)
+            check_plan(plan)
             return plan
     except (UsageError, ValueError, RecursionError) as error:
         wrong = str(error)
@@ -120,7 +120,7 @@ def _no_plan(raw: object) -> str | None:
     return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
 
 
-def check(plan: Plan) -> None:
+def check_plan(plan: Plan) -> None:
     """Raise `UsageError` where a value of the plan is none, or a number out of its range."""
     for name, kind in get_type_hints(Plan).items():
         value = getattr(plan, name)
@@ -147,16 +147,16 @@ def check(plan: Plan) -> None:
         raise UsageError(f"a timeout is more than 0 and at most {MOST} seconds")
 
 
-def read(plan: Plan) -> tuple[Task, DataSet]:
+def read_plan(plan: Plan) -> tuple[Task, DataSet]:
     """The task of `plan` and its data, as chosen; nothing is stored.
 
     Raises `UsageError` or `DataError` for whatever in the plan or its data cannot be used.
     """
     task = find_task(plan.task)
-    check(plan)
+    check_plan(plan)
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
     gate_of(plan, data)
-    orders.check(Order(plan.order), len(data.sessions), plan.repetitions)
+    orders.check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data
 
 

@@ -38,7 +38,7 @@ class Seats:
         named: Named,
         opened: Opened,
     ) -> None:
-        person.check(plan.human, task)
+        person.check_person(plan.human, task)
         self._plan = plan
         self._task = task
         self._data = data

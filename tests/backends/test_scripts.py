@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.models.scripts import Line, Script, read_script
+from backends.models.scripts import Script, ScriptLine, read_script
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.framing import framed
 from pxp_fsm.models import Request, Role, Turn
 
 LINES = (
-    Line("control", "late", {"input": "night", "knowledge": "rhyme"}),
-    Line("control", "early", {"input": "night"}),
-    Line("gap", "any"),
+    ScriptLine("control", "late", {"input": "night", "knowledge": "rhyme"}),
+    ScriptLine("control", "early", {"input": "night"}),
+    ScriptLine("gap", "any"),
 )
 
 
@@ -39,9 +39,9 @@ def test_where_none_fits_there_is_no_answer_and_the_error_says_to_what() -> None
 def test_whole_values_and_numbers_of_times_are_told_apart() -> None:
     script = Script(
         [
-            Line("gap", "first", where={"input": "x"}, times=1),
-            Line("gap", "whole", where={"input": "x"}),
-            Line("gap", "part", {"input": "x"}),
+            ScriptLine("gap", "first", where={"input": "x"}, times=1),
+            ScriptLine("gap", "whole", where={"input": "x"}),
+            ScriptLine("gap", "part", {"input": "x"}),
         ]
     )
 

@@ -14,7 +14,7 @@ from guards.judge import GIVES, Judge, Scope
 from pxp_fsm.errors import NoAnswer, UsageError
 from pxp_fsm.framing import unframed
 from pxp_fsm.models import Capability, Reply, Request, Stop
-from pxp_fsm.prompts import Prompts, read
+from pxp_fsm.prompts import Prompts, read_prompts
 from pxp_fsm.relations import (
     Assumption,
     Judgement,
@@ -26,7 +26,7 @@ from pxp_fsm.relations import (
 )
 from pxp_fsm.workbench.prompts import bundled
 
-PROMPTS: Prompts = read(bundled("rad"), "rad")
+PROMPTS: Prompts = read_prompts(bundled("rad"), "rad")
 PLAIN = replace(PROMPTS, judge=replace(PROMPTS.judge, max_tokens=10))
 YES, NO = '{"consistent": "yes"}', '{"consistent": "no"}'
 

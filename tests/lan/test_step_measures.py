@@ -15,7 +15,7 @@ from guards import Exact
 from pxp_fsm.lan.developer import Choice
 from pxp_fsm.lan.measures import Action, Tally, tallied, ued
 from pxp_fsm.lan.pipeline import Trainer
-from pxp_fsm.lan.simulated import Confirming, Following, Line
+from pxp_fsm.lan.simulated import Confirming, Following, ScriptedAct
 from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, timed
@@ -58,9 +58,9 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
 ) -> None:
     gap = "The rhyme is lost."
     script = [
-        Line("GAP", Choice.CONFIRM, sets={"gap": gap}),
-        Line("WEAKNESS", Choice.RETRY, hint="two steps"),
-        Line("PARAMETERS", Choice.REJECT),
+        ScriptedAct("GAP", Choice.CONFIRM, sets={"gap": gap}),
+        ScriptedAct("WEAKNESS", Choice.RETRY, hint="two steps"),
+        ScriptedAct("PARAMETERS", Choice.REJECT),
     ]
     with SqlBlackboard(str(tmp_path / "board.db")) as board:
         trained(example, Following(script), board)
