@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
@@ -21,9 +20,7 @@ from pxp_fsm.messages import Answer, Message, quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import BUILTIN
 from pxp_fsm.workbench.recorded import check_table
-
-if TYPE_CHECKING:
-    from pxp_fsm.workbench.runs import Progress
+from pxp_fsm.workbench.runs import Progress
 
 _NAMED = 5
 """How many sessions a summary names that a formula is false of."""

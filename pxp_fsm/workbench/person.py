@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from backends.people import PersonsRelation, TerminalPerson
 from guards.chosen import AskPerson
 from guards.derived import Derived
 from pxp_fsm.agent import Agent
@@ -62,7 +63,6 @@ def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
 
     What they look at, and what they leave unsent, is kept in `folder`.
     """
-    from backends.people import PersonsRelation, TerminalPerson
 
     person = TerminalPerson(problem, Pictures(problem, folder / "pictures"), folder / "drafts")
     guards: Guards = AskPerson(person) if way == NAMES_TAGS else Derived()

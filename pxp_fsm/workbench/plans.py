@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import get_type_hints
 
+from backends.databases import RunRecord
 from pxp_fsm.decisions import check_bound
 from pxp_fsm.errors import UsageError
 from pxp_fsm.learning import Gate, Gated, Keep
@@ -19,9 +20,6 @@ from pxp_fsm.workbench import defaults, orders
 from pxp_fsm.workbench.orders import Order
 from pxp_fsm.workbench.task_registry import find_task
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
-
-if TYPE_CHECKING:
-    from backends.databases import RunRecord
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""

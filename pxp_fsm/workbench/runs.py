@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models.serving import Serving, Settings
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import DataError, NotThere, UsageError
@@ -31,9 +31,6 @@ from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read_plan, 
 from pxp_fsm.workbench.recorded import check_table
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
 from pxp_fsm.workbench.units import Unit, units
-
-if TYPE_CHECKING:
-    from backends.models.serving import Serving, Settings
 
 __all__ = ["Plan", "Progress", "Run", "resume", "start"]
 
@@ -205,7 +202,6 @@ class Run:
         if not self.named.any:
             yield None
             return
-        from backends.models.serving import Serving, Settings
 
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)

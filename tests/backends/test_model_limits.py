@@ -18,7 +18,7 @@ from backends.models.limits import MINUTE, Limits, likely_tokens, limited
 from backends.models.naming import parse_model_name
 from backends.models.retrying import Patience, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.models import Reply, Request, Usage, layered
+from pxp_fsm.models import Ask, Layer, Reply, Request, Usage, layered
 
 PRICE = Price(ANTHROPIC, 1.0, 5.0, 0.1, 1.25, 0.5, date(2026, 6, 30))
 SERVER = Server(ANTHROPIC)
@@ -279,3 +279,22 @@ def test_a_long_pause_is_told_and_a_short_one_is_not() -> None:
     assert run(model.reply(ask())).served.retries == 3
     assert pauses.slept == [0.5, 30.0, 2.0]
     assert told == ["waiting 30 s: HTTP 529: overloaded (attempt 2 of 8)"]
+
+
+def test_the_first_layer_is_next_to_the_model() -> None:
+    passed: list[str] = []
+
+    def noting(name: str) -> Layer:
+        async def reply(ask: Ask, request: Request) -> Reply:
+            passed.append(name)
+            reply = await ask(request)
+            passed.append(name)
+            return reply
+
+        return reply
+
+    inner = Scripted(lambda _: Reply("x"))
+    model = layered(layered(inner, noting("a"), noting("b")), noting("c"))
+    assert run(model.reply(ask())).text == "x"
+    assert passed == ["c", "b", "a", "a", "b", "c"]
+    assert (model.name, model.capabilities) == (inner.name, inner.capabilities)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from backends.people import terminal_there
 from pxp_fsm import forms
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.lan import files, json_form
@@ -22,6 +23,7 @@ from pxp_fsm.workbench.lan_tasks.conditions import (
     HandEdit,
     HandEditor,
 )
+from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
 DRAFTS = Path("runs") / "drafts"
 KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
@@ -165,8 +167,6 @@ def _probability(text: str) -> float:
 
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
-    from backends.people import terminal_there
-    from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
     if not terminal_there():
         raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
