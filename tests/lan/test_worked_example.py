@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from pxp_fsm.lan.developer import Verdict
+from pxp_fsm.lan.developer import RegressionChoice
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.pipeline import Example, Moved, Trainer
@@ -36,9 +36,11 @@ class Accepting(Confirms):
         self.asked += 1
         return self.asked % 2 == 0
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
         self.lost.append(regressions)
-        return Verdict.ACCEPT
+        return RegressionChoice.ACCEPT
 
 
 STEPS: list[list[Any]] = [
