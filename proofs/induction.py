@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
-from proofs.numbers import Given, Numbers, Unknown, Whole
+from proofs.numbers import Case, Given, Numbers, Unknown, Whole
 from proofs.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.relational import EMPTY, Structure, Theory
 from proofs.sessions import AGENTS, Sent, SessionModel, State
@@ -83,28 +83,26 @@ class Subject:
 
     name: str
     automaton: Callable[[], Automaton]
-    rules: Callable[[Numbers, Decisions], Rules]
+    rules: Callable[[Case, Decisions], Rules]
     counts_loops: bool = False
     bounded: bool = False
 
 
-def _symbol(numbers: Numbers, name: str) -> int:
-    return cast(int, numbers.named(name))
+def _symbol(case: Case, name: str) -> int:
+    return cast(int, case.named(name))
 
 
 INTERACT = Subject(
     "interact",
     lambda: Interact().automaton,
-    lambda numbers, functions: Interact(
-        _symbol(numbers, "n"), _symbol(numbers, "k"), functions=functions
-    ),
+    lambda case, functions: Interact(_symbol(case, "n"), _symbol(case, "k"), functions=functions),
     bounded=True,
 )
-PXP = Subject("pxp", lambda: Pxp().automaton, lambda _numbers, functions: Pxp(functions=functions))
+PXP = Subject("pxp", lambda: Pxp().automaton, lambda _case, functions: Pxp(functions=functions))
 PXP_K = Subject(
     "pxp(k)",
     lambda: Pxp().automaton,
-    lambda numbers, functions: Pxp(_symbol(numbers, "k"), functions=functions),
+    lambda case, functions: Pxp(_symbol(case, "k"), functions=functions),
     counts_loops=True,
 )
 
@@ -193,9 +191,9 @@ class Invariant:
                 accepted[" and ".join(map(str, case)) or "any"] = case
         return (Feature("bounds", accepted), *found)
 
-    def _accepted(self) -> bool:
+    def _accepted(self, case: Case) -> bool:
         try:
-            self.subject.rules(self.numbers, self._functions)
+            self.subject.rules(case, self._functions)
         except UsageError:
             return False
         return True
@@ -219,7 +217,9 @@ class Invariant:
             return
         cases = self.numbers.cases(
             self.given(node.region),
-            lambda: tuple(self._model(self.numbers.given).successors(node.state)),
+            lambda case: tuple(
+                self._model(case.given).successors(self._symbolic(case, node.state))
+            ),
             self._cases,
         )
         for case, steps in cases:
@@ -251,14 +251,12 @@ class Invariant:
     def _model(self, case: Given) -> SessionModel:
         """The model for one case, whose answers it may remember."""
         if case not in self._models:
-            self.numbers.given = case
-            rules = self.subject.rules(self.numbers, self._functions)
+            rules = self.subject.rules(Case(self.numbers, case), self._functions)
             self._models[case] = SessionModel(rules, self.theory, self.tables, counting=True)
         return self._models[case]
 
     def _general(self, state: State, label: str = "") -> State:
         """The state after `label`, with symbols as numbers, without what nobody asks for."""
-        named = self.numbers.named
         tags = state.tags
         if self._forgets and label:
             tags = (tags[0], _FORGOTTEN) if label.startswith(AGENTS[0]) else (_FORGOTTEN, tags[1])
@@ -267,8 +265,13 @@ class Invariant:
         y, e = map(self._related, (state.predictions, state.explanations))
         if state.over and not self.keep.data:
             y = e = EMPTY
-        taken = tuple((tag, cast(int, named(tag))) for tag in self.loops)
-        return State(cast(int, named("sent")), state.at, tags, y, e, UNKEPT, taken, state.over)
+        found = State(0, state.at, tags, y, e, UNKEPT, over=state.over)
+        return self._symbolic(self.numbers.anything, found)
+
+    def _symbolic(self, case: Case, state: State) -> State:
+        """`state` with the numbers of `case` as symbols."""
+        taken = tuple((tag, _symbol(case, tag)) for tag in self.loops)
+        return state._replace(sent=_symbol(case, "sent"), loops=taken)
 
     def _related(self, structure: Structure) -> Structure:
         """Where answers are free but for a value and itself, which values are equal is forgotten:

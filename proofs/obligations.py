@@ -94,11 +94,11 @@ def ranked(ranking: Ranking) -> Check:
 
     def bad(invariant: Invariant, move: Move) -> bool:
         numbers, values = invariant.numbers, dict(move.values)
-        rank = Whole(numbers, (), 0)
+        rank = Whole(numbers.anything, (), 0)
         for name, factor in ranking:
             rank = rank + (factor * numbers.named(name) if name else factor)
         down = (-rank).at_most(0).after(values), (rank - 1).at_most(0)
-        after = Whole(numbers, down[0].terms, down[0].constant)
+        after = Whole(numbers.anything, down[0].terms, down[0].constant)
         return not (
             numbers.follows(move.case, down[0])
             and numbers.follows(move.case, (-after + 1).at_most(rank))

@@ -16,7 +16,7 @@ from typing import Any
 
 from proofs.checking import Bounds, Checker, Instead
 from proofs.claims import CLAIMS, NAMED
-from proofs.numbers import Numbers, Undecided
+from proofs.numbers import Case, Numbers, Undecided
 from proofs.product import Product, standing_checks
 from proofs.theorems import CLAIMS as THEOREMS
 from proofs.theorems import prove
@@ -95,13 +95,14 @@ def equivalent(mutant: Mutant) -> bool:
     old, new = (getattr(one, name) for one in (decisions, mutant.instead.functions))
     kinds = [str(p.annotation) for p in inspect.signature(old).parameters.values()]
     numbers = [
-        (NUMBERS.named(f"x{i}"), *([None] if kind.endswith("None") else []))
-        for i, kind in enumerate(kinds)
+        (f"x{i}", *([None] if kind.endswith("None") else [])) for i, kind in enumerate(kinds)
     ]
     domains = [DOMAINS.get(kind, number) for kind, number in zip(kinds, numbers, strict=True)]
 
-    def same(given: tuple[Any, ...]) -> bool:
-        return bool(old(*given) == new(*given))
+    def same(given: tuple[Any, ...], case: Case) -> bool:
+        known = dict(zip([f"x{i}" for i in range(len(given))], given, strict=True))
+        values = [case.named(x) if value == x else value for x, value in known.items()]
+        return bool(old(*values) == new(*values))
 
     cases = (NUMBERS.cases((), partial(same, given), {}) for given in product(*domains))
     return all(agreed for found in cases for _, agreed in found)
