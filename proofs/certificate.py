@@ -159,7 +159,7 @@ def _state(invariant: Invariant, node: Node) -> dict[str, Any]:
         "last": last[0] if last else "",
         "y": _related(invariant, EMPTY if ended else state.predictions),
         "e": _related(invariant, EMPTY if ended else state.explanations),
-        "said": None if node.said is None else list(node.said),
+        "said": None if node.said is None else list(map(str, node.said)),
         "replied": None if node.replied is None else sorted(node.replied),
         "numbers": dict(zip(names, node.region[1:], strict=True)),
         "over": state.over,

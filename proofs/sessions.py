@@ -89,16 +89,31 @@ class Taken(NamedTuple):
     at: tuple[str, str]
 
 
-def speaker_of(step: Step[Any]) -> str:
-    """The agent that a step of a session is about."""
+def action_of(step: Step[Any]) -> Say | Blocked:
+    """The action of a step of a session."""
     if not isinstance(step.action, Say | Blocked):
         raise TypeError(f"{step.label} is no step of a session")
-    return step.action.agent
+    return step.action
 
 
 def tag_of(step: Step[Any]) -> str:
     """The tag that a step of a session says; "" where the speaker is blocked."""
     return step.action.tag if isinstance(step.action, Say) else ""
+
+
+def speaker_of(step: Step[Any]) -> int:
+    """Whose step it is: 0 for the initiator, 1 for the responder."""
+    return AGENTS.index(action_of(step).agent)
+
+
+def session(*tags: Tag) -> tuple[Say, ...]:
+    """The messages with these tags, of the two agents in turn."""
+    return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
+
+
+def in_words(sequence: Iterable[Say]) -> str:
+    """The tags of a sequence of messages."""
+    return ", ".join(one.tag for one in sequence)
 
 
 Verdicts = tuple[bool, bool]

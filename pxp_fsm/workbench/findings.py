@@ -15,12 +15,12 @@ from string import Template
 
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
-from proofs.explore import explore
+from proofs.explore import Trace, explore
 from proofs.product import Product
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
-from proofs.sessions import AGENTS, SessionModel, speaker_of, tag_of
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Result, Status
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
@@ -71,7 +71,7 @@ def find() -> Findings:
         **language_findings.words(),
         "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
-        "longest_tags": ", ".join(_tags(_longest(1)[1])),
+        "longest_tags": ", ".join(map(tag_of, _longest(1).steps)),
         "verdicts": str(len(lines)),
         "unexpected": str(sum(not line.as_expected for line in lines)),
     }
@@ -105,14 +105,10 @@ def _shown(line: Result) -> str:
     trace = line.verdict.trace
     if trace is None:
         return line.verdict.detail
-    tags = _tags(trace.labels)
+    tags = list(map(tag_of, trace.steps))
     if line.verdict.cycle:
         return f"{', '.join(tags)} … (the last {line.verdict.cycle} for ever)"
     return ", ".join(tags)
-
-
-def _tags(labels: Iterable[str]) -> list[str]:
-    return [label.partition(" ")[2] for label in labels]
 
 
 def _claims(lines: Iterable[Result]) -> Iterator[str]:
@@ -187,7 +183,7 @@ def _replies() -> Iterator[str]:
         for state, steps in space.steps.items():
             for step in steps:
                 tag = tag_of(step)
-                received = state.tags[1 - AGENTS.index(speaker_of(step))]
+                received = state.tags[1 - speaker_of(step)]
                 if received and tag != Tag.TERM:
                     found.setdefault(received, set()).add(tag)
         cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}
@@ -214,13 +210,12 @@ def _sizes() -> Iterator[str]:
             yield f"| {title}, {name} | {space.states} | {space.transitions} |"
 
 
-def _longest(k: int) -> tuple[SessionModel, tuple[str, ...]]:
-    model = SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)
-    return model, longest_run(explore(model)).labels
+def _longest(k: int) -> Trace[State]:
+    return longest_run(explore(SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)))
 
 
 def _longest_lengths() -> str:
-    lengths = [f"{len(_longest(k)[1])} for k = {k}" for k in range(1, 6)]
+    lengths = [f"{len(_longest(k).steps)} for k = {k}" for k in range(1, 6)]
     return ", ".join(lengths)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from proofs.actions import Blocked, Say
 from proofs.explore import explore
 from proofs.induction import INTERACT, PXP, PXP_K, Keep, invariant_of
 from proofs.numbers import Numbers, Unknown
 from proofs.obligations import RATIFIED, replies
 from proofs.relational import Theory
-from proofs.sessions import SessionModel, State
+from proofs.sessions import SessionModel, State, action_of, speaker_of, tag_of
 from proofs.theorems import CLAIMS, REFLEXIVE, REFUTED, REVISED, WATCHED, prove
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
@@ -157,7 +158,7 @@ PXP_SIZES = {
 
 # What exploration says, for all n, k <= 6: the same claims, asked of complete sessions.
 
-Said = tuple[str, ...]
+Said = tuple[Say | Blocked, ...]
 
 
 def sessions(model: SessionModel) -> Iterator[tuple[Said, State]]:
@@ -170,12 +171,12 @@ def sessions(model: SessionModel) -> Iterator[tuple[Said, State]]:
                 if state.over:
                     yield said, state
                 for step in model.successors(state):
-                    following.setdefault((*said, step.label), set()).add(step.target)
+                    following.setdefault((*said, action_of(step)), set()).add(step.target)
         level = following
 
 
 def replied(said: Said) -> set[str]:
-    return {label[2:] for label in said if label.startswith("h ")}
+    return {one.tag for one in said if isinstance(one, Say) and one.agent == "h"}
 
 
 def strong(said: Said) -> bool:
@@ -188,9 +189,11 @@ EXPLORED: dict[str, Asked] = {
     "never-stuck": lambda said, end, n, k: end.over != "stuck",
     "silent-end": lambda said, end, n, k: end.at == ("END", "END"),
     "reject-after-k": lambda said, end, n, k: all(
-        number > k for number, label in enumerate(said, 1) if label.endswith("REJECT")
+        number > k
+        for number, one in enumerate(said, 1)
+        if isinstance(one, Say) and one.tag == "REJECT"
     ),
-    "no-revise-at-2": lambda said, end, n, k: said[1:2] != ("h REVISE",),
+    "no-revise-at-2": lambda said, end, n, k: said[1:2] != (Say("h", "REVISE"),),
     "revised-never": lambda said, end, n, k: said[:5] != REVISED,
     "refuted-never": lambda said, end, n, k: said[:4] != REFUTED,
     "ratified-at-3": lambda said, end, n, k: n < 3 or said[:2] != RATIFIED[:2] or said == RATIFIED,
@@ -250,8 +253,7 @@ def test_the_replies_of_pxp_are_those_that_exploration_finds(name: str) -> None:
     space = explore(SessionModel(Pxp(), theory))
     for state, steps in space.steps.items():
         for step in steps:
-            who, _, tag = step.label.partition(" ")
-            received = state.tags[0 if who == "h" else 1]
+            tag, received = tag_of(step), state.tags[1 - speaker_of(step)]
             if received and tag != "TERM":
                 found.setdefault(received, set()).add(tag)
     assert replies(invariant_of(PXP, theory, numbers=NUMBERS)) == found
