@@ -68,7 +68,7 @@ class Checker:
         self._limit = limit
         self._proofs: dict[str, list[Proof]] = {}
         for proof in proofs:
-            self._proofs.setdefault(proof.claim.name, []).append(proof)
+            self._proofs.setdefault(proof.theorem.name, []).append(proof)
         self._spaces: dict[tuple[str, str], Space[State]] = {}
 
     def model(self, protocol: str, assumptions: str) -> SessionModel:
@@ -116,7 +116,7 @@ class Checker:
 
         Where a proof was tried and its induction fails, nothing is known beyond the bound.
         """
-        return settled(verdict, self._proofs.get(f"{claim.protocol}.{claim.name}", ()), assumptions)
+        return settled(verdict, self._proofs.get(claim.id, ()), assumptions)
 
 
 def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:

@@ -105,6 +105,11 @@ class Claim:
     induction: Induction | None = None
 
     @property
+    def id(self) -> str:
+        """The name with its protocol's: other protocols have claims of the same name."""
+        return f"{self.protocol}.{self.name}"
+
+    @property
     def suffices(self) -> tuple[frozenset[Assumption], ...]:
         """The smallest sets of assumptions under which it is expected to hold."""
         sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
@@ -377,7 +382,7 @@ def find(name: str) -> tuple[Claim, ...]:
 
     Raises `UsageError` where there is none.
     """
-    found = tuple(one for one in CLAIMS if name in (one.name, f"{one.protocol}.{one.name}"))
+    found = tuple(one for one in CLAIMS if name in (one.name, one.id))
     if not found:
         known = dict.fromkeys(claim.name for claim in CLAIMS)
         raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")

@@ -127,7 +127,7 @@ def _claims(lines: Iterable[Result]) -> Iterator[str]:
             if (line.subject, line.name) == (claim.protocol, claim.name)
         }
         yield (
-            f"| {claim.title} | `{claim.protocol}.{claim.name}` | {_where(claim)} | "
+            f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
             f"{_how_far(claim, own)} | {_without(claim, own)} |"
         )
 

@@ -24,8 +24,7 @@ from proofs.properties import complete_words, longest_run, terminates
 from proofs.relational import EMPTY, Theory
 from proofs.replay import NotReplayed, replay
 from proofs.sessions import SessionModel, State, session
-from proofs.theorems import CLAIMS as THEOREMS
-from proofs.theorems import prove
+from proofs.theorems import THEOREMS, prove
 from proofs.verdicts import Bound, Status, Verdict
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
