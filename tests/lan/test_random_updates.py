@@ -181,7 +181,7 @@ class Followed:
         if not isinstance(told, Moved):
             return
         said = f"{told.row.guard or '!'} {told.row.label}"
-        before = self.places | self.after(EDIT, self.places)
+        before = self.places | self.after(str(EDIT), self.places)
         self.places = self.after(said, before)
         assert self.places, f"the model cannot take {said}"
 

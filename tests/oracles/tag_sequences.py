@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proofs.languages import Word
+from proofs.languages.language import symbol
 
 Held = dict[tuple[str, int, int], bool]
 
@@ -60,7 +61,7 @@ def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
                 stop = tag == "REJECT" or tags[-2:] == ["RATIFY", "RATIFY"]
             if stop or j == n:
                 break
-        found.add(tuple(f"{'hm'[j % 2]}:{tag}" for j, tag in enumerate(tags, start=1)))
+        found.add(tuple(symbol("hm"[j % 2], tag) for j, tag in enumerate(tags, start=1)))
     return found
 
 
