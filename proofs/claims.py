@@ -212,7 +212,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.reject_only_after_k,
         given(NOISY),
-        induction=Induction(must.no_move(must.rejects_early), NOISY),
+        induction=Induction(must.no_edge(must.rejects_early), NOISY),
     )
     yield Claim(
         "no-revise-at-2",
@@ -220,7 +220,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.no_revise_at_two,
         given(REFLEXIVE),
-        induction=Induction(must.no_move(must.revises_second), REFLEXIVE),
+        induction=Induction(must.no_edge(must.revises_second), REFLEXIVE),
     )
     yield Claim(
         "revised-never",

@@ -50,7 +50,7 @@ class Node(NamedTuple):
     region: Region
 
 
-class Move(NamedTuple):
+class Edge(NamedTuple):
     """A step from `source` to `target` where the numbers satisfy `case`; `values` are the new.
 
     There is no action where nothing is possible.
@@ -136,9 +136,9 @@ _FORGOTTEN = _Forgotten("-")
 
 
 class Invariant:
-    """The nodes that a session can be in, with the moves between them, for all numbers.
+    """The nodes that a session can be in, with the edges between them, for all numbers.
 
-    Build it with `invariant_of`. `nodes` maps each to its moves, breadth first.
+    Build it with `invariant_of`. `nodes` maps each to its edges, breadth first.
     """
 
     def __init__(
@@ -158,19 +158,19 @@ class Invariant:
         self._cases: dict[Given, tuple[Given, ...]] = {}
         self._models: dict[Given, SessionModel] = {}
         self._regions: dict[tuple[Given, Values], tuple[Region, ...]] = {}
-        self.nodes: dict[Node, tuple[Move, ...]] = {}
+        self.nodes: dict[Node, tuple[Edge, ...]] = {}
         self.first = tuple(self._first())
         left = dict.fromkeys(self.first)
         while left:
             node = next(iter(left))
             del left[node]
-            self.nodes[node] = tuple(dict.fromkeys(self._moves(node)))
+            self.nodes[node] = tuple(dict.fromkeys(self._edges(node)))
             left.update((m.target, None) for m in self.nodes[node] if m.target not in self.nodes)
 
     @property
-    def moves(self) -> Iterator[Move]:
-        """Every move."""
-        return (move for moves in self.nodes.values() for move in moves)
+    def edges(self) -> Iterator[Edge]:
+        """Every edge."""
+        return (edge for edges in self.nodes.values() for edge in edges)
 
     def given(self, region: Region) -> Given:
         """What is known of the numbers in a region."""
@@ -216,7 +216,7 @@ class Invariant:
             for region in self._reached(bounds, zeros):
                 yield Node(self._general(state), (), self._counted(None, None), region)
 
-    def _moves(self, node: Node) -> Iterator[Move]:
+    def _edges(self, node: Node) -> Iterator[Edge]:
         if node.state.over:
             return
         cases = self.numbers.cases(
@@ -236,10 +236,10 @@ class Invariant:
                 state = self._general(step.target, action)
                 replied = self._counted(node.replied, action)
                 for region in self._reached(case, values):
-                    yield Move(node, case, action, values, Node(state, said, replied, region))
+                    yield Edge(node, case, action, values, Node(state, said, replied, region))
             if not steps:
                 stuck = node._replace(state=node.state._replace(over="stuck"))
-                yield Move(node, case, None, (), stuck)
+                yield Edge(node, case, None, (), stuck)
 
     def _watched(
         self, before: tuple[Say, ...] | None, action: Say | Blocked

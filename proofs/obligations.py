@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from proofs.actions import Say
-from proofs.induction import Invariant, Move, Node
+from proofs.induction import Edge, Invariant, Node
 from proofs.numbers import Whole
 from proofs.sessions import AGENTS, session
 from pxp_fsm.automaton import Kind
@@ -69,22 +69,22 @@ def no_node(bad: Callable[[Invariant, Node], bool]) -> Check:
         found = next((node for node in invariant.nodes if bad(invariant, node)), None)
         if found is None:
             return None
-        into = next((m for m in invariant.moves if m.target in {found}), None)
+        into = next((m for m in invariant.edges if m.target in {found}), None)
         return _at(into) if into else Obstacle(described(found))
 
     return check
 
 
-def no_move(bad: Callable[[Invariant, Move], bool]) -> Check:
+def no_edge(bad: Callable[[Invariant, Edge], bool]) -> Check:
     """No move is `bad`."""
 
     def check(invariant: Invariant) -> Obstacle | None:
-        return next((_at(move) for move in invariant.moves if bad(invariant, move)), None)
+        return next((_at(move) for move in invariant.edges if bad(invariant, move)), None)
 
     return check
 
 
-def _at(move: Move) -> Obstacle:
+def _at(move: Edge) -> Obstacle:
     where = " and ".join(map(str, move.case))
     action = "nothing is possible" if move.action is None else str(move.action)
     step = f"{action} (where {where})" if where else action
@@ -94,7 +94,7 @@ def _at(move: Move) -> Obstacle:
 def ranked(ranking: Ranking) -> Check:
     """Each message makes the ranking smaller by at least 1, and it is never less than 0 after."""
 
-    def bad(invariant: Invariant, move: Move) -> bool:
+    def bad(invariant: Invariant, move: Edge) -> bool:
         numbers, values = invariant.numbers, dict(move.values)
         rank = Whole(numbers.anything, (), 0)
         for name, factor in ranking:
@@ -106,14 +106,14 @@ def ranked(ranking: Ranking) -> Check:
             and numbers.follows(move.case, (-after + 1).at_most(rank))
         )
 
-    return no_move(bad)
+    return no_edge(bad)
 
 
-def _tag(move: Move) -> str:
+def _tag(move: Edge) -> str:
     return move.action.tag if isinstance(move.action, Say) else ""
 
 
-def rejects_early(invariant: Invariant, move: Move) -> bool:
+def rejects_early(invariant: Invariant, move: Edge) -> bool:
     """REJECT is sent at some j <= k."""
     number = dict(move.values).get("sent", 0)
     k = invariant.numbers.named("k")
@@ -122,7 +122,7 @@ def rejects_early(invariant: Invariant, move: Move) -> bool:
     )
 
 
-def revises_second(invariant: Invariant, move: Move) -> bool:
+def revises_second(invariant: Invariant, move: Edge) -> bool:
     """REVISE is message 2."""
     second = invariant.numbers.named("sent").equals(1)
     return _tag(move) == Tag.REVISE and invariant.numbers.possible((*move.case, second))
@@ -147,7 +147,7 @@ def _room_for_three(invariant: Invariant, node: Node) -> bool:
 
 def unanswered(invariant: Invariant) -> Obstacle | None:
     """After INIT, RATIFY the session goes on (n >= 3), and RATIFY ends it."""
-    answered = no_move(
+    answered = no_edge(
         lambda _, m: (
             m.source.said == RATIFIED[:2]
             and (m.action != RATIFIED[2] or m.target.state.over != "ratified")
@@ -197,10 +197,10 @@ def disagree(_: Invariant, node: Node) -> bool:
 
 def replies_beyond(tag: str) -> Check:
     """Every answer to `tag` is one of `REPLIES`, or TERM."""
-    return no_move(lambda _, m: _received(m) == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM})
+    return no_edge(lambda _, m: _received(m) == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM})
 
 
-def _received(move: Move) -> str:
+def _received(move: Edge) -> str:
     """The tag that a move answers."""
     if move.action is None:
         return ""
@@ -210,7 +210,7 @@ def _received(move: Move) -> str:
 def replies(invariant: Invariant) -> dict[str, frozenset[str]]:
     """For each tag, the answers to it that the invariant does not exclude, TERM aside."""
     found: dict[str, set[str]] = {}
-    for move in invariant.moves:
+    for move in invariant.edges:
         received = _received(move)
         if received and _tag(move) != Tag.TERM:
             found.setdefault(received, set()).add(_tag(move))

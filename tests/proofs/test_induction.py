@@ -126,7 +126,7 @@ def test_the_bound_of_pxp_k_is_not_proved_without_symmetry(name: str) -> None:
 def test_the_size_of_each_invariant() -> None:
     def size(subject: Any, given: frozenset[Assumption]) -> tuple[int, int]:
         invariant = invariant_of(subject, Theory(given), numbers=NUMBERS)
-        return len(invariant.nodes), len(list(invariant.moves))
+        return len(invariant.nodes), len(list(invariant.edges))
 
     assert {name: size(INTERACT, given) for name, given in SETS.items()} == INTERACT_SIZES
     assert {name: size(PXP, given) for name, given in SETS.items()} == PXP_SIZES

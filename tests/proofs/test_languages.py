@@ -164,8 +164,8 @@ def test_each_class_of_a_hundred_messages_is_counted_exactly() -> None:
         for (state, m, h), ways in at.items():
             if state in one.final_states:
                 ended[m, h] = ended.get((m, h), 0) + ways
-            for symbol, target in one.transitions[state].items():
-                agent, _, tag = symbol.partition(":")
+            for letter, target in one.transitions[state].items():
+                agent, _, tag = letter.partition(":")
                 sent = {tag} - {"INIT"}
                 key = (target, m | sent, h) if agent == "m" else (target, m, h | sent)
                 following[key] = following.get(key, 0) + ways

@@ -152,7 +152,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(str(error)) from error
     found = forms.faults(raw, schema())
     if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
     return raw
 
 
