@@ -24,6 +24,7 @@ from tests.backends.model_servers import (
     OPENAI,
     PNG,
     SCHEMA,
+    Handler,
     Log,
     Pauses,
     Server,
@@ -43,11 +44,11 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def good(name: str, text: str = "fine") -> Any:
+def good(name: str, text: str = "fine") -> Handler:
     return lambda request: reply_to(request, name, text)
 
 
-def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Any:
+def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Handler:
     body = {"type": "error", "error": {"type": kind, "message": "not now"}}
     return lambda _request: httpx2.Response(status, json=body, headers=headers)
 

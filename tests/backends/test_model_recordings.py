@@ -37,6 +37,7 @@ from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
     KEY,
+    Handler,
     Log,
     Scripted,
     Server,
@@ -59,7 +60,7 @@ def test_a_recorded_conversation_repeats_without_a_network(name: str, tmp_path: 
     path = tmp_path / "calls.jsonl"
     server = Server(*(lambda r, t=text: reply_to(r, name, t) for text in ("one", "zwei ü", "")))
 
-    async def talk(settings: Settings, handler: Any) -> list[Reply]:
+    async def talk(settings: Settings, handler: Handler) -> list[Reply]:
         transport = httpx2.MockTransport(handler)
         async with Serving(settings, transport=transport) as serving:
             model = serving.model(name)
@@ -133,7 +134,7 @@ def test_a_failure_is_not_kept() -> None:
 
     model = layered(Scripted(answer), cached("scripted", CallCache()))
 
-    async def both() -> list[Reply | BaseException]:
+    async def both() -> tuple[Reply | BaseException, Reply | BaseException]:
         return await asyncio.gather(model.reply(ask()), model.reply(ask()), return_exceptions=True)
 
     failed, answered = run(both())
@@ -384,7 +385,7 @@ def test_what_was_cut_counts_as_billed_in_the_record_too() -> None:
     cut = httpx2.Response(200, content=b"{", headers={"content-type": "application/json"})
     log = Log()
 
-    async def costs(settings: Settings, *handlers: Any) -> tuple[float, float]:
+    async def costs(settings: Settings, *handlers: Handler) -> tuple[float, float]:
         transport = httpx2.MockTransport(Server(*handlers))
         async with Serving(settings, log, transport=transport, sleep=_instantly) as serving:
             with suppress(NoAnswer):

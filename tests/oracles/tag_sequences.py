@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from proofs.languages import Word
 
+Held = dict[tuple[str, int, int], bool]
+
 
 def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
     """The sequences of INTERACT by trying all data there can be.
@@ -16,14 +18,14 @@ def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
     """
     found = set()
     for choose in _choices():
-        held: dict[tuple[str, int, int], bool] = {}
+        held: Held = {}
 
-        def related(what: str, a: int, b: int, choose: _Choose = choose, held: dict = held) -> bool:
+        def related(what: str, a: int, b: int, choose: _Choose = choose, held: Held = held) -> bool:
             if name == "noisy":
                 return bool(choose(2))
             if name == "equivalence" or a == b:
                 return a == b
-            key = (what, *sorted((a, b)))
+            key = (what, min(a, b), max(a, b))
             if key not in held:
                 held[key] = bool(choose(2))
             return held[key]

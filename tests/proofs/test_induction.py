@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from proofs.claims import REFUTED, REVISED
 from proofs.explore import explore
 from proofs.induction import INTERACT, PXP, PXP_K, Keep, invariant_of
 from proofs.numbers import Numbers, Unknown
 from proofs.obligations import RATIFIED, replies
 from proofs.relational import Theory
 from proofs.sessions import SessionModel, State
-from proofs.theorems import CLAIMS, REFLEXIVE, REFUTED, REVISED, WATCHED, prove
+from proofs.theorems import CLAIMS, REFLEXIVE, WATCHED, prove
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.decisions import Category, Guard
@@ -269,11 +270,11 @@ def test_the_longest_session_of_pxp_k_reaches_the_bound_that_is_proved(k: int) -
 def guard_at_k(found: Category, changed: bool, number: int, k: int) -> Guard:
     if found is Category.D and number >= k:
         return Guard.REJ
-    return decisions_before["interact_guard"](found, changed, number, k)
+    return Guard(decisions_before["interact_guard"](found, changed, number, k))
 
 
 def guard_swapped(found: Category, changed: bool, number: int, k: int) -> Guard:
-    return decisions_before["interact_guard"](found, not changed, number, k)
+    return Guard(decisions_before["interact_guard"](found, not changed, number, k))
 
 
 def zero_messages(n: int, k: int) -> None:

@@ -155,12 +155,12 @@ def test_each_class_of_a_hundred_messages_is_counted_exactly() -> None:
     """Added up by the tags that each agent has sent, and sorted by the definitions' predicates."""
     language = of("tolerance", Interact(100, 3))
     one, nothing = language.automaton, frozenset[str]()
-    at: dict[tuple[object, frozenset[str], frozenset[str]], int] = {
+    at: dict[tuple[str, frozenset[str], frozenset[str]], int] = {
         (one.initial_state, nothing, nothing): 1
     }
     ended: dict[tuple[frozenset[str], frozenset[str]], int] = {}
     while at:
-        following: dict[tuple[object, frozenset[str], frozenset[str]], int] = {}
+        following: dict[tuple[str, frozenset[str], frozenset[str]], int] = {}
         for (state, m, h), ways in at.items():
             if state in one.final_states:
                 ended[m, h] = ended.get((m, h), 0) + ways

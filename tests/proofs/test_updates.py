@@ -68,7 +68,9 @@ def test_a_bound_that_is_too_small_to_be_all_is_told_as_a_bound() -> None:
     def odd(counters: Any, label: str) -> Any:
         return replace(counters, retries=0) if counters.retries == 3 else counted(counters, label)
 
-    model = replace(models(Bounds(1, 1))[PIPELINE], count=odd)
+    pipeline = models(Bounds(1, 1))[PIPELINE]
+    assert isinstance(pipeline, Pipeline)
+    model = replace(pipeline, count=odd)
     verdict = check(claim_named("unattended-ends"), model).verdict
     assert (verdict.status, verdict.detail) == (
         Status.HOLDS_UP_TO,
@@ -78,6 +80,7 @@ def test_a_bound_that_is_too_small_to_be_all_is_told_as_a_bound() -> None:
 
 def test_a_trace_that_the_machine_does_not_take_is_not_shown() -> None:
     model = models()[PIPELINE]
+    assert isinstance(model, Pipeline)
     trace = explore(model).find(lambda place: place.at == "GAP")
     assert trace is not None and replayed(model.table, trace) == "GAP"
     last = trace.steps[-1]

@@ -146,8 +146,8 @@ def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) 
         assert len(board.runs()) == 2
 
 
-def outline(board: SqlBlackboard, run: str) -> list[Any]:
-    found: list[Any] = []
+def outline(board: SqlBlackboard, run: str) -> list[object]:
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.agents))
         for e in board.entries(record.session):
@@ -207,7 +207,7 @@ def test_without_carrying_the_order_of_instances_changes_nothing() -> None:
 def test_what_is_none_of_a_policy_is_refused() -> None:
     for wrong in ({"learn": "best"}, {"gate": "agent"}, {"order": "random"}, {"carry": 1}):
         with SqlBlackboard(":memory:") as board, pytest.raises(UsageError):
-            runs.start(replace(Plan("drug"), **wrong), board)  # type: ignore[arg-type]
+            runs.start(replace(Plan("drug"), **wrong), board)
 
 
 def test_the_commands_run_skip_and_compare(
