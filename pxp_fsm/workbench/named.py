@@ -74,7 +74,6 @@ def _able(
     paper: Preset | None,
     settings: Settings | None,
 ) -> Named:
-
     settings = settings or serving.Settings()
     prompts = written.prompts(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()

@@ -60,7 +60,6 @@ async def models_of(
     `log` records every call. The function raises `UsageError` for a name that is none, and
     `DataError` for a script.
     """
-
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
 
         def opened(name: str) -> Model:
@@ -102,7 +101,6 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-
         taken = (_NUMBER.search(record.run) for record in blackboard.runs())
         number = max((int(match[1]) for match in taken if match), default=0) + 1
         self.run = f"{NETWORKS}-{number}"
@@ -114,7 +112,6 @@ class TrainingBoard:
     def begin(
         self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
     ) -> Blackboard:
-
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(

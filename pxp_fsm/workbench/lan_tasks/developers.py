@@ -167,7 +167,6 @@ def _probability(text: str) -> float:
 
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
-
     if not terminal_there():
         raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
     return TerminalDeveloper(drafts, will_do)
