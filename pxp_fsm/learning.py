@@ -81,7 +81,8 @@ class Gate:
         if keep is not Keep.NEVER and not rows:
             raise UsageError(
                 f"to keep what is {keep.value} needs a validation set, and these data have none; "
-                f"keep always, or never"
+                f"keep always, or never",
+                "learn",
             )
         self.keep = keep
         self.gated = gated

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backends.models.settings import Settings
 from guards.judge import GIVES, Scope
 from pxp_fsm.errors import UsageError
 from pxp_fsm.models import Capability
@@ -15,7 +16,6 @@ from pxp_fsm.workbench.tasks import DataSet, Task
 
 if TYPE_CHECKING:
     from backends.models.presets import Asking, Preset
-    from backends.models.serving import Settings
     from pxp_fsm.workbench.plans import Plan
 
 
@@ -78,7 +78,7 @@ def _able(
 ) -> Named:
     from backends.models import serving
 
-    settings = settings or serving.Settings()
+    settings = settings or Settings()
     prompts = written.prompts(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:

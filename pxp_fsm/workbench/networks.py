@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backends.models.settings import Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard, Relation
 from pxp_fsm.lan.developer import Developer
@@ -26,12 +28,10 @@ from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
 from pxp_fsm.rules import Interact
-from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.lan_tasks import training_judges
 
 if TYPE_CHECKING:
     from backends.databases import SqlBlackboard
-    from backends.models.serving import Settings
 
 _NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
@@ -61,7 +61,7 @@ async def models_of(
     """
     from backends.models import scripts
     from backends.models.recording import Recorded
-    from backends.models.serving import Serving, Settings
+    from backends.models.serving import Serving
 
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
 

@@ -11,7 +11,8 @@ from urllib.request import urlopen
 import pytest
 from speaking import PNG, SCHEMA, Log, Pauses, ask, run
 
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.models import Reply, Request, Role, Stop, Turn
 

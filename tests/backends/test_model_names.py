@@ -21,7 +21,8 @@ from backends.models.keys import Key, find_key
 from backends.models.naming import HOMES, parsed
 from backends.models.openai_chat import OpenAIChat
 from backends.models.presets import adapted, find_preset, presets
-from backends.models.serving import Settings, check
+from backends.models.serving import check
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.models import Capability
 

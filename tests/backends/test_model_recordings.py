@@ -20,7 +20,8 @@ from backends.models.batching import Batched, Gathering
 from backends.models.cache import Cached, CallCache, as_line, from_line
 from backends.models.failures import CallFailed
 from backends.models.retrying import Patience, Retried
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.models import Reply, Request, Role, Served, Stop, Turn, Usage, fingerprint
 

@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from tableside import Body, Table, agrees_when_convinced, frames, judging
 
 from backends.databases import SqlBlackboard
-from backends.models.serving import Settings
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.workbench import runs
 from pxp_fsm.workbench.cli.main import commands

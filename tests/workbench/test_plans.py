@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.rules import Interact
-from pxp_fsm.workbench import defaults, plans, runs
+from pxp_fsm.workbench import plans, runs
 from pxp_fsm.workbench.drug.task import accuracy
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.tasks import DataSet, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -21,39 +21,90 @@ from pxp_fsm.errors import (
     PXPError,
     TableError,
 )
-from pxp_fsm.workbench.cli.audit import audit
-from pxp_fsm.workbench.cli.check import check
-from pxp_fsm.workbench.cli.conform import conform
-from pxp_fsm.workbench.cli.cost import cost
-from pxp_fsm.workbench.cli.draw import draw
-from pxp_fsm.workbench.cli.exchange import export, import_
-from pxp_fsm.workbench.cli.experiment import compare, experiment
-from pxp_fsm.workbench.cli.judge import judge
-from pxp_fsm.workbench.cli.lan import lan
-from pxp_fsm.workbench.cli.language import language
-from pxp_fsm.workbench.cli.monitor import monitor
-from pxp_fsm.workbench.cli.odds import odds
+from pxp_fsm.workbench.cli.command import Entry, Group
 from pxp_fsm.workbench.cli.printing import printable
-from pxp_fsm.workbench.cli.report import report
-from pxp_fsm.workbench.cli.run import run
-from pxp_fsm.workbench.cli.sessions import sessions
-from pxp_fsm.workbench.cli.verify import upgrade, verify
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C, and a
 pipe that nobody reads any more."""
 
 
-class _Group(click.Group):
-    """Sees what is raised before click does, which has other exit codes for some of it."""
+_NETWORKS = {
+    "new": Entry("make a network of one agent", "options.networks:New", "lan:new"),
+    "run": Entry("run a network on an input", "options.networks:Run", "lan:run"),
+    "train": Entry("train a network by examples", "options.networks:Train", "lan:train"),
+    "edit": Entry("edit a network by one operation", "options.networks:Edit", "lan:edit"),
+    "log": Entry("print what was done to a network", "options.networks:Log", "lan:log"),
+    "undo": Entry("undo the latest change", "options.networks:Undo", "lan:undo"),
+    "draw": Entry("draw a network", "options.networks:Draw", "lan:draw"),
+    "tasks": Entry("list tasks and their criteria", "options.networks:Tasks", "lan_tasks:tasks"),
+    "test": Entry("score a network on a task", "options.networks:Test", "lan_tasks:test"),
+    "compare": Entry(
+        "train on a task in three ways", "options.networks:Compare", "lan_tasks:compare"
+    ),
+    "distance": Entry(
+        "the least editing between two networks", "options.networks:Distance", "lan_tasks:distance"
+    ),
+    "actions": Entry("list what was done by hand", "options.networks:Actions", "lan_tasks:actions"),
+}
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for."""
-        for title, section in _SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(command.name or "", told) for command, told in section.items()]
-                )
+SECTIONS = {
+    "Prove what tables allow": {
+        "check": Entry("check properties of tables, protocols, systems", "check:check"),
+        "language": Entry(
+            "all tag sequences of a protocol", "options.proofs:Language", "language:language"
+        ),
+        "odds": Entry("probabilities of outcomes", "options.proofs:Odds", "odds:odds"),
+        "conform": Entry(
+            "test a program against a table", "options.proofs:Conform", "conform:conform"
+        ),
+    },
+    "Run sessions": {
+        "run": Entry("sessions of a task, DRUG or RAD", "options.sessions:Run", "run:run"),
+        "experiment": Entry(
+            "the experiment in a file", "options.sessions:Experiment", "run:experiment"
+        ),
+        "lan": Entry("networks of LLM agents, run and trained", "main:lan"),
+    },
+    "Show results": {
+        "sessions": Entry(
+            "sessions, listed or shown", "options.results:Sessions", "sessions:sessions"
+        ),
+        "draw": Entry("automata, sessions, counterexamples", "options.results:Draw", "draw:draw"),
+        "report": Entry("tables and figures of runs", "options.results:Report", "report:report"),
+        "compare": Entry(
+            "two runs, session by session", "options.results:Compare", "compare:compare"
+        ),
+        "monitor": Entry(
+            "evaluate temporal formulas on recorded sessions",
+            "options.results:Monitor",
+            "monitor:monitor",
+        ),
+        "audit": Entry(
+            "messages that no correct agent could have sent",
+            "options.results:Audit",
+            "audit:audit",
+        ),
+        "judge": Entry(
+            "a run's pairs, put to a judge again", "options.sessions:Judge", "judge:judge"
+        ),
+        "cost": Entry("show model costs", "options.results:Cost", "cost:cost"),
+    },
+    "Keep and exchange": {
+        "verify": Entry(
+            "whether anything was changed after the fact", "options.storage:Verify", "verify:verify"
+        ),
+        "upgrade": Entry("an older database", "options.storage:Upgrade", "verify:upgrade"),
+        "export": Entry(
+            "runs as files, tables for other tools", "options.storage:Export", "exchange:export"
+        ),
+        "import": Entry("what was exported", "options.storage:Import", "exchange:import_"),
+    },
+}
+
+
+class _Commands(Group):
+    """Sees what is raised before click does, which has other exit codes for some of it."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -89,7 +140,12 @@ def _in_words(error: OSError) -> str:
     return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
-@click.group(cls=_Group, name="pxp", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    sections=SECTIONS,
+    name="pxp",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="pxp")
 def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
@@ -102,38 +158,9 @@ def commands() -> None:
     """
 
 
-_SECTIONS: Mapping[str, Mapping[click.Command, str]] = {
-    "Prove what tables allow": {
-        check: "what is true of tables, protocols, systems",
-        language: "all tag sequences there are",
-        odds: "how probable what may happen is",
-        conform: "whether a program does what a table says",
-    },
-    "Run sessions": {
-        run: "sessions of a task, DRUG or RAD",
-        experiment: "the experiment in a file",
-        lan: "networks of LLM agents, run and trained",
-    },
-    "See what came of them": {
-        sessions: "sessions, listed or shown",
-        draw: "automata, sessions, counterexamples",
-        report: "tables and figures of runs",
-        compare: "two runs, session by session",
-        monitor: "how formulas stand in recorded sessions",
-        audit: "what good agents or judges never send",
-        judge: "a run's pairs, put to a judge again",
-        cost: "what models cost",
-    },
-    "Keep and exchange": {
-        verify: "whether anything was changed after the fact",
-        upgrade: "an older database",
-        export: "runs as files, tables for other tools",
-        import_: "what was exported",
-    },
-}
-for _section in _SECTIONS.values():
-    for _command in _section:
-        commands.add_command(_command)
+@click.group(cls=Group, sections={"Commands": _NETWORKS})
+def lan() -> None:
+    """Networks of LLM agents in files such as my.lan.json, trained from few examples."""
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:
