@@ -31,11 +31,11 @@ AT_ONCE = 8
 
 
 class Keep(StrEnum):
-    """When a lesson is kept: if accuracy improves, if it does not fall, always, or never."""
+    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never."""
 
+    ALWAYS = "always"
     BETTER = "better"
     EQUAL = "equal"
-    ALWAYS = "always"
     NEVER = "never"
 
 

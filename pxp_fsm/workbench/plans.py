@@ -213,13 +213,13 @@ def _no_plan(raw: object) -> str | None:
     return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
 
 
-def planned(said: Mapping[str, Any], folder: Path) -> Plan:
-    """The plan of somebody who has set some fields of one; their paths are read from `folder`.
+def planned(given: Mapping[str, Any], folder: Path) -> Plan:
+    """The plan with the fields that are given; paths are read from `folder`.
 
     `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
     a bound is of the other protocol, and `DataError` where the prompts cannot be used.
     """
-    values = dict(said)
+    values = dict(given)
     pxp = values.get("protocol") == "pxp"
     if pxp and "n" in values:
         raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")

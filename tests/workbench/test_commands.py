@@ -26,7 +26,7 @@ def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{name} {inner}", each) for inner, each in every(found))
 
 
-@pytest.mark.parametrize(("name", "found"), every(commands), ids=lambda one: str(one))
+@pytest.mark.parametrize(("name", "found"), list(every(commands)), ids=str)
 def test_a_commands_body_takes_its_options(name: str, found: click.Command) -> None:
     assert found.help, name
     if isinstance(found, Command):

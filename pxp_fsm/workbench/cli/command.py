@@ -18,7 +18,7 @@ from click.core import ParameterSource
 
 from pxp_fsm.options import Setting, settings
 
-_SAID = "said"
+_GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Command(click.Command):
         self.body = body
 
     def invoke(self, ctx: click.Context) -> None:
-        asked = _built(self.kind, ctx)
-        code = resolve(self.body)(asked)
+        request = _built(self.kind, ctx)
+        code = resolve(self.body)(request)
         if code:
             ctx.exit(code)
 
@@ -92,9 +92,9 @@ def resolve(name: str) -> Any:
     return getattr(import_module(f"{__package__}.{module}"), attribute)
 
 
-def said(kind: type[Any]) -> Any:
+def given(kind: type[Any]) -> Any:
     """A field for what was set, on the command line, of the options of `kind`: a dictionary."""
-    return field(metadata={_SAID: kind})
+    return field(metadata={_GIVEN: kind})
 
 
 def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter]:
@@ -105,7 +105,7 @@ def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter
     own = {setting.field: setting for setting in settings(kind)}
     kinds = get_type_hints(kind)
     for one in fields(kind):
-        inner: type[Any] = one.metadata.get(_SAID) or kinds[one.name]
+        inner: type[Any] = one.metadata.get(_GIVEN) or kinds[one.name]
         if one.name in own:
             yield _parameter(own[one.name], ranged)
         elif _is_dataclass(inner):
@@ -121,10 +121,10 @@ def _built(kind: type[Any], context: click.Context) -> Any:
     kinds, values = get_type_hints(kind), dict[str, Any]()
     own = {setting.field for setting in settings(kind)}
     for one in fields(kind):
-        if _SAID in one.metadata:
-            names = [setting.field for setting in settings(one.metadata[_SAID])]
+        if _GIVEN in one.metadata:
+            names = [setting.field for setting in settings(one.metadata[_GIVEN])]
             values[one.name] = {
-                name: context.params[name] for name in names if _given(context, name)
+                name: context.params[name] for name in names if _is_given(context, name)
             }
         elif one.name in own:
             values[one.name] = context.params[one.name]
@@ -133,7 +133,7 @@ def _built(kind: type[Any], context: click.Context) -> Any:
     return kind(**values)
 
 
-def _given(context: click.Context, name: str) -> bool:
+def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 

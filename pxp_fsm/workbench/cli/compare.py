@@ -11,12 +11,12 @@ from pxp_fsm.workbench.cli.options import results as options
 from pxp_fsm.workbench.cli.printing import console, printable
 
 
-def compare(asked: options.Compare) -> None:
+def compare(request: options.Compare) -> None:
     """Print how two runs differ, session by session."""
-    names = [experiments.run_named(name) for name in (asked.first, asked.second)]
+    names = [experiments.run_named(name) for name in (request.first, request.second)]
     if names[0] == names[1]:
         raise UsageError(f"both are the run {printable(names[0])}; name two different ones")
-    with SqlBlackboard(asked.database, create=False) as board:
+    with SqlBlackboard(request.database, create=False) as board:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
     found = outcomes.compare(left, right)
     console().print(report.as_rich(estimating.comparison_sheet(found, *map(printable, names))))

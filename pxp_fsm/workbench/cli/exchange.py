@@ -54,11 +54,11 @@ def _format(what: tuple[str, ...], output: Path | None, form: str | None) -> str
             named = ", ".join((*OF_TABLES, *OF_SYSTEMS))
             raise UsageError(f"{what[0]} is a table: say --format, one of {named}")
         return form or "jsonl"
-    said = ENDINGS.get(output.suffix)
-    if said is None or (form is not None and said != form):
+    meant = ENDINGS.get(output.suffix)
+    if meant is None or (form is not None and meant != form):
         fits = [ending for ending, name in ENDINGS.items() if form in (None, name)]
         raise UsageError(f"{output.name} must end in {' or '.join(fits)}")
-    return said
+    return meant
 
 
 def _export_run(what: tuple[str, ...], output: Path | None, form: str, database: str) -> None:

@@ -48,8 +48,8 @@ def _named(
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)
     source = plan.prompts if prompts is None else written(prompts)
-    asked = Plan(plan.task, judge=model, prompts=source)
-    return named.models(asked, find_task(plan.task), DataSet("", ()), settings)
+    wanted = Plan(plan.task, judge=model, prompts=source)
+    return named.models(wanted, find_task(plan.task), DataSet("", ()), settings)
 
 
 async def _measured(
@@ -62,5 +62,5 @@ async def _measured(
 ) -> Consistency:
     async with Serving(settings, meter) as serving:
         assert found.prompts is not None  # noqa: S101 - a judge was named
-        asked = Judge(serving.model(model), found.prompts)
-        return await consistency(asked, [(pair.left, pair.right) for pair in pairs], number)
+        judge = Judge(serving.model(model), found.prompts)
+        return await consistency(judge, [(pair.left, pair.right) for pair in pairs], number)

@@ -97,8 +97,8 @@ def _silent(_event: Event | Told) -> None:
 def _shown(event: Event) -> None:
     """An agent's activation or result, as a line on standard error."""
     if isinstance(event, Activation):
-        said = "active" if event.active else f"inactive ({event.guard})"
-        click.echo(printable(f"{event.agent}: {said}"), err=True)
+        shown = "active" if event.active else f"inactive ({event.guard})"
+        click.echo(printable(f"{event.agent}: {shown}"), err=True)
     elif isinstance(event, Produced):
         click.echo(printable(f"{event.agent}: {event.result}"), err=True)
 
@@ -106,8 +106,8 @@ def _shown(event: Event) -> None:
 def _told(event: Told) -> None:
     """What a training does, as lines on standard output."""
     if isinstance(event, Agreement):
-        said = event.value if event.value is not None else event.why
-        click.echo(printable(f"  step ended {event.ending}: {said}"))
+        shown = event.value if event.value is not None else event.why
+        click.echo(printable(f"  step ended {event.ending}: {shown}"))
     elif isinstance(event, Moved) and event.row.label in _TELLING:
         detail = f": {event.detail}" if event.detail else ""
         click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))

@@ -61,7 +61,7 @@ def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool)
         for written in monitors.formulas:
             click.echo(printable(f"Monitor {written}"))
         for message, outlooks in followed:
-            said = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
+            head = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
-            click.echo(printable(f"{said:<20}{shown}".rstrip()))
+            click.echo(printable(f"{head:<20}{shown}".rstrip()))
     return any(outlook is Outlook.FALSE for outlook in followed[-1][1])

@@ -22,8 +22,8 @@ def report(request: options.Report) -> None:
         )
         others = left_out(board, request.runs)
     if others:
-        said = f"Left out, as networks of agents were trained in them: {', '.join(others)}"
-        click.echo(printable(said), err=True)
+        line = f"Left out, as networks of agents were trained in them: {', '.join(others)}"
+        click.echo(printable(line), err=True)
     for found in reports:
         for line in found.missing:
             click.echo(printable(f"{found.name}: {line}"), err=True)

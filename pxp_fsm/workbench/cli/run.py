@@ -86,14 +86,14 @@ def experiment(request: options.Experiment) -> None:
 
 def _plan(request: options.Run) -> plans.Plan:
     """The plan that the options mean."""
-    said = dict(request.plan)
+    values = dict(request.plan)
     if request.unbounded:
-        if said.get("protocol") != "pxp" or "k" in said:
+        if values.get("protocol") != "pxp" or "k" in values:
             raise UsageError("--unbounded requires --protocol pxp, in place of --k")
-        said["k"] = plans.UNBOUNDED
-    if "preset" in said:
-        said.setdefault("repetitions", find_preset(said["preset"]).repetitions)
-    return plans.planned(said, Path())
+        values["k"] = plans.UNBOUNDED
+    if "preset" in values:
+        values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
+    return plans.planned(values, Path())
 
 
 def _refuse_with_resume(request: options.Run) -> None:

@@ -31,13 +31,13 @@ from pxp_fsm.workbench.report import counted
 _HEADINGS = ("session", "instance", "protocol", "messages", "ended")
 
 
-def sessions(asked: options.Sessions) -> None:
+def sessions(request: options.Sessions) -> None:
     """List sessions, or show the one that is named."""
-    with SqlBlackboard(asked.database, create=False) as board:
-        if asked.name is not None and "/" in asked.name:
-            show(board.session(asked.name))
+    with SqlBlackboard(request.database, create=False) as board:
+        if request.name is not None and "/" in request.name:
+            show(board.session(request.name))
         else:
-            list_all(board, asked.name, asked.limit, asked.skip)
+            list_all(board, request.name, request.limit, request.skip)
 
 
 def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm.options import option
-from pxp_fsm.workbench.cli.command import said
+from pxp_fsm.workbench.cli.command import given
 from pxp_fsm.workbench.cli.options import common
 from pxp_fsm.workbench.plans import Plan
 
@@ -20,7 +20,7 @@ class Run:
     The count is that of the papers' Table 1.
     """
 
-    plan: dict[str, Any] = said(Plan)
+    plan: dict[str, Any] = given(Plan)
     unbounded: bool = option(
         "PXP: self-loops without a bound, in place of --k; a session stops at 1000 messages.", False
     )
