@@ -38,7 +38,7 @@ class Option:
     name: str = ""
     short: str = ""
     argument: bool = False
-    path: Literal["file", "folder", "any"] = "any"
+    path: Literal["file", "folder", "any"] = "file"
     key: str = ""
     schema: Mapping[str, Any] | None = None
 

@@ -19,34 +19,25 @@ class Settings:
     `UsageError` for what cannot be met.
     """
 
-    requests: int | None = option(
-        "Models: at most N requests a minute to a server.", None, metavar="N"
-    )
-    tokens: int | None = option("Models: at most N tokens a minute to a server.", None, metavar="N")
+    requests: int | None = option("Models: at most N requests a minute to a server.", None)
+    tokens: int | None = option("Models: at most N tokens a minute to a server.", None)
     in_flight: int = option(
         "Models: at most N requests at a time to a server, and N sessions at a time.",
         defaults.IN_FLIGHT,
-        metavar="N",
         least=1,
     )
     dollars: float | None = option(
         "Models: stop before X is passed.", None, name="max-dollars", metavar="X"
     )
     calls: int | None = option(
-        "Models: stop before more than N calls are made.", None, name="max-calls", metavar="N"
+        "Models: stop before more than N calls are made.", None, name="max-calls"
     )
     attempts: int = ATTEMPTS
     timeout: float = 600.0
-    cache: Path | None = option(
-        "Models: keep calls, to share them.", None, metavar="FILE", path="file"
-    )
-    replay: Path | None = option(
-        "Models: a recording answers in their place.", None, metavar="FILE", path="file"
-    )
+    cache: Path | None = option("Models: keep calls, to share them.", None)
+    replay: Path | None = option("Models: a recording answers in their place.", None)
     batches: bool = option("Models: each round of all open sessions as one batch.", False)
-    catalogue: Path | None = option(
-        "Models: your own servers and prices.", None, metavar="FILE", path="file"
-    )
+    catalogue: Path | None = option("Models: your own servers and prices.", None)
 
     def __post_init__(self) -> None:
         options.check_ranges(self)

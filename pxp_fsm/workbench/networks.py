@@ -9,8 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models import scripts
+from backends.models.recording import Recorded
+from backends.models.serving import Serving
 from backends.models.settings import Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
@@ -29,9 +33,6 @@ from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model
 from pxp_fsm.rules import Interact
 from pxp_fsm.workbench.lan_tasks import training_judges
-
-if TYPE_CHECKING:
-    from backends.databases import SqlBlackboard
 
 _NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
@@ -59,10 +60,6 @@ async def models_of(
     `log` records every call. The function raises `UsageError` for a name that is none, and
     `DataError` for a script.
     """
-    from backends.models import scripts
-    from backends.models.recording import Recorded
-    from backends.models.serving import Serving
-
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
 
         def opened(name: str) -> Model:
@@ -104,8 +101,6 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-        from backends.databases import RunRecord
-
         taken = (_NUMBER.search(record.run) for record in blackboard.runs())
         number = max((int(match[1]) for match in taken if match), default=0) + 1
         self.run = f"{NETWORKS}-{number}"
@@ -117,8 +112,6 @@ class TrainingBoard:
     def begin(
         self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
     ) -> Blackboard:
-        from backends.databases import SessionRecord
-
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(
@@ -183,8 +176,6 @@ class Training:
         if self.database is None:
             async with models_of(self.settings, self.on_wait) as opened:
                 return await self._trained(lan, opened, told)
-        from backends.databases import CallsOf, SqlBlackboard
-
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan)
             log = CallsOf(blackboard, board.run)

@@ -48,7 +48,7 @@ class Plan:
     )
     protocol: str = option("What the agents follow.", "interact", choices=("interact", "pxp"))
     n: int | None = option(
-        "INTERACT: at most N messages a session.", defaults.N, metavar="N", least=1, most=MOST
+        "INTERACT: at most N messages a session.", defaults.N, least=1, most=MOST
     )
     k: int | None = option(
         "INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
@@ -65,7 +65,7 @@ class Plan:
     repetitions: int = option(
         "How often all instances are gone through.", 1, metavar="R", least=1, most=MOST
     )
-    seed: int = option("Draws whatever is drawn.", 0, metavar="N", least=-_SEEDS, most=_SEEDS)
+    seed: int = option("Draws whatever is drawn.", 0, least=-_SEEDS, most=_SEEDS)
     instances: str | None = option(
         "How many instances a repetition has, or which: a number, all, or their names.",
         None,
@@ -132,7 +132,6 @@ class Plan:
     votes: int = option(
         "How often the judge is asked each question; the majority counts.",
         1,
-        metavar="N",
         least=1,
         most=MOST_VOTES,
         key="agents.votes",

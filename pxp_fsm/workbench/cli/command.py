@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -25,18 +26,21 @@ _GIVEN = "given"
 class Entry:
     """A command of a group: one line on it, and where it is.
 
-    `options` is MODULE:CLASS of its options, or MODULE:COMMAND of a command of click; `body` is
-    MODULE:FUNCTION. Modules are named from this package.
+    Its options are a class of its name in the module `options` (without one, the command itself is
+    in `module`); its body is a function of its name in `module`, or else in that of its name.
     """
 
     short: str
-    options: str
-    body: str = ""
+    options: str = ""
+    module: str = ""
 
     def load(self, name: str) -> click.Command:
-        """The command, with its options; the body is not loaded."""
-        found = resolve(self.options)
-        return found if isinstance(found, click.Command) else Command(name, found, self.body)
+        """The command `name`, with its options; the body is not loaded."""
+        body = f"{self.module or name}:{name}{'_' if iskeyword(name) else ''}"
+        if not self.options:
+            command: click.Command = resolve(body)
+            return command
+        return Command(name, resolve(f"options.{self.options}:{name.capitalize()}"), body)
 
 
 class Group(click.Group):
@@ -162,11 +166,20 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
     return click.Option(
         [setting.field, *([one.short] if one.short else []), f"--{name}"],
         type=_type(setting, ranged),
-        metavar=one.metavar,
+        metavar=_metavar(setting),
         help=told,
         show_default=shown,
         **known,
     )
+
+
+def _metavar(setting: Setting) -> str | None:
+    if setting.option.metavar is None and not setting.option.choices:
+        if setting.kind is int:
+            return "N"
+        if setting.kind is Path:
+            return "DIR" if setting.option.path == "folder" else "FILE"
+    return setting.option.metavar
 
 
 def _type(setting: Setting, ranged: bool) -> click.ParamType[Any]:

@@ -30,77 +30,50 @@ pipe that nobody reads any more."""
 
 
 _NETWORKS = {
-    "new": Entry("make a network of one agent", "options.networks:New", "lan:new"),
-    "run": Entry("run a network on an input", "options.networks:Run", "lan:run"),
-    "train": Entry("train a network by examples", "options.networks:Train", "lan:train"),
-    "edit": Entry("edit a network by one operation", "options.networks:Edit", "lan:edit"),
-    "log": Entry("print what was done to a network", "options.networks:Log", "lan:log"),
-    "undo": Entry("undo the latest change", "options.networks:Undo", "lan:undo"),
-    "draw": Entry("draw a network", "options.networks:Draw", "lan:draw"),
-    "tasks": Entry("list tasks and their criteria", "options.networks:Tasks", "lan_tasks:tasks"),
-    "test": Entry("score a network on a task", "options.networks:Test", "lan_tasks:test"),
-    "compare": Entry(
-        "train on a task in three ways", "options.networks:Compare", "lan_tasks:compare"
-    ),
-    "distance": Entry(
-        "the least editing between two networks", "options.networks:Distance", "lan_tasks:distance"
-    ),
-    "actions": Entry("list what was done by hand", "options.networks:Actions", "lan_tasks:actions"),
+    "new": Entry("make a network of one agent", "networks", "lan"),
+    "run": Entry("run a network on an input", "networks", "lan"),
+    "train": Entry("train a network by examples", "networks", "lan"),
+    "edit": Entry("edit a network by one operation", "networks", "lan"),
+    "log": Entry("print what was done to a network", "networks", "lan"),
+    "undo": Entry("undo the latest change", "networks", "lan"),
+    "draw": Entry("draw a network", "networks", "lan"),
+    "tasks": Entry("list tasks and their criteria", "networks", "lan_tasks"),
+    "test": Entry("score a network on a task", "networks", "lan_tasks"),
+    "compare": Entry("train on a task in three ways", "networks", "lan_tasks"),
+    "distance": Entry("the least editing between two networks", "networks", "lan_tasks"),
+    "actions": Entry("list what was done by hand", "networks", "lan_tasks"),
 }
 
 SECTIONS = {
     "Prove what tables allow": {
-        "check": Entry("check properties of tables, protocols, systems", "check:check"),
-        "language": Entry(
-            "all tag sequences of a protocol", "options.proofs:Language", "language:language"
-        ),
-        "odds": Entry("probabilities of outcomes", "options.proofs:Odds", "odds:odds"),
-        "conform": Entry(
-            "test a program against a table", "options.proofs:Conform", "conform:conform"
-        ),
+        "check": Entry("check properties of tables, protocols, systems"),
+        "language": Entry("all tag sequences of a protocol", "proofs"),
+        "odds": Entry("probabilities of outcomes", "proofs"),
+        "conform": Entry("test a program against a table", "proofs"),
     },
     "Run sessions": {
-        "run": Entry("sessions of a task, DRUG or RAD", "options.sessions:Run", "run:run"),
-        "experiment": Entry(
-            "the experiment in a file", "options.sessions:Experiment", "run:experiment"
-        ),
-        "lan": Entry("networks of LLM agents, run and trained", "main:lan"),
+        "run": Entry("sessions of a task, DRUG or RAD", "sessions"),
+        "experiment": Entry("the experiment in a file", "sessions", "run"),
+        "lan": Entry("networks of LLM agents, run and trained", module="main"),
     },
     "Show results": {
-        "sessions": Entry(
-            "sessions, listed or shown", "options.results:Sessions", "sessions:sessions"
-        ),
-        "draw": Entry("automata, sessions, counterexamples", "options.results:Draw", "draw:draw"),
-        "report": Entry("tables and figures of runs", "options.results:Report", "report:report"),
-        "compare": Entry(
-            "two runs, session by session", "options.results:Compare", "compare:compare"
-        ),
-        "monitor": Entry(
-            "evaluate temporal formulas on recorded sessions",
-            "options.results:Monitor",
-            "monitor:monitor",
-        ),
-        "audit": Entry(
-            "messages that no correct agent could have sent",
-            "options.results:Audit",
-            "audit:audit",
-        ),
-        "judge": Entry(
-            "a run's pairs, put to a judge again", "options.sessions:Judge", "judge:judge"
-        ),
-        "cost": Entry("show model costs", "options.results:Cost", "cost:cost"),
+        "sessions": Entry("sessions, listed or shown", "results"),
+        "draw": Entry("automata, sessions, counterexamples", "results"),
+        "report": Entry("tables and figures of runs", "results"),
+        "compare": Entry("two runs, session by session", "results"),
+        "monitor": Entry("evaluate temporal formulas on recorded sessions", "results"),
+        "audit": Entry("messages that no correct agent could have sent", "results"),
+        "judge": Entry("a run's pairs, put to a judge again", "sessions"),
+        "cost": Entry("show model costs", "results"),
     },
     "Keep and exchange": {
-        "verify": Entry(
-            "whether anything was changed after the fact", "options.storage:Verify", "verify:verify"
-        ),
-        "upgrade": Entry("an older database", "options.storage:Upgrade", "verify:upgrade"),
-        "export": Entry(
-            "runs as files, tables for other tools", "options.storage:Export", "exchange:export"
-        ),
-        "import": Entry("what was exported", "options.storage:Import", "exchange:import_"),
+        "verify": Entry("whether anything was changed after the fact", "storage"),
+        "upgrade": Entry("an older database", "storage", "verify"),
+        "export": Entry("runs as files, tables for other tools", "storage", "exchange"),
+        "import": Entry("what was exported", "storage", "exchange"),
     },
 }
+"""The commands by what they are for."""
 
 
 class _Commands(Group):

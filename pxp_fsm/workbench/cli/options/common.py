@@ -31,7 +31,7 @@ def new_database() -> Any:
 
 def output(told: str = "Where table and drawings are written.") -> Any:
     """The folder of what a run writes."""
-    return option(told, Path(defaults.OUTPUT), metavar="DIR", path="folder")
+    return option(told, Path(defaults.OUTPUT), path="folder")
 
 
 def executor() -> Any:
@@ -50,9 +50,9 @@ def as_json(told: str = "JSON on standard output.") -> Any:
 
 def drawing(told: str) -> Any:
     """A file for a picture, optional."""
-    return option(f"{told} (.svg .png .dot .gv .mmd).", None, metavar="FILE", path="file")
+    return option(f"{told} (.svg .png .dot .gv .mmd).", None)
 
 
 def seed(told: str, least: int | None = None) -> Any:
     """Of what is drawn by chance."""
-    return option(told, 0, metavar="N", least=least)
+    return option(told, 0, least=least)

@@ -12,7 +12,7 @@ from pxp_fsm.workbench.cli.options import common
 
 
 def _network() -> Any:
-    return option(argument=True, path="file")
+    return option(argument=True)
 
 
 def _model() -> Any:
@@ -26,11 +26,11 @@ def _judge(told: str, **described: Any) -> Any:
 
 
 def _output(told: str) -> Any:
-    return option(told, short="-o", metavar="FILE", path="file")
+    return option(told, short="-o")
 
 
 def _iterations() -> Any:
-    return option("Updates an example may take.", 5, metavar="N", least=1)
+    return option("Updates an example may take.", 5, least=1)
 
 
 _EXAMPLES = 'JSON, one example per line: {"input": "...", "output": "..."}.'
@@ -64,7 +64,7 @@ class Train:
     """
 
     network: Path = _network()
-    examples: Path = option(_EXAMPLES, metavar="FILE", path="file")
+    examples: Path = option(_EXAMPLES)
     model: str = _model()
     unattended: bool = option("Nobody supervises: every step is confirmed.", False)
     developer: str | None = option(
@@ -77,7 +77,7 @@ class Train:
         default="only the same text, whatever its case and spaces",
     )
     iterations: int = _iterations()
-    retries: int = option("Retries an update may take.", 5, metavar="N")
+    retries: int = option("Retries an update may take.", 5)
     database: str | None = option("Keep each step's session there, as a run.", None, metavar="URL")
     models: Settings
 
@@ -142,12 +142,10 @@ class Test:
 
     network: Path = _network()
     task: str | None = option("", None, argument=True)
-    examples: Path | None = option(
-        f"In place of a task: {_EXAMPLES}", None, metavar="FILE", path="file"
-    )
+    examples: Path | None = option(f"In place of a task: {_EXAMPLES}", None)
     model: str = _model()
     judge: str | None = _judge("Who decides the criteria that no program can.")
-    seed: int = option("Of the task's split.", 1, metavar="N")
+    seed: int = option("Of the task's split.", 1)
     models: Settings
 
 

@@ -49,7 +49,6 @@ class Language:
         "Print the first N sequences, the shortest first, in place of counts.",
         None,
         name="list",
-        metavar="N",
         least=1,
         most=100_000,
     )
@@ -102,12 +101,7 @@ class Odds:
     sensitivities: bool = option("How strongly each result depends on each parameter.", False)
     lengths: bool = option("How probable each length is.", False)
     seed: int = common.seed("Of what is drawn.")
-    prism: Path | None = option(
-        "Write the chain in the PRISM language, for Storm or PRISM.",
-        None,
-        metavar="FILE",
-        path="file",
-    )
+    prism: Path | None = option("Write the chain in the PRISM language, for Storm or PRISM.", None)
     as_json: bool = common.as_json("Everything as JSON on standard output.")
 
 
@@ -131,7 +125,6 @@ class Conform:
         "How many states more than the table the program may have; each multiplies the tests.",
         1,
         name="extra-states",
-        metavar="N",
         least=0,
     )
     timeout: float = option(

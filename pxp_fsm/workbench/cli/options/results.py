@@ -16,8 +16,8 @@ class Sessions:
 
     name: str | None = option("", None, argument=True)
     database: str = common.database()
-    limit: int = option("List at most N sessions.", 200, metavar="N", least=1)
-    skip: int = option("Leave out the first N sessions.", 0, metavar="N", least=0)
+    limit: int = option("List at most N sessions.", 200, least=1)
+    skip: int = option("Leave out the first N sessions.", 0, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +32,10 @@ class Draw:
         "Its ending (.svg .png .dot .gv .mmd) determines the format.",
         None,
         short="-o",
-        metavar="FILE",
         default="named after WHAT",
-        path="file",
     )
     form: str | None = option(
-        "Where FILE is not given.",
-        None,
-        name="format",
-        choices=("svg", "png", "dot", "mermaid"),
+        "Where FILE is not given.", None, name="format", choices=("svg", "png", "dot", "mermaid")
     )
     state: str | None = option("Mark this state of the automaton.", None, metavar="STATE")
     agent: str | None = option(
@@ -62,7 +57,7 @@ class Draw:
         default="sync",
     )
     relations: str | None = option("Its assumptions on MATCH and AGREE.", None, metavar="NAME")
-    n: int = option("Its n, in INTERACT.", defaults.N, metavar="N")
+    n: int = option("Its n, in INTERACT.", defaults.N)
     k: int = option("Its k.", defaults.K, metavar="K")
     database: str = common.database("Where sessions are found.")
 
@@ -81,7 +76,6 @@ class Report:
         Path("report.html"),
         short="-o",
         metavar="FILE.html",
-        path="file",
     )
     sessions: str | None = option(
         "How many sessions of a run are shown whole, or which: names of sessions or instances.",
@@ -137,20 +131,12 @@ class Audit:
 
     database: str = common.database_argument()
     runs: tuple[str, ...] = option("", (), argument=True, metavar="[RUN...]")
-    html: Path | None = option(
-        "The same as a page that needs no network (extra report).",
-        None,
-        metavar="FILE",
-        path="file",
-    )
-    as_json: Path | None = option(
-        "All of it as JSON; - is standard output.", None, name="json", metavar="FILE", path="file"
-    )
-    shown: int = option("Show N findings of each kind.", 10, name="list", metavar="N", least=0)
+    html: Path | None = option("The same as a page that needs no network (extra report).", None)
+    as_json: Path | None = option("All of it as JSON; - is standard output.", None, name="json")
+    shown: int = option("Show N findings of each kind.", 10, name="list", least=0)
     rounds: int | None = option(
         "Of a tags.txt: what the published code was given as --num_iter.",
         None,
-        metavar="N",
         default="5",
         least=1,
         most=1_000_000,

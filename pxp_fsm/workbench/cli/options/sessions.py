@@ -48,7 +48,7 @@ class Experiment:
     is pxp_fsm/workbench/experiment.schema.json.
     """
 
-    file: Path = option(argument=True)
+    file: Path = option(argument=True, path="any")
     output: Path = common.output()
     database: str | None = common.new_database()
     executor: str | None = common.executor()
@@ -68,13 +68,10 @@ class Judge:
     consistency: int = option(
         "Put each question N times, and report how often the judge agrees with itself.",
         1,
-        metavar="N",
         least=1,
         most=99,
     )
-    limit: int | None = option("The first N pairs only.", None, metavar="N", least=1)
-    prompts: Path | None = option(
-        "Your own prompts, in place of those of the run.", None, metavar="FILE", path="file"
-    )
+    limit: int | None = option("The first N pairs only.", None, least=1)
+    prompts: Path | None = option("Your own prompts, in place of those of the run.", None)
     database: str = common.database()
     models: Settings

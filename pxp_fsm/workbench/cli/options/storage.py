@@ -58,6 +58,7 @@ class Export:
         None,
         short="-o",
         metavar="PATH",
+        path="any",
         default="named after RUN or TABLE",
     )
     form: str | None = option(
@@ -90,13 +91,11 @@ class Import:
     table (.scxml, .json, .toml) is checked, and written as a table of one's own.
     """
 
-    path: Path = option(argument=True)
+    path: Path = option(argument=True, path="any")
     database: str = common.database("Where a run goes; made if it is not there.")
     output: Path | None = option(
         "Where a table goes: .toml, .json or .scxml.",
         None,
         short="-o",
-        metavar="FILE",
         default="NAME.toml, after the table",
-        path="file",
     )
