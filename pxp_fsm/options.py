@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import reduce
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -153,21 +154,11 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
     if get_origin(kind) not in (Union, UnionType):
         return kind, False
     inner = [one for one in get_args(kind) if one is not NoneType]
-    union = inner[0]
-    for one in inner[1:]:
-        union |= one
-    return union, len(inner) < len(get_args(kind))
+    return reduce(operator.or_, inner), len(inner) < len(get_args(kind))
 
 
 def values_of(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says of the options of `kind`, by their fields; what it leaves out is not there.
-
-    >>> @dataclass
-    ... class Tea:
-    ...     minutes: int = option("How long it draws.", 3, least=1, key="kettle.minutes")
-    >>> values_of(Tea, {"kettle": {"minutes": 5}})
-    {'minutes': 5}
-    """
+    """What a file sets of the options of `kind`, by their fields."""
     found: dict[str, Any] = {}
     for setting in settings(kind):
         table, _, key = setting.key.rpartition(".")
