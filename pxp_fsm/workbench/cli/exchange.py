@@ -77,7 +77,7 @@ def import_(request: options.Import) -> None:
     """Import a run into the database, or a table into a file."""
     path, output = request.path, request.output
     if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder")
+        raise UsageError(f"{path} does not exist; give what pxp export wrote, or a table")
     if path.is_file() and path.suffix in (".toml", ".json", ".scxml"):
         table, target = exporting.import_table(path, output)
         counted = f"{len(table.states)} states, {len(table.transitions)} transitions"
