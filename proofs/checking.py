@@ -15,7 +15,7 @@ from proofs.replay import replay
 from proofs.sessions import SessionModel, State
 from proofs.theorems import Proof
 from proofs.verdicts import Bound, Result, Status, Verdict
-from pxp_fsm import decisions
+from pxp_fsm import decisions, defaults
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Message
@@ -37,8 +37,8 @@ AS_BUILT = Instead()
 class Bounds:
     """The n and k up to which sessions are explored; k also bounds the self-loops of PXP(k)."""
 
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
 
     def rules(self, protocol: str, instead: Instead = AS_BUILT) -> Rules:
         """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""

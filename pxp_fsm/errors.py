@@ -102,7 +102,14 @@ class NotThere(BlackboardError):
 
 
 class UsageError(PXPError):
-    """A parameter outside its range, or an option that does not go with another."""
+    """A parameter outside its range, or an option that does not go with another.
+
+    `field` names the parameter, where it is one of a plan.
+    """
+
+    def __init__(self, problem: str = "", field: str | None = None) -> None:
+        self.field = field
+        super().__init__(problem)
 
 
 class NoAnswer(PXPError):

@@ -15,6 +15,7 @@ from proofs.explicit import check_explicit
 from proofs.product import Product, standing_checks
 from proofs.theorems import Proof
 from proofs.verdicts import Result, Status, Verdict
+from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError
 from pxp_fsm.soundness import check_peers
 from pxp_fsm.tables import NETWORKS, load_automaton
@@ -43,8 +44,8 @@ class Request:
     tables: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     relations: str | None = None
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
     values: int | None = None
     formulas: tuple[str, ...] = ()
     runs: str = "complete"

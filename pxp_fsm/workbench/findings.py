@@ -22,6 +22,7 @@ from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Result, Status
+from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
@@ -202,7 +203,7 @@ def _sizes() -> Iterator[str]:
         pairs = explore(Product(builtin(name), builtin(name)))
         yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
     for name, assumptions in NAMED.items():
-        every: tuple[Rules, ...] = (Interact(10, 3), Pxp(), Pxp(3))
+        every: tuple[Rules, ...] = (Interact(), Pxp(), Pxp(defaults.K))
         for rules in every:
             model = SessionModel(rules, Theory(assumptions), observes=rules.n is not None)
             space = explore(model)
