@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from proofs.claims import Claim, assumptions_of
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.following import Place
-from proofs.model import Step
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
@@ -139,10 +138,8 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
     """A trace of the session model itself, without the places along a word."""
 
-    def state_of(state: State | Place[State]) -> State:
-        return state.state if isinstance(state, Place) else state
+    return trace.map(_state)
 
-    return Trace(
-        state_of(trace.start),
-        tuple(Step(step.action, state_of(step.target), step.facts) for step in trace.steps),
-    )
+
+def _state(state: State | Place[State]) -> State:
+    return state.state if isinstance(state, Place) else state

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from proofs.actions import Say
 from proofs.explore import Trace
@@ -23,9 +22,7 @@ from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.relations import NOISY, Assumption, Outcome
 from pxp_fsm.rules import Pxp, Rules
 from pxp_fsm.session import Session
-
-if TYPE_CHECKING:
-    from pxp_fsm.situation import Situation
+from pxp_fsm.situation import Situation
 
 
 class NotReplayed(PXPError):

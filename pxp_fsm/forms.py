@@ -45,9 +45,13 @@ def text_of(path: Path, what: str, otherwise: str = "", most: int = _MAX_BYTES) 
         raise Unreadable(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
 
 
-def read(text: str, filename: str) -> dict[str, Any]:
-    """What a TOML text (JSON, if `filename` ends so) says; `Unreadable` where it is neither."""
-    is_json = filename.endswith(".json")
+def read(text: str, filename: str, *, is_json: bool | None = None) -> dict[str, Any]:
+    """What a TOML or JSON text says; `Unreadable` where it is neither.
+
+    Unless `is_json` says, it is JSON where `filename` ends so.
+    """
+    if is_json is None:
+        is_json = filename.endswith(".json")
     try:
         raw = json.loads(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # also a number with more digits than Python converts

@@ -38,10 +38,9 @@ def load(path: Path) -> History:
 def parse(text: str, filename: str = "network.lan.json") -> History:
     """The network that a JSON text holds, with its log. Raises `LanError`."""
     try:
-        raw = read(text, f"{filename}.json")
+        raw = read(text, filename, is_json=True)
     except Unreadable as error:
-        told = str(error).replace(f"{filename}.json", filename, 1)
-        raise LanError((told,)) from error
+        raise LanError((str(error),)) from error
     found = faults(raw, schema())
     if found:
         raise LanError(_located(text, filename, fault) for fault in found)
