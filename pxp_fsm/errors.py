@@ -75,8 +75,26 @@ class UsageError(PXPError):
     """A parameter outside its range, or an option that does not go with another."""
 
 
-class NoAnswer(PXPError):
-    """A respondent (model, person, database) gave no usable answer; ends its session only."""
+class WrongType(TypeError):
+    """What a session's respondent, relation or guards returned is not of the type they declare.
+
+    A mistake in a program, as `TypeError` is, and so no `PXPError`.
+    """
+
+
+class SessionFailed(PXPError):
+    """A member cannot go on; it ends its session only.
+
+    `fault` is what the member's own code raised, where that is the reason.
+    """
+
+    def __init__(self, cause: str, fault: Exception | None = None) -> None:
+        self.fault = fault
+        super().__init__(cause)
+
+
+class NoAnswer(SessionFailed):
+    """A respondent (model, person, database) gave no usable answer."""
 
 
 class Halted(PXPError):

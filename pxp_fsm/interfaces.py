@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pxp_fsm.situation import Situation
 
 
+@runtime_checkable
 class Respondent(Protocol):
     """What an agent asks for its predictions and explanations: a model, a database, a person."""
 
@@ -59,6 +60,7 @@ class CopyableLearner(Learner, Respondent, Protocol):
         """The same, with what it has learned; what it learns from then on, the first does not."""
 
 
+@runtime_checkable
 class Relation(Protocol):
     """MATCH or AGREE of one agent: whether two texts count as the same for it."""
 
@@ -77,6 +79,7 @@ class Relation(Protocol):
         """
 
 
+@runtime_checkable
 class Guards(Protocol):
     """What supplies the truth of the guards when an agent must answer."""
 

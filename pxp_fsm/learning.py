@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from pxp_fsm.asking import asked_for
-from pxp_fsm.errors import NoAnswer, Refused, UsageError
+from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError
 from pxp_fsm.interfaces import CopyableLearner, Learner, Relation, Respondent
 from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, quoted
-from pxp_fsm.relations import LEARN, Judgement, OracleFailed, Outcome, digest
+from pxp_fsm.relations import LEARN, Judgement, OracleFailed, Outcome, awaited, digest
 
 Ask = Callable[[Respondent, Question], Awaitable[Answer]]
 Teach = Callable[[Respondent, Message], None]
@@ -247,7 +247,9 @@ class Lessons:
                 asked_for.set("validation")  # for this task and what it asks alone
                 try:
                     answer = await ask(respondent, Question(query, instance, earlier=episodes))
-                except NoAnswer:
+                except NoAnswer as error:
+                    if error.fault is not None:
+                        raise
                     return None
                 return await _matches(match, answer.prediction, prediction)
 
@@ -262,10 +264,11 @@ class Lessons:
 
 async def _matches(match: Relation, predicted: str, right: str) -> bool:
     try:
-        return await match.holds(predicted, right) is Outcome.YES
+        return await awaited(match.holds(predicted, right)) is Outcome.YES
     except Exception as error:
         cause = f"MATCH ({match.name}) on a validation instance: {type(error).__name__}: {error}"
-        raise OracleFailed(Outcome.BROKEN, cause) from error
+        fault = None if isinstance(error, PXPError) else error
+        raise OracleFailed(Outcome.BROKEN, cause, fault) from error
 
 
 def _written(weighing: Weighing) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeGuard
 
 
 class Tag(StrEnum):
@@ -118,11 +119,18 @@ def quoted(value: object, longest: int = 60) -> str:
     return written if len(written) <= longest else f"{written[:longest]}…"
 
 
+def is_answer(value: object) -> TypeGuard[Answer]:
+    """Whether `value` is an `Answer` of two texts."""
+    return isinstance(value, Answer) and all(
+        isinstance(text, str) for text in (value.prediction, value.explanation)
+    )
+
+
 def answer_problem(answer: object) -> str | None:
     """Why `answer` is not one that a message can carry, or None if it is."""
-    if not isinstance(answer, Answer):
-        return "an answer is a prediction and an explanation"
-    texts = (answer.prediction, answer.explanation)
-    if not all(isinstance(text, str) for text in texts):
+    if is_answer(answer):
+        texts = (answer.prediction, answer.explanation)
+        return next(filter(None, map(text_problem, texts)), None)
+    if isinstance(answer, Answer):
         return "prediction and explanation are text"
-    return next(filter(None, map(text_problem, texts)), None)
+    return "an answer is a prediction and an explanation"

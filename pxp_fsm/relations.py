@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar, overload
 
-from pxp_fsm.errors import Halted, PXPError
+from pxp_fsm.errors import Halted, PXPError, SessionFailed, WrongType
 from pxp_fsm.interfaces import Relation
-from pxp_fsm.messages import storable
+from pxp_fsm.messages import quoted, storable
+
+_T = TypeVar("_T")
 
 
 class Outcome(StrEnum):
@@ -77,12 +81,12 @@ class Verdict:
     asked: bool = True
 
 
-class OracleFailed(PXPError):
+class OracleFailed(SessionFailed):
     """An oracle was late or broken; the session ends with this cause."""
 
-    def __init__(self, outcome: Outcome, cause: str) -> None:
+    def __init__(self, outcome: Outcome, cause: str, fault: Exception | None = None) -> None:
         self.outcome = outcome
-        super().__init__(cause)
+        super().__init__(cause, fault)
 
 
 def digest(text: str) -> str:
@@ -170,59 +174,75 @@ class Relations:
         )
 
     async def _holds(self, name: str, left: str, right: str) -> bool:
-        judgement = await self._judge(name, left, right)
-        self._log.append(judgement)
-        if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):
-            relation = self._relations[name].name
-            raise OracleFailed(judgement.outcome, f"{name} ({relation}): {judgement.detail}")
-        return judgement.outcome is Outcome.YES
-
-    async def _judge(self, name: str, left: str, right: str) -> Judgement:
         key = (name, digest(left), digest(right))
-        if self.memo and left == right:
-            return Judgement(*key, Outcome.YES, asked=False, seconds=0.0, detail="same text")
-        if self.memo and key in self._known:
-            return Judgement(
-                *key, self._known[key].outcome, asked=False, seconds=0.0, detail="judged before"
-            )
+        known = self._known_outcome(key, left == right)
+        if known is not None:
+            outcome, detail = known
+            self._log.append(Judgement(*key, outcome, asked=False, seconds=0.0, detail=detail))
+            return outcome is Outcome.YES
         started = time.perf_counter()
-        said = await self._ask(self._relations[name], left, right)
+        said, fault = await self._ask(self._relations[name], left, right)
         seconds = time.perf_counter() - started
         judgement = Judgement(*key, said.outcome, said.asked, seconds, storable(said.detail))
         self.remember([judgement])
-        return judgement
+        self._log.append(judgement)
+        if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):
+            cause = f"{name} ({self._relations[name].name}): {judgement.detail}"
+            raise OracleFailed(judgement.outcome, cause, fault)
+        return judgement.outcome is Outcome.YES
 
-    async def _ask(self, relation: Relation, left: str, right: str) -> Verdict:
+    def _known_outcome(self, key: tuple[str, str, str], same: bool) -> tuple[Outcome, str] | None:
+        """What needs no asking, and why: of the same text, or of a pair that was judged before."""
+        if self.memo and same:
+            return Outcome.YES, "same text"
+        if self.memo and key in self._known:
+            return self._known[key].outcome, "judged before"
+        return None
+
+    async def _ask(
+        self, relation: Relation, left: str, right: str
+    ) -> tuple[Verdict, Exception | None]:
+        """What the oracle answers, and what its own code raised, if anything."""
         started = time.perf_counter()
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
-                    outcome = await relation.holds(left, right)
+                    answer = _checked(await awaited(relation.holds(left, right)), relation)
         except asyncio.CancelledError:
             if stopped_from_outside():
                 raise
-            return Verdict(Outcome.BROKEN, "it cancelled itself")
+            return Verdict(Outcome.BROKEN, "it cancelled itself"), None
         except TimeoutError as error:
-            return Verdict(Outcome.LATE, str(error) or f"no answer within {self._timeout} s")
+            late = str(error) or f"no answer within {self._timeout} s"
+            return Verdict(Outcome.LATE, late), None
         except Halted:
             raise
         except PXPError as error:
-            return Verdict(Outcome.BROKEN, str(error))
-        except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
-            return Verdict(Outcome.BROKEN, f"{type(error).__name__}: {error}")
+            return Verdict(Outcome.BROKEN, str(error)), None
+        except Exception as error:  # noqa: BLE001 - the session raises it once its ending is stored
+            return Verdict(Outcome.BROKEN, f"{type(error).__name__}: {error}"), error
         if overdue(started, self._timeout):
-            return Verdict(Outcome.LATE, f"it took longer than {self._timeout} s")
-        return _said(outcome)
+            return Verdict(Outcome.LATE, f"it took longer than {self._timeout} s"), None
+        return answer, None
 
 
-def _said(said: object) -> Verdict:
+def _checked(answer: object, relation: Relation) -> Verdict:
     """What an oracle answered, with the detail that belongs to it."""
-    if isinstance(said, Outcome):
-        own = said in (Outcome.LATE, Outcome.BROKEN)
-        return Verdict(said, f"it answered {said.value!r} itself" if own else "")
-    if isinstance(said, Verdict) and isinstance(said.outcome, Outcome):
-        return said
-    return Verdict(Outcome.BROKEN, f"answered {said!r}, which is no Outcome")
+    if isinstance(answer, Outcome):
+        own = answer in (Outcome.LATE, Outcome.BROKEN)
+        return Verdict(answer, f"it answered {answer.value!r} itself" if own else "")
+    if isinstance(answer, Verdict) and isinstance(answer.outcome, Outcome):
+        return answer
+    raise WrongType(f"relation {relation.name} answered {quoted(answer)}, which is no Outcome")
+
+
+@overload
+async def awaited(value: Awaitable[_T]) -> _T: ...
+@overload
+async def awaited(value: Awaitable[_T] | _T) -> _T: ...
+async def awaited(value: object) -> object:
+    """What a function returned, whether it is an async one or not."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def overdue(started: float, timeout: float | None) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from guards.text import NormalisedText
 from pxp_fsm import __version__
-from pxp_fsm.agent import Agent
+from pxp_fsm.agent import Members
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard, Relation
 from pxp_fsm.lan.developer import Developer
@@ -114,9 +114,7 @@ class TrainingBoard:
         said = json.dumps(plan, sort_keys=True)
         blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
 
-    def begin(
-        self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
-    ) -> Blackboard:
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         from backends.databases import SessionRecord
 
         _run, repetition, position = name.rsplit("/", 2)
@@ -134,7 +132,7 @@ class TrainingBoard:
             fingerprint=automaton.fingerprint,
             memo=True,
             assumptions=(),
-            agents=tuple((agent.name, agent.describe()) for agent in agents),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
         )
         self._blackboard.start_session(record)
         return self._blackboard
