@@ -25,7 +25,7 @@ from pxp_fsm.functions import (
     as_relation,
     as_respondent,
 )
-from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent, Reviewer
+from pxp_fsm.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.learning import Gate, Lessons
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import (
@@ -44,13 +44,14 @@ from pxp_fsm.relations import (
     Judgement,
     OracleFailed,
     Outcome,
+    Relation,
     Relations,
     awaited,
     overdue,
     stopped_from_outside,
 )
 from pxp_fsm.rules import Rules
-from pxp_fsm.situation import Derived, Situation
+from pxp_fsm.situation import Derived, Guards, Situation
 
 _T = TypeVar("_T")
 
@@ -144,6 +145,7 @@ class Participant:
     """The agent `name` in one session about one instance.
 
     `earlier` is what it is carried on from. Raises `UsageError` for a name that cannot be shown.
+    `session` is the session's name, which is told to whoever is asked.
     """
 
     def __init__(
@@ -153,6 +155,8 @@ class Participant:
         rules: Rules,
         instance: Instance,
         earlier: tuple[Episode, ...] = (),
+        *,
+        session: str = "",
     ) -> None:
         if not isinstance(name, str) or not name or not name.isprintable():
             raise UsageError(f"an agent's name is printable text, at least one character: {name!r}")
@@ -165,10 +169,12 @@ class Participant:
             memo=agent.memo,
             timeout=agent.timeout,
             around=self._clock_stopped,
+            session=session,
         )
         self._clock: asyncio.Timeout | None = None
         self._rules = rules
         self._instance = instance
+        self._session = session
         self._earlier = earlier
         self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
 
@@ -225,7 +231,12 @@ class Participant:
         `OracleFailed` or `GuardError`; the machine has not moved.
         """
         question = Question(
-            self.agent.query, self._instance, context, tuple(history), self._earlier
+            self.agent.query,
+            self._instance,
+            context,
+            tuple(history),
+            self._earlier,
+            self._session,
         )
         respondent = self.agent.respondent
         while True:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pxp_fsm.automaton import Valuation
 from pxp_fsm.errors import UsageError, WrongType
-from pxp_fsm.interfaces import Guards, Relation, Respondent
+from pxp_fsm.interfaces import Respondent
 from pxp_fsm.messages import Answer, Question, quoted
-from pxp_fsm.relations import NOISY, Assumption, Outcome, awaited
-from pxp_fsm.situation import Situation
+from pxp_fsm.relations import NOISY, Assumption, Outcome, Relation, awaited
+from pxp_fsm.situation import Guards, Situation
 
 AnswerFunction = Callable[[Question], Answer | Awaitable[Answer]]
 """What a respondent may be: a function from what is asked to the answer."""

@@ -14,10 +14,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar, overload
+from typing import Protocol, TypeVar, overload, runtime_checkable
 
 from pxp_fsm.errors import Halted, PXPError, SessionFailed, WrongType
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.messages import quoted, storable
 
 _T = TypeVar("_T")
@@ -70,7 +69,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RelationReply:
     """An outcome with what is to be stored beside it: who judged, how it was asked, what it said.
 
     `asked` is false where the judge knew the answer and asked nobody.
@@ -79,6 +78,38 @@ class Verdict:
     outcome: Outcome
     detail: str = ""
     asked: bool = True
+
+
+@runtime_checkable
+class Relation(Protocol):
+    """MATCH or AGREE of one agent: whether two texts count as the same for it."""
+
+    @property
+    def name(self) -> str:
+        """What it compares by, as a session records it (`chemistry`, `exact`)."""
+
+    @property
+    def assumptions(self) -> frozenset[Assumption]:
+        """What is true of every answer it gives; empty for a judge that may say anything."""
+
+    async def holds(self, left: str, right: str) -> Outcome | RelationReply:
+        """Whether the relation holds of the ordered pair; raises where it cannot be decided.
+
+        A `RelationReply` says besides what is to be stored with the outcome.
+        """
+
+
+@runtime_checkable
+class SessionAware(Protocol):
+    """A relation that depends on the session in which it is asked: a judge, which records it."""
+
+    def for_session(self, session: str) -> Relation:
+        """The same relation, asked in the session of that name; both share one memory."""
+
+
+def in_session(relation: Relation, session: str) -> Relation:
+    """`relation` as it is asked in `session`: itself, unless it depends on the session."""
+    return relation.for_session(session) if isinstance(relation, SessionAware) else relation
 
 
 class OracleFailed(SessionFailed):
@@ -100,6 +131,7 @@ class Relations:
     With `memo` (the default) a text is never compared with itself and an ordered pair is judged
     once, so that any judge is deterministic and reflexive within the session. `timeout` is in
     seconds, for one question; None waits for ever. Each question is asked within `around()`.
+    `session` is the session's name.
     """
 
     def __init__(
@@ -110,8 +142,10 @@ class Relations:
         memo: bool = True,
         timeout: float | None = None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        session: str = "",
     ) -> None:
         self._relations = {"MATCH": match, "AGREE": agree}
+        self._session = session
         self.memo = memo
         self._timeout = timeout
         self._around = around
@@ -201,37 +235,40 @@ class Relations:
 
     async def _ask(
         self, relation: Relation, left: str, right: str
-    ) -> tuple[Verdict, Exception | None]:
+    ) -> tuple[RelationReply, Exception | None]:
         """What the oracle answers, and what its own code raised, if anything."""
         started = time.perf_counter()
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
-                    answer = _checked(await awaited(relation.holds(left, right)), relation)
+                    answer = reply_of(
+                        await awaited(in_session(relation, self._session).holds(left, right)),
+                        relation,
+                    )
         except asyncio.CancelledError:
             if stopped_from_outside():
                 raise
-            return Verdict(Outcome.BROKEN, "it cancelled itself"), None
+            return RelationReply(Outcome.BROKEN, "it cancelled itself"), None
         except TimeoutError as error:
             late = str(error) or f"no answer within {self._timeout} s"
-            return Verdict(Outcome.LATE, late), None
+            return RelationReply(Outcome.LATE, late), None
         except Halted:
             raise
         except PXPError as error:
-            return Verdict(Outcome.BROKEN, str(error)), None
+            return RelationReply(Outcome.BROKEN, str(error)), None
         except Exception as error:  # noqa: BLE001 - the session raises it once its ending is stored
-            return Verdict(Outcome.BROKEN, f"{type(error).__name__}: {error}"), error
+            return RelationReply(Outcome.BROKEN, f"{type(error).__name__}: {error}"), error
         if overdue(started, self._timeout):
-            return Verdict(Outcome.LATE, f"it took longer than {self._timeout} s"), None
+            return RelationReply(Outcome.LATE, f"it took longer than {self._timeout} s"), None
         return answer, None
 
 
-def _checked(answer: object, relation: Relation) -> Verdict:
+def reply_of(answer: object, relation: Relation) -> RelationReply:
     """What an oracle answered, with the detail that belongs to it."""
     if isinstance(answer, Outcome):
         own = answer in (Outcome.LATE, Outcome.BROKEN)
-        return Verdict(answer, f"it answered {answer.value!r} itself" if own else "")
-    if isinstance(answer, Verdict) and isinstance(answer.outcome, Outcome):
+        return RelationReply(answer, f"it answered {answer.value!r} itself" if own else "")
+    if isinstance(answer, RelationReply) and isinstance(answer.outcome, Outcome):
         return answer
     raise WrongType(f"relation {relation.name} answered {quoted(answer)}, which is no Outcome")
 

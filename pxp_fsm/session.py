@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pxp_fsm.agent import Members, Move, Participant
-from pxp_fsm.asking import asked_in
 from pxp_fsm.channel import Channel
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError
 from pxp_fsm.interfaces import Blackboard
@@ -106,7 +105,7 @@ class Session:
         self._on_message = on_message
         self._record_faults = record_faults
         self._participants = tuple(
-            Participant(each, agent, rules, self.instance, earlier.get(each, ()))
+            Participant(each, agent, rules, self.instance, earlier.get(each, ()), session=name)
             for each, agent in members.items()
         )
         self._channel = Channel(name, {p.name: p.machine for p in self._participants}, capacity)
@@ -160,14 +159,11 @@ class Session:
             raise UsageError(f"session {self.name} is over ({self.ending.value})")
         speaker, listener = self._turn()
         self._deliver()
-        within = asked_in.set(self.name)
         move = None
         try:
             move = await self._move(speaker)
         except (NoAnswer, OracleFailed, GuardError) as error:
             self._fail(error)
-        finally:
-            asked_in.reset(within)
         if move is None:
             self._raise_fault()
             return None

@@ -32,7 +32,7 @@ class Fault:
     text: str
 
 
-def check(network: Network) -> None:
+def check_network(network: Network) -> None:
     """Raise `Unsound` where the network has a fault."""
     found = tuple(faults_of(network))
     if found:

@@ -14,18 +14,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backends.databases import SqlBlackboard
+from backends.models.serving import Settings
 from pxp_fsm import __version__, forms
 from pxp_fsm.errors import ExperimentError, UsageError
 from pxp_fsm.workbench import defaults, plans, runs
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.prompts import written
 from pxp_fsm.workbench.tasks import DataSet, Task
-
-if TYPE_CHECKING:
-    from backends.models.serving import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def load(path: Path) -> Experiment:
         raise ExperimentError(forms.located(found, text, str(path)))
     plan = _plan(raw, path.absolute().parent)
     try:
-        task, data = plans.read(plan)
+        task, data = plans.read_plan(plan)
     except UsageError as error:
         at = next((key for key in _ABOUT if _about(key, str(error))), None)
         fault = ((at,) if at else (), str(error))

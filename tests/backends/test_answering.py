@@ -15,7 +15,7 @@ from pxp_fsm.framing import unframed
 from pxp_fsm.messages import Answer, Episode, Instance, Question
 from pxp_fsm.models import Capability, Image, Reply, Request, Role, Stop
 from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.tasks import find_task, task_names
+from pxp_fsm.workbench.task_registry import find_task, task_names
 
 PLAIN = frozenset[Capability]()
 ANSWER = Answer("CC(=O)OC(C)=O.O=C(O)c1ccccc1O", "Acetylation of the phenol.")

@@ -29,7 +29,7 @@ from backends.databases import SqlBlackboard, rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Question
-from pxp_fsm.workbench.runs import Plan, Step
+from pxp_fsm.workbench.runs import Plan, Progress
 
 PLAN = Plan("scripted", n=10, k=3, seed=3)
 SESSIONS = 6
@@ -68,7 +68,7 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
     if dialect == "sqlite":
         pytest.skip("SQLite is in the process: it has no connection that could be cut")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: Progress) -> None:
         if step.message is not None and step.message.number % 2:
             cut_all(postgresql.get_uri())
 
@@ -167,7 +167,7 @@ def test_the_second_process_on_a_run_is_told_and_changes_nothing(
     """Wherever the first one is: before its first message, in the middle, before its end."""
     refused = 0
 
-    def on_step(_step: Step) -> None:
+    def on_step(_step: Progress) -> None:
         nonlocal refused
         with SqlBlackboard(database) as second:
             with pytest.raises(BlackboardError, match="another process is working on run s-1"):
@@ -273,10 +273,10 @@ def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
         assert verify_engine(board.engine).problems == ()
 
 
-def interrupted_at(number: int) -> Callable[[Step], None]:
+def interrupted_at(number: int) -> Callable[[Progress], None]:
     seen = itertools.count(1)
 
-    def stop(_step: Step) -> None:
+    def stop(_step: Progress) -> None:
         if next(seen) == number:
             raise KeyboardInterrupt
 
@@ -305,7 +305,7 @@ def test_a_person_who_never_answers_holds_up_no_other_session(board: SqlBlackboa
                 raise TimeoutError("nobody answered")
             return Answer("a", "because")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: Progress) -> None:
         if step.ending is not None:
             ended.append(step.instance)
             if len(ended) == SESSIONS - 1:
@@ -336,7 +336,7 @@ def test_sessions_that_go_on_together_say_what_they_say_one_by_one(board: SqlBla
 
 
 def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboard) -> None:
-    def fail(step: Step) -> None:
+    def fail(step: Progress) -> None:
         if step.message is not None and step.message.number == 2:
             raise BlackboardError("it broke")
 

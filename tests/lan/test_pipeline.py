@@ -25,7 +25,7 @@ from trainings import (
     weak,
 )
 
-from pxp_fsm.lan.developer import Act, Choice, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, RegressionChoice, StepView
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Control, Network
@@ -165,8 +165,8 @@ def test_a_regression_is_not_committed_unattended() -> None:
     assert labels(told)[-6:] == ["APPLY", "TRY", "REPLAYED", "STOP", "GIVE_UP", "FINISH"]
     assert "earlier examples would no longer be right: 'a'" in trainer.outcomes[1].why
     assert trainer.lan.network.agent("Solver").knowledge == ()
-    for verdict, knows in ((Verdict.ACCEPT, ("k",)), (Verdict.TAKE_OVER, ())):
-        developer = Watching(weigh=[Verdict.RETRY, verdict])
+    for verdict, knows in ((RegressionChoice.ACCEPT, ("k",)), (RegressionChoice.TAKE_OVER, ())):
+        developer = Watching(weigh=[RegressionChoice.RETRY, verdict])
         trainer, told = trained(
             scripted(*steps, say=forgets), *examples, developer=developer, limits=Limits(1, 1)
         )

@@ -18,7 +18,7 @@ from proofs.pipeline import EDIT, Bounds, Pipeline
 from proofs.pipeline import Place as Abstract
 from pxp_fsm.errors import PXPError
 from pxp_fsm.lan.asking import Asker, bundled
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.history import Change, History, begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Network
@@ -136,9 +136,9 @@ class Meddling(Confirms):
             result = view.proposal | {key: self.random.choice([HOLE, "else", 3])}
         return Act(choice, result, self.random.choice(["", "a hint"]))
 
-    async def weigh(self, *given: Any) -> Verdict:
+    async def weigh(self, *given: Any) -> RegressionChoice:
         self.meddle(given[-1])
-        return self.random.choice(list(Verdict))
+        return self.random.choice(list(RegressionChoice))
 
     async def handed(self, why: str, lan: Lan) -> Onward:
         self.meddle(lan)

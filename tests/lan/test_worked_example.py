@@ -8,7 +8,7 @@ from typing import Any
 from talking import Frames, Speaking, module
 from test_pipeline import GAP, Same, new_agent, parameters, poor, weak
 
-from pxp_fsm.lan.developer import Verdict
+from pxp_fsm.lan.developer import RegressionChoice
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Moved, Trainer
 from pxp_fsm.lan.replaying import Regression
@@ -36,9 +36,11 @@ class Accepting(Confirms):
         self.asked += 1
         return self.asked % 2 == 0
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Any, lan: Lan) -> Verdict:
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Any, lan: Lan
+    ) -> RegressionChoice:
         self.lost.append(regressions)
-        return Verdict.ACCEPT
+        return RegressionChoice.ACCEPT
 
 
 STEPS: list[list[Any]] = [

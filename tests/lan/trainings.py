@@ -8,7 +8,7 @@ from typing import Any
 
 from talking import Frames, Speaking, module
 
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
@@ -101,8 +101,8 @@ class Watching(Confirms):
             return Onward.RESUME
         return Onward.SKIP
 
-    async def weigh(self, *_given: Any) -> Verdict:
-        found: Verdict = self.onward["weigh"].pop(0)
+    async def weigh(self, *_given: Any) -> RegressionChoice:
+        found: RegressionChoice = self.onward["weigh"].pop(0)
         return found
 
 

@@ -14,7 +14,7 @@ from pxp_fsm.errors import DataError, ExperimentError, UsageError
 from pxp_fsm.workbench import experiments, outcomes, runs
 from pxp_fsm.workbench.cli import main
 from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.runs import Step
+from pxp_fsm.workbench.runs import Progress
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BASE = 'format = 1\ntask = "drug"\ninstances = 3\n'
@@ -136,7 +136,7 @@ def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) 
     path = written(tmp_path, BASE)
     with SqlBlackboard(":memory:") as board:
         experiments.open_run(experiments.load(path), board).execute()
-        sent: list[Step] = []
+        sent: list[Progress] = []
         again = experiments.open_run(experiments.load(path), board)
         assert again.finished == again.total == 3
         again.execute(sent.append)
@@ -182,7 +182,7 @@ def test_a_run_under_any_policy_resumes_as_if_it_had_not_been_stopped(
     for after in (1, 4, total // 2, total - 1):
         seen = 0
 
-        def stop(step: Step, after: int = after) -> None:
+        def stop(step: Progress, after: int = after) -> None:
             nonlocal seen
             seen += step.message is not None
             if seen > after:

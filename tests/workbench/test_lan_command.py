@@ -237,7 +237,7 @@ def test_words_mean_operations() -> None:
 def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text('{"purpose": "gap", "reply": "once", "times": 1}\n', "utf-8")
-    script = scripts.read(path)
+    script = scripts.read_script(path)
     request = Request("", (Turn(Role.USER, "hello"),), purpose="gap")
     assert asyncio.run(script.reply(request)).text == "once"
     with pytest.raises(NoAnswer, match="has no reply left to a request of purpose 'gap'"):
@@ -250,7 +250,7 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
     ):
         path.write_text(line, "utf-8")
         with pytest.raises(DataError, match=r"s\.jsonl, line 1"):
-            scripts.read(path)
+            scripts.read_script(path)
 
 
 class Desk:

@@ -30,7 +30,7 @@ from pxp_fsm.workbench.odds.counting import Counts, counts_of
 from pxp_fsm.workbench.odds.estimating import estimates
 from pxp_fsm.workbench.odds.fitting import fit
 from pxp_fsm.workbench.odds.published import MODELS, columns, explain
-from pxp_fsm.workbench.reports.observed import Observed, Reason, Step
+from pxp_fsm.workbench.reports.observed import Observed, ObservedMessage, Reason
 from pxp_fsm.workbench.statistics import Published, statistics_of
 
 INIT, RAT, REF, REV, REJ = "INIT", "RATIFY", "REFUTE", "REVISE", "REJECT"
@@ -49,7 +49,9 @@ def counted(sequences: Iterable[Sequence[str]], n: int = 10, *, judged: bool = F
     counts = Counts("r", n, 3)
     for tags in sequences:
         steps = (
-            Step(place % 2 == 0, tag, "", Reason(OF[tag], None) if judged and place else None)
+            ObservedMessage(
+                place % 2 == 0, tag, "", Reason(OF[tag], None) if judged and place else None
+            )
             for place, tag in enumerate(tags)
         )
         counts.add(Observed("s", 1, 1, "i", 3, "bound", tuple(steps)))

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.workbench.orders import Order, check, ordered
+from pxp_fsm.workbench.orders import Order, check_order, ordered
 from pxp_fsm.workbench.outcomes import Outcomes, compare, order_effect
 from pxp_fsm.workbench.statistics import ROWS
 
@@ -33,12 +33,12 @@ def test_sampled_orders_of_many_instances_differ() -> None:
 
 
 def test_more_repetitions_than_orders_are_refused() -> None:
-    check(Order.SAMPLED, 3, 6)
+    check_order(Order.SAMPLED, 3, 6)
     with pytest.raises(UsageError, match="3 instances have 6 orders"):
-        check(Order.SAMPLED, 3, 7)
+        check_order(Order.SAMPLED, 3, 7)
     with pytest.raises(UsageError, match="at most 1000"):
-        check(Order.SAMPLED, 30, 1001)
-    check(Order.SHUFFLED, 3, 7)
+        check_order(Order.SAMPLED, 30, 1001)
+    check_order(Order.SHUFFLED, 3, 7)
 
 
 def outcomes(made: dict[tuple[int, str], tuple[int, bool]]) -> Outcomes:

@@ -14,7 +14,7 @@ from pxp_fsm.intelligibility import ONE_WAY, holds_for, two_way
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.rules import Interact, Pxp
 from pxp_fsm.workbench.reports import categories, flows
-from pxp_fsm.workbench.reports.observed import Observed, Reason, Step, reason
+from pxp_fsm.workbench.reports.observed import Observed, ObservedMessage, Reason, reason
 from pxp_fsm.workbench.reports.performance import Rightness
 from pxp_fsm.workbench.reports.tallies import KINDS, Tally
 
@@ -31,7 +31,9 @@ SESSIONS = st.lists(
 
 
 def observed(tags: Sequence[str], ending: str | None, *, repetition: int = 1) -> Observed:
-    steps = (Step(place % 2 == 0, tag, f"p{place}", None) for place, tag in enumerate(tags))
+    steps = (
+        ObservedMessage(place % 2 == 0, tag, f"p{place}", None) for place, tag in enumerate(tags)
+    )
     return Observed("s", repetition, 1, "i", 3, ending, tuple(steps))
 
 
@@ -113,11 +115,11 @@ def test_the_reason_of_a_tag_is_read_from_its_judgements(
 
 def test_the_category_table_has_a_row_for_each_case_and_counts_the_rest_apart() -> None:
     steps = (
-        Step(True, "INIT", "p", None),
-        Step(False, "REFUTE", "p", Reason(Category.D, False)),
-        Step(True, "REVISE", "p", Reason(Category.D, False)),
-        Step(False, "REJECT", "p", Reason(Category.D, None)),
-        Step(True, "RATIFY", "p", None),
+        ObservedMessage(True, "INIT", "p", None),
+        ObservedMessage(False, "REFUTE", "p", Reason(Category.D, False)),
+        ObservedMessage(True, "REVISE", "p", Reason(Category.D, False)),
+        ObservedMessage(False, "REJECT", "p", Reason(Category.D, None)),
+        ObservedMessage(True, "RATIFY", "p", None),
     )
     rows = categories.rows(Interact(10, 3), tallied(Observed("s", 1, 1, "i", 3, "bound", steps)))
     assert [(row.category, row.tag) for row in rows] == [

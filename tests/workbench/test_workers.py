@@ -97,7 +97,7 @@ def test_units_hold_every_session_once(repetitions: int, sessions: int, carries:
 )
 def test_what_is_no_executor_is_refused(name: str, database: str | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        executors.check(name, database)
+        executors.check_executor(name, database)
 
 
 def test_an_assignment_never_shows_its_database() -> None:
