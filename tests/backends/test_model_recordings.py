@@ -14,7 +14,6 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speaking import ANTHROPIC, BOTH, KEY, Log, Scripted, Server, ask, reply_to, run, said, served
 
 from backends.models.batching import BatchQueue, Gathering
 from backends.models.cache import CallCache, as_line, cached, from_line
@@ -33,6 +32,19 @@ from pxp_fsm.models import (
     Usage,
     fingerprint,
     layered,
+)
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    BOTH,
+    KEY,
+    Log,
+    Scripted,
+    Server,
+    ask,
+    reply_to,
+    run,
+    said,
+    served,
 )
 
 

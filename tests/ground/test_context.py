@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from players import EXACT, Saying, agent, now, run
-
 from pxp_fsm.learning import Gate, Keep
 from pxp_fsm.messages import Answer, Instance, Question
 from pxp_fsm.relations import NOISY, Assumption, Outcome, Relation, Relations, in_session
 from pxp_fsm.rules import Interact
+from tests.ground.agents import EXACT, Saying, agent, now, run
 
 
 @dataclass(frozen=True)

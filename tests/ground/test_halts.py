@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from players import EXACT, ListBoard, Saying, X, now
 
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import Halted
@@ -13,6 +12,7 @@ from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Assumption, Outcome
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
+from tests.ground.agents import EXACT, ListBoard, Saying, X, now
 
 
 class Stopping:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from players import EXACT, Asked, ListBoard, X, now
-
 from guards import Script
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Session
+from tests.ground.agents import EXACT, Asked, ListBoard, X, now
 
 
 @dataclass
