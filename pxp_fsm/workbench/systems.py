@@ -68,7 +68,7 @@ def lines(request: Request) -> Iterator[Line]:
     channels = [parse_channel(text) for text in dict.fromkeys(request.channels or ("sync",))]
     reduction = None if request.reduce is None else Reduction(request.reduce)
     system = system_named(request.tables)
-    about = [_Check(request, Composition(system, one), reduction) for one in channels]
+    about = [_Check(request, Composition(system.over(one)), reduction) for one in channels]
     if request.termination:
         for check in about:
             yield from check.termination()
