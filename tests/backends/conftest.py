@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import fresh_schema, running
 
 from backends.databases import SqlBlackboard
+from tests.backends.postgresql_servers import fresh_schema, running
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from asked import ASPIRIN, GOOD, PROMPTS, Talking, message, now, question, said
 
 from backends.models import ModelRespondent, ScriptedModel
 from backends.models.conversation import answer_schema, assemble
@@ -16,6 +15,16 @@ from pxp_fsm.messages import Answer, Episode, Instance, Question
 from pxp_fsm.models import Capability, Image, Reply, Request, Role, Stop
 from pxp_fsm.workbench.drug.problem import PROBLEM
 from pxp_fsm.workbench.tasks import find_task, task_names
+from tests.backends.prompt_fixtures import (
+    ASPIRIN,
+    GOOD,
+    PROMPTS,
+    Talking,
+    message,
+    now,
+    question,
+    said,
+)
 
 PLAIN = frozenset[Capability]()
 ANSWER = Answer("CC(=O)OC(C)=O.O=C(O)c1ccccc1O", "Acetylation of the phenol.")

@@ -20,9 +20,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from made import RUN, message, record
-from scripted import open_run, task, transcript
-from servers import restart, running
 from sqlalchemy import create_engine, event, text
 
 from backends.databases import SqlBlackboard, rows
@@ -30,6 +27,9 @@ from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Question
 from pxp_fsm.workbench.runs import Plan, Step
+from tests.backends.postgresql_servers import restart, running
+from tests.backends.records import RUN, message, record
+from tests.backends.scripted_task import open_run, task, transcript
 
 PLAN = Plan("scripted", n=10, k=3, seed=3)
 SESSIONS = 6
@@ -198,7 +198,7 @@ def test_two_who_write_the_same_message_without_a_claim_write_it_once(
 
 WRITER = """
 import sys
-from made import message, record, RUN
+from tests.backends.records import message, record, RUN
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import BlackboardError
 board, written = SqlBlackboard(sys.argv[1]), 0
@@ -226,7 +226,7 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parent,
+            cwd=Path(__file__).parents[2],
         )
         for name in range(3)
     ]

@@ -8,7 +8,16 @@ from typing import Any
 
 import httpx2
 import pytest
-from speaking import (
+
+from backends.models.anthropic_messages import AnthropicMessages
+from backends.models.catalogue import Catalogue, catalogue
+from backends.models.catalogue import Server as Declared
+from backends.models.failures import CallFailed
+from backends.models.naming import parsed
+from backends.models.serving import Serving, Settings
+from pxp_fsm.errors import Halted, NoAnswer
+from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
+from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
     KEY,
@@ -26,15 +35,6 @@ from speaking import (
     said,
     served,
 )
-
-from backends.models.anthropic_messages import AnthropicMessages
-from backends.models.catalogue import Catalogue, catalogue
-from backends.models.catalogue import Server as Declared
-from backends.models.failures import CallFailed
-from backends.models.naming import parsed
-from backends.models.serving import Serving, Settings
-from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speaking import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 from backends.models.budget import Budget, Capped
 from backends.models.catalogue import Price, Server, catalogue, most_sent
@@ -19,6 +18,7 @@ from backends.models.naming import parsed
 from backends.models.retrying import Patience, Retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
 from pxp_fsm.models import Reply, Request, Usage
+from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, 1.0, 5.0, 0.1, 1.25, 0.5, date(2026, 6, 30))
 SERVER = Server(ANTHROPIC)

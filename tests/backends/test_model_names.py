@@ -12,8 +12,6 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAME, RUN, record
-from speaking import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
 
 from backends.databases import CallsOf, SqlBlackboard
 from backends.models.catalogue import catalogue
@@ -24,6 +22,8 @@ from backends.models.presets import adapted, find_preset, presets
 from backends.models.serving import Settings, check
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.models import Capability
+from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
+from tests.backends.records import NAME, RUN, record
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speaking import ANTHROPIC, BOTH, KEY, Log, Scripted, Server, ask, reply_to, run, said, served
 
 from backends.models.batching import Batched, Gathering
 from backends.models.cache import Cached, CallCache, as_line, from_line
@@ -23,6 +22,19 @@ from backends.models.retrying import Patience, Retried
 from backends.models.serving import Serving, Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.models import Reply, Request, Role, Served, Stop, Turn, Usage, fingerprint
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    BOTH,
+    KEY,
+    Log,
+    Scripted,
+    Server,
+    ask,
+    reply_to,
+    run,
+    said,
+    served,
+)
 
 
 @pytest.fixture(autouse=True)

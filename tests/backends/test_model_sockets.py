@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
-from speaking import Pauses, ask, events, run, said
 from werkzeug import Request as Asked
 from werkzeug import Response
 
@@ -17,6 +16,7 @@ from backends.models.failures import CallFailed
 from backends.models.serving import Serving, Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.models import Reply
+from tests.backends.model_servers import Pauses, ask, events, run, said
 
 KINDS = ("anthropic", "openai")
 

@@ -10,12 +10,21 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from speaking import ANTHROPIC, KEY, Scripted, Server, ask, reply_to, run, served
 
 from backends.models.naming import parsed
 from backends.models.telemetry import Traced
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.models import Reply, Request, Usage
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    KEY,
+    Scripted,
+    Server,
+    ask,
+    reply_to,
+    run,
+    served,
+)
 
 NAMED = parsed("openai:x@http://localhost:8000/v1")
 

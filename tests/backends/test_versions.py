@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import version1
-import version2
 from sqlalchemy import Engine, inspect, text
 
 from backends.databases import SqlBlackboard, schema
@@ -17,6 +15,7 @@ from backends.databases.versions import outlook, upgrade
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import Judgement, Outcome
+from tests.backends import schema_version1, schema_version2
 
 
 @pytest.fixture(params=["1", "2"])
@@ -27,7 +26,7 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def old(database: str, version: str) -> str:
     engine = open_engine(database, create=True, current=False)
-    {"1": version1, "2": version2}[version].make(engine)
+    {"1": schema_version1, "2": schema_version2}[version].make(engine)
     engine.dispose()
     return database
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from players import EXACT, ListBoard, Saying, X, now
 
 from guards import Derived
 from pxp_fsm.agent import Agent
@@ -12,6 +11,7 @@ from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Assumption, Outcome
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
+from tests.ground.agents import EXACT, ListBoard, Saying, X, now
 
 
 class Stopping:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from players import EXACT, ListBoard, now
 
 from guards import Derived
 from pxp_fsm.agent import Agent
@@ -18,6 +17,7 @@ from pxp_fsm.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.relations import LEARN, Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp
 from pxp_fsm.session import Entry, Session
+from tests.ground.agents import EXACT, ListBoard, now
 
 X = Instance("x", "an instance")
 ROWS = [(Instance(f"v{i}", ""), f"right {i}") for i in range(4)]

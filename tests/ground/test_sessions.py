@@ -7,7 +7,15 @@ from itertools import product
 from typing import Any
 
 import pytest
-from players import (
+
+from guards import ChanceRelation, Script
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.messages import Answer, Message, Question
+from pxp_fsm.relations import Outcome
+from pxp_fsm.rules import Ending, Interact, Pxp, Rules
+from pxp_fsm.session import Entry
+from tests.ground.agents import (
     EXACT,
     Asked,
     ListBoard,
@@ -20,14 +28,6 @@ from players import (
     tags,
     yes_or_no,
 )
-
-from guards import ChanceRelation, Script
-from pxp_fsm.agent import Agent
-from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.messages import Answer, Message, Question
-from pxp_fsm.relations import Outcome
-from pxp_fsm.rules import Ending, Interact, Pxp, Rules
-from pxp_fsm.session import Entry
 
 Pair = tuple[Agent, Agent]
 

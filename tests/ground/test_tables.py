@@ -7,10 +7,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from own_table import TABLE, problems
 
 from pxp_fsm.errors import TableError
 from pxp_fsm.tables import BUILTIN, VALIDATED, builtin, load_automaton, parse_automaton
+from tests.ground.custom_tables import TABLE, problems
 
 REFUSALS = {
     # case: (replace this, by that, line, what is wrong, what to do)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.lan.measures import Action, tallied, ued
@@ -28,6 +27,7 @@ from pxp_fsm.workbench.lan_tasks.conditions import (
 )
 from pxp_fsm.workbench.lan_tasks.meeting import Meets
 from pxp_fsm.workbench.lan_tasks.reading import LanTask, load
+from tests.lan.scripted_models import Frames, Speaking
 
 TASK = load("grammar")
 TRUTHS = {example.input: example.truth for example in TASK.examples}

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from nets import NAMES, OPERATIONS, networks
 
 from pxp_fsm.errors import DataError, LanError, PXPError, UsageError
 from pxp_fsm.lan import files, json_form
@@ -43,6 +42,7 @@ from pxp_fsm.lan.operations import (
     Split,
 )
 from pxp_fsm.lan.soundness import Unsound, check, cycle_of
+from tests.lan.random_networks import NAMES, OPERATIONS, networks
 
 A, B, C = (Agent(name, f"do {name}", "text") for name in "ABC")
 CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))

@@ -7,8 +7,18 @@ import re
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking, module
-from trainings import (
+
+from pxp_fsm.lan.developer import Act, Choice, StepView, Verdict
+from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.network import Agent, Control, Network
+from pxp_fsm.lan.operations import Connect, Delete, Edit, Field
+from pxp_fsm.lan.pipeline import Example, Limits, Trainer
+from pxp_fsm.lan.supervision import AS_WRITTEN, Agreement, Supervision
+from pxp_fsm.lan.wildcards import HOLE
+from pxp_fsm.models import Capability, Reply, Request
+from tests.lan.scripted_models import Frames, Speaking, module
+from tests.lan.trainings import (
     FIRST,
     GAP,
     NOBODY,
@@ -24,16 +34,6 @@ from trainings import (
     trained,
     weak,
 )
-
-from pxp_fsm.lan.developer import Act, Choice, StepView, Verdict
-from pxp_fsm.lan.history import begun_as
-from pxp_fsm.lan.lan import Lan
-from pxp_fsm.lan.network import Agent, Control, Network
-from pxp_fsm.lan.operations import Connect, Delete, Edit, Field
-from pxp_fsm.lan.pipeline import Example, Limits, Trainer
-from pxp_fsm.lan.supervision import AS_WRITTEN, Agreement, Supervision
-from pxp_fsm.lan.wildcards import HOLE
-from pxp_fsm.models import Capability, Reply, Request
 
 
 def test_an_example_is_handled_by_adding_an_agent_and_is_kept() -> None:

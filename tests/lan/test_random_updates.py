@@ -11,8 +11,6 @@ from typing import Any
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nets import networks
-from talking import Frames, Speaking, module
 
 from proofs.pipeline import EDIT, Bounds, Pipeline
 from proofs.pipeline import Place as Abstract
@@ -30,6 +28,8 @@ from pxp_fsm.lan.wildcards import HOLE
 from pxp_fsm.relations import TOLERANCE, Assumption, Outcome
 from pxp_fsm.tables import builtin
 from pxp_fsm.updating import PIPELINE
+from tests.lan.random_networks import networks
+from tests.lan.scripted_models import Frames, Speaking, module
 
 LIMITS = Limits(iterations=2, retries=2)
 NAMES = [f"agent {letter}" for letter in "ABCDEFGHIJKLMN"]

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking, module
 
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lan.asking import Asker, bundled
@@ -23,6 +22,7 @@ from pxp_fsm.lan.running import (
     Runner,
 )
 from pxp_fsm.lan.soundness import Unsound
+from tests.lan.scripted_models import Frames, Speaking, module
 
 
 def agent(name: str, *, enabled: bool = False, required: tuple[str, ...] = ()) -> Agent:

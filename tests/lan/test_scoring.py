@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from talking import Frames, Speaking
-
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.distance import distance
 from pxp_fsm.lan.network import initial
@@ -15,6 +13,7 @@ from pxp_fsm.workbench.intervals import wilson
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
 from pxp_fsm.workbench.lan_tasks.reading import load
 from pxp_fsm.workbench.lan_tasks.scoring import Score, naive, score, scored
+from tests.lan.scripted_models import Frames, Speaking
 
 COUPLETS, GRAMMAR = load("couplets"), load("grammar")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talking import Speaking
 
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.workbench.lan_tasks.criteria import RULES, characters, labels, met
@@ -25,6 +24,7 @@ from pxp_fsm.workbench.lan_tasks.reading import (
     parse,
     schema,
 )
+from tests.lan.scripted_models import Speaking
 
 OWN = """
 format = 1

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from talking import Frames, Speaking, module
-from test_pipeline import GAP, Same, new_agent, parameters, poor, weak
-
 from pxp_fsm.lan.developer import Verdict
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.pipeline import Example, Moved, Trainer
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.unattended import Confirms
+from tests.lan.scripted_models import Frames, Speaking, module
+from tests.lan.test_pipeline import GAP, Same, new_agent, parameters, poor, weak
 
 TRANSLATOR, LITERAL, POLISHER = "Translator", "Literal Translator", "Rhyming Polisher"
 REFINER, SPOKEN, LITERARY = (

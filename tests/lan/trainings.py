@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from talking import Frames, Speaking, module
-
 from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
@@ -16,6 +14,7 @@ from pxp_fsm.lan.pipeline import Example, Limits, Moved, Trainer
 from pxp_fsm.lan.supervision import Agreement
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.relations import EQUIVALENCE, Assumption, Outcome
+from tests.lan.scripted_models import Frames, Speaking, module
 
 
 class Same:

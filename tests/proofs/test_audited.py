@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from audited_sessions import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.session import Entry, Session
+from tests.proofs.audited_sessions import run
 
 RULES = Interact(10, 3)
 

@@ -6,7 +6,6 @@ import random
 from itertools import islice, product
 
 import pytest
-from all_data import by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +34,7 @@ from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
+from tests.oracles.tag_sequences import by_hand
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}

@@ -12,7 +12,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from mealies import machine, mutant
+
+from tests.proofs.mealy_machines import machine, mutant
 
 pytest.importorskip("aalpy", reason="learning needs AALpy (extra conformance)")
 

@@ -28,7 +28,7 @@ from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import NOISY, TOLERANCE
 from pxp_fsm.rules import Interact, Pxp, Rules
-from tests.proofs.graphs import NAMES, Graph, random_path
+from tests.oracles.graphs import NAMES, Graph, random_path
 
 Props = frozenset[str]
 LETTERS = tuple(

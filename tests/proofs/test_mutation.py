@@ -6,10 +6,10 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from catching import TABLES, caught, equivalent, judged, verdicts
-from mutants import decision_mutants, table_mutants
 
 from proofs.checking import Instead
+from tests.proofs.mutants import decision_mutants, table_mutants
+from tests.proofs.mutation_analysis import TABLES, caught, equivalent, judged, verdicts
 
 SAME = {
     "initiator_speaks: return number % 2 == 1 becomes return number % 2 >= 1",

@@ -10,7 +10,6 @@ from math import comb
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from odds_players import H, M, behaviour, behaviours, enumerated, holds, message, played, players
 
 from proofs.odds import Behaviour, Player, exact, lengths
 from proofs.odds.chain import Draw, chain
@@ -21,6 +20,17 @@ from proofs.odds.results import OUTCOMES
 from pxp_fsm.decisions import Category, interact_guard
 from pxp_fsm.errors import UsageError
 from pxp_fsm.rules import Interact
+from tests.oracles.session_odds import (
+    H,
+    M,
+    behaviour,
+    behaviours,
+    enumerated,
+    holds,
+    message,
+    played,
+    players,
+)
 
 NEVER = Player(behaviour("0", "1", "0", "0", "0"))
 

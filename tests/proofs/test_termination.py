@@ -16,7 +16,7 @@ from proofs.logic.termination import questions
 from proofs.model import Step
 from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
-from tests.proofs.graphs import Graph, complete_runs, random_graph, random_path
+from tests.oracles.graphs import Graph, complete_runs, random_graph, random_path
 
 END = "ended"
 

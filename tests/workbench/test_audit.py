@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
-from published_sessions import column, representatives, stored
 from sqlalchemy import text
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, schema
@@ -27,6 +26,7 @@ from pxp_fsm.session import Session
 from pxp_fsm.workbench.audits.carrying import audit_database
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.plans import Plan
+from tests.workbench.published_sessions import column, representatives, stored
 
 HOSTILE = "<script>alert(1)</script>\u202e{{ 7 * 7 }}\x1b[31m"
 RULES = Interact(5, 4)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, frames, judging
 
 from backends.databases import SqlBlackboard
 from backends.models.serving import Settings
@@ -21,6 +20,7 @@ from pxp_fsm.workbench import runs
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.plans import Plan, read
 from pxp_fsm.workbench.runs import Step
+from tests.workbench.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 
 ONE = Settings(in_flight=1)
 ROWS = read(Plan("drug", instances="2"))[1]

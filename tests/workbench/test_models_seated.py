@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, frames, stubborn_then_convinced
 
 from backends.databases import SqlBlackboard
 from backends.models.serving import Settings
@@ -25,6 +24,13 @@ from pxp_fsm.workbench.judging import judged_pairs
 from pxp_fsm.workbench.plans import read
 from pxp_fsm.workbench.prompts import bundled
 from pxp_fsm.workbench.runs import Plan, Step
+from tests.workbench.scripted_server import (
+    Body,
+    Table,
+    agrees_when_convinced,
+    frames,
+    stubborn_then_convinced,
+)
 
 
 @pytest.fixture

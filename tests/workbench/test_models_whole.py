@@ -15,7 +15,6 @@ import pexpect
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, judging, stubborn_then_convinced
 from werkzeug import Request, Response
 
 from backends.databases import SqlBlackboard
@@ -23,6 +22,13 @@ from pxp_fsm.framing import encoded
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.plans import Plan, read
 from pxp_fsm.workbench.tasks import find_task
+from tests.workbench.scripted_server import (
+    Body,
+    Table,
+    agrees_when_convinced,
+    judging,
+    stubborn_then_convinced,
+)
 
 JUDGE = "You compare two"
 SESSION = ["INIT", "REFUTE", "REVISE", "REFUTE", "REVISE", "RATIFY", "RATIFY"]

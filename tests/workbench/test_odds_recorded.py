@@ -14,7 +14,6 @@ from random import Random
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from published_sessions import stored
 
 from backends.databases import SqlBlackboard
 from proofs.odds.floats import many
@@ -32,6 +31,7 @@ from pxp_fsm.workbench.odds.fitting import fit
 from pxp_fsm.workbench.odds.published import MODELS, columns, explain
 from pxp_fsm.workbench.reports.observed import Observed, Reason, Step
 from pxp_fsm.workbench.statistics import Published, statistics_of
+from tests.workbench.published_sessions import stored
 
 INIT, RAT, REF, REV, REJ = "INIT", "RATIFY", "REFUTE", "REVISE", "REJECT"
 SESSIONS = [

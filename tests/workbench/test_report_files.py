@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reported import Made
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.messages import Instance
@@ -24,6 +23,7 @@ from pxp_fsm.workbench.reports import contents, sheets
 from pxp_fsm.workbench.reports.tables import Table, as_csv, as_latex, latex
 from pxp_fsm.workbench.reports.write import write
 from pxp_fsm.workbench.statistics import statistics_of
+from tests.workbench.report_pages import Made
 
 CELLS = st.one_of(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.integers())
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image as Pillow
-from reported import Made, judged, outside, page_of
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import NotThere, UsageError
@@ -24,6 +23,7 @@ from pxp_fsm.workbench.cli.main import main
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.reports import conversations, pictures, svg
 from pxp_fsm.workbench.reports.write import write
+from tests.workbench.report_pages import Made, judged, outside, page_of
 
 HOSTILE = (
     "<script>alert(1)</script>",

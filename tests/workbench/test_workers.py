@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slow_task import install
 from sqlalchemy import text
-
-sys.path.append(str(Path(__file__).parents[1] / "backends"))
-from servers import fresh_schema, running
 
 from backends.databases import SqlBlackboard
 from backends.databases.claims import Taken
@@ -29,8 +25,10 @@ from pxp_fsm.workbench import executors, runs
 from pxp_fsm.workbench.executors import Assignment, carry, spread
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.units import Unit, units
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.workbench.slow_task import install
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
 
 
@@ -50,7 +48,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment of processes that have the task installed, as this one has."""
     install(tmp_path / "plugin")
     monkeypatch.syspath_prepend(str(tmp_path / "plugin"))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(HERE)))}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(ROOT)))}
 
 
 def transcript(board: SqlBlackboard, run: str) -> list[Any]:

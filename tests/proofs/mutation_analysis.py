@@ -1,6 +1,7 @@
 """Which check of `pxp check` catches a mutant: cheapest first, up to the first that does.
 
-`python tests/proofs/catching.py` lists every mutant with what catches it, or why it is equivalent.
+`python -m tests.proofs.mutation_analysis` lists every mutant with what catches it, or why it is
+equivalent.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from mutants import Mutant, decision_mutants, table_mutants
-
 from proofs.checking import Bounds, Checker, Instead
 from proofs.claims import CLAIMS, NAMED
 from proofs.numbers import Numbers, Undecided
@@ -26,6 +25,7 @@ from pxp_fsm import decisions
 from pxp_fsm.decisions import Category
 from pxp_fsm.messages import Tag
 from pxp_fsm.tables import builtin
+from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
 
 LIMIT = 20_000
 """States at most; a mutant of which sessions have more has a verdict UNKNOWN, not expected."""
