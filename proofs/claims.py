@@ -21,9 +21,9 @@ from proofs.obligations import RATIFIED, REPLIES, Ranking
 from proofs.rows import every_row_taken, somebody_can_speak
 from proofs.saying import Check
 from proofs.tagging import STATEMENTS
-from proofs.verdicts import Status
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import Tag
+from pxp_fsm.messages import Message, Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 
 REFLEXIVE = frozenset({Assumption.REFLEXIVE})
@@ -113,6 +113,42 @@ class Claim:
     def needs(self) -> frozenset[Assumption]:
         """The assumptions without which it does not hold, whatever else is assumed."""
         return frozenset.intersection(*self.suffices) if self.suffices else frozenset()
+
+    def expects(self, assumptions: str) -> Status | None:
+        """The verdict that is expected; None where nothing is known for these assumptions.
+
+        What holds under some assumptions holds under more, and what fails fails under fewer.
+        """
+        found = self.expected.get(assumptions)
+        assumed = assumptions_of(assumptions)
+        for name, status in self.expected.items():
+            known = assumptions_of(name)
+            if status is Status.HOLDS and known <= assumed and not self.exact:
+                found = found or status
+            if status is Status.FAILS and known >= assumed:
+                found = found or status
+        return found
+
+    def result(
+        self,
+        assumptions: str,
+        verdict: Verdict,
+        seconds: float = 0.0,
+        model: str = "",
+        messages: tuple[Message, ...] = (),
+    ) -> Result:
+        """The result of checking it under `assumptions`."""
+        return Result(
+            self.protocol,
+            self.name,
+            self.title,
+            assumptions,
+            verdict,
+            self.expects(assumptions),
+            seconds,
+            model,
+            messages,
+        )
 
 
 def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:

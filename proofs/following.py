@@ -37,7 +37,7 @@ class Following(Generic[S]):
             return
         for step in self.model.successors(place.state):
             if step.label == self.word[place.followed]:
-                yield Step(step.label, Place(step.target, place.followed + 1), step.facts)
+                yield Step(step.action, Place(step.target, place.followed + 1), step.facts)
 
     def propositions(self, place: Place[S]) -> frozenset[str]:
         return self.model.propositions(place.state)

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from proofs.actions import Blocked, Say
 from proofs.model import Step
 from proofs.relational import EMPTY, Structure, Theory
 from pxp_fsm.automaton import DECIDE, Automaton, Event, happening, one_hot, sending
@@ -81,15 +82,23 @@ class Judged(NamedTuple):
     taken: Structure
 
 
-class Exchange(NamedTuple):
-    """A message between the two machines: its label, where they are after it, its tag.
+class Taken(NamedTuple):
+    """What the two machines make of a message, and where they are after it."""
 
-    There is no tag where a table does not allow it; the label says which.
-    """
-
-    label: str
+    action: Say | Blocked
     at: tuple[str, str]
-    tag: str | None = None
+
+
+def speaker_of(step: Step[Any]) -> str:
+    """The agent that a step of a session is about."""
+    if not isinstance(step.action, Say | Blocked):
+        raise TypeError(f"{step.label} is no step of a session")
+    return step.action.agent
+
+
+def tag_of(step: Step[Any]) -> str:
+    """The tag that a step of a session says; "" where the speaker is blocked."""
+    return step.action.tag if isinstance(step.action, Say) else ""
 
 
 Verdicts = tuple[bool, bool]
@@ -275,21 +284,22 @@ class SessionModel:
         """The step in which `speaker` takes its row, the peer receives, and the rules may close."""
         listener = 1 - speaker
         taken = self._exchange(speaker, state.at, event, guard)
-        if taken.tag is None:
-            return Step(taken.label, state._replace(over="stuck"), facts)
+        if isinstance(taken.action, Blocked):
+            return Step(taken.action, state._replace(over="stuck"), facts)
+        tag, received = taken.action.tag, state.tags[listener]
         following = State(
             self._count(state.sent + 1),
             taken.at,
-            _put(state.tags, speaker, taken.tag),
+            _put(state.tags, speaker, tag),
             *data,
-            self._observed(state, speaker, taken.tag),
-            self._looped(state, state.tags[listener], taken.tag),
+            self._observed(state, speaker, tag),
+            self._looped(state, received, tag),
         )
-        return Step(taken.label, self._close(following, taken.tag, state.tags[listener]), facts)
+        return Step(taken.action, self._close(following, tag, received), facts)
 
     def _exchange(
         self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Exchange:
+    ) -> Taken:
         """What the two tables say of a message: the sender's row, then the receiver's."""
         key = (speaker, at, event, guard)
         if key not in self._exchanges:
@@ -297,24 +307,23 @@ class SessionModel:
         return self._exchanges[key]
 
     @cached_property
-    def _exchanges(self) -> dict[tuple[int, tuple[str, str], Event, Guard | None], Exchange]:
+    def _exchanges(self) -> dict[tuple[int, tuple[str, str], Event, Guard | None], Taken]:
         return {}
 
     def _exchanged(
         self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Exchange:
+    ) -> Taken:
         table, where, listener = self.both[speaker], at[speaker], 1 - speaker
         valuation = one_hot(guard, table.guards_of(where)) if guard else None
         try:
             row = table.step(where, event, valuation)
         except PXPError:
-            return Exchange(f"{AGENTS[speaker]} cannot {event}", at)
+            return Taken(Blocked(AGENTS[speaker], f"cannot {event}"), at)
         heard = self.both[listener].receives(at[listener], row.label)
-        label = f"{AGENTS[speaker]} {row.label}"
         if heard is None:
-            return Exchange(f"{label} is not taken", at)
+            return Taken(Blocked(AGENTS[speaker], f"{row.label} is not taken"), at)
         after = _put(_put(at, speaker, row.target), listener, heard.target)
-        return Exchange(label, after, row.label)
+        return Taken(Say(AGENTS[speaker], row.label), after)
 
     def _observed(self, state: State, speaker: int, tag: str) -> tuple[Sent, Sent]:
         if not self.observes:

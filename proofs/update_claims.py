@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from proofs.actions import Decide, External
 from proofs.explore import Space
 from proofs.model import Step
 from proofs.network_agent import NetworkAgent
@@ -52,14 +53,19 @@ class Claim:
 
 def label_of(step: Step[Any]) -> str:
     """The label of the row that a step takes."""
-    return step.label.partition(" ")[2]
+    return step.action.label if isinstance(step.action, Decide | External) else ""
+
+
+def guard_of(step: Step[Any]) -> str:
+    """The guard of the row that a step takes; "" where something happened from outside."""
+    return step.action.guard if isinstance(step.action, Decide) else ""
 
 
 def asked(place: Turn | Place, step: Step[Any]) -> bool:
     """Whether somebody outside has had a say: an example was given, or a developer asked."""
     if isinstance(place, Turn):
         return False
-    if label_of(step) in DEVELOPER | {"EXAMPLE"} or step.label == EDIT:
+    if label_of(step) in DEVELOPER | {"EXAMPLE"} or step.action == EDIT:
         return True
     return place.attended and label_of(step) in ("AGREED", "RAN")
 
@@ -112,7 +118,7 @@ def _is(label: str) -> Callable[[Any, Step[Any]], bool]:
 
 
 def _confirms(place: Place, step: Step[Place]) -> bool:
-    return place.at.endswith("_MADE") and not step.label.startswith(("AGAIN", "STUCK", "!"))
+    return place.at.endswith("_MADE") and guard_of(step) not in ("AGAIN", "STUCK", "")
 
 
 def _alone(place: Place, step: Step[Place]) -> bool:
@@ -199,8 +205,7 @@ CLAIMS: tuple[Claim, ...] = (
         "a reply that is not of the form never becomes a result or an activation",
         _each(
             lambda turn, step: (
-                turn.at in ("CONTROLLED", "EXECUTED")
-                and not step.label.startswith(("AGAIN", "LOST"))
+                turn.at in ("CONTROLLED", "EXECUTED") and guard_of(step) not in ("AGAIN", "LOST")
             ),
             lambda turn, _step: turn.usable,
         ),

@@ -103,7 +103,7 @@ class PublishedCode:
         for step in self._sessions.successors(at.session):
             agent, _, tag = step.label.partition(" ")
             after = self._after(at, AGENTS.index(agent), tag, step.target)
-            yield Step(step.label, after, step.facts)
+            yield Step(step.action, after, step.facts)
 
     def propositions(self, at: At) -> frozenset[str]:
         return self._sessions.propositions(at.session)

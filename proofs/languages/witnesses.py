@@ -24,7 +24,7 @@ def realised(reading: Reading, word: Word, *, complete: bool = True) -> Trace[St
     )
     if found is None:
         return None
-    steps = tuple(Step(step.label, step.target.state, step.facts) for step in found.steps)
+    steps = tuple(Step(step.action, step.target.state, step.facts) for step in found.steps)
     return Trace(found.start.state, steps)
 
 

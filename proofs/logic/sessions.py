@@ -221,7 +221,7 @@ class Sessions:
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for step in self.model.successors(state.state):
-            yield Step(step.label, Noted(step.target, self._seen(state.seen, step)), step.facts)
+            yield Step(step.action, Noted(step.target, self._seen(state.seen, step)), step.facts)
 
     def propositions(self, state: Noted) -> frozenset[str]:
         return self.reading.true(state.seen)

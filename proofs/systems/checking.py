@@ -96,7 +96,7 @@ def check(
         return verdict
     trace, cycle = verdict.trace, verdict.cycle
     if quotient is not None:
-        steps = [(step.label, step.target.state) for step in trace.steps]
+        steps = [(step.action, step.target.state) for step in trace.steps]
         found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
         trace = Trace(trace.start.state, tuple(found))
     return Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
+from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automaton import Automaton, Kind, Transition
 from pxp_fsm.errors import TableError
+from pxp_fsm.tables import load_automaton
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """What a member may be called: as rows can name it."""
+
+_NAMED = re.compile(rf"({NAME.pattern})=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Member:
 
 @dataclass(frozen=True)
 class System:
-    """Two or more members that talk to each other.
+    """Two or more members that talk to each other over a channel.
 
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
@@ -34,6 +38,25 @@ class System:
     """
 
     members: tuple[Member, ...]
+    channel: Channel = SYNCHRONOUS
+
+    @classmethod
+    def load(cls, *tables: str, channel: str = "sync") -> System:
+        """The system of tables, each a built-in name, a file or NAME=TABLE; one alone is joined
+        with itself.
+
+        Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
+        """
+        members = []
+        for text in tables * 2 if len(tables) == 1 else tables:
+            found = _NAMED.fullmatch(text)
+            name, table = (found[1], found[2]) if found else ("", text)
+            members.append((name, load_automaton(table)))
+        return system_of(members, parse_channel(channel))
+
+    def over(self, channel: Channel) -> System:
+        """The same members over another channel."""
+        return replace(self, channel=channel)
 
     def __post_init__(self) -> None:
         found = tuple(dict.fromkeys(_problems_of_names(self))) or tuple(
@@ -56,10 +79,6 @@ class System:
     def places(self) -> dict[str, int]:
         """The number of each member, from 0, by its name."""
         return {member.name: place for place, member in enumerate(self.members)}
-
-    def member_number(self, subject: str) -> int:
-        """The number from 0 of the member with this name, or with this number from 1."""
-        return self.places[subject] if subject in self.places else int(subject) - 1
 
     def partners(self, place: int, row: Transition) -> tuple[int, ...]:
         """The members to which a row of member `place` may send, or from which it may receive."""
@@ -98,7 +117,12 @@ class System:
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}
 
 
-def system_of(members: Sequence[tuple[str, Automaton]]) -> System:
+def is_named(text: str) -> bool:
+    """Whether a table is given with the name of a member (NAME=TABLE)."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCHRONOUS) -> System:
     """A system of tables with their names; where a name is "" the table's, numbered if need be.
 
     Raises `TableError` as `System` does.
@@ -115,7 +139,7 @@ def system_of(members: Sequence[tuple[str, Automaton]]) -> System:
         twice = own[automaton.name] > 1 or automaton.name in given
         number = str(seen[automaton.name]) if twice else ""
         found.append(Member(automaton.name + number, automaton))
-    return System(tuple(found))
+    return System(tuple(found), channel)
 
 
 def _problems_of_names(system: System) -> Iterator[str]:

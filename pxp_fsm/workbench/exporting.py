@@ -82,7 +82,7 @@ def export_system(
     from proofs.systems import Composition, parse_channel
     from pxp_fsm.workbench.systems import system_named
 
-    system = Composition(system_named(tuple(tables)), parse_channel(channel))
+    system = Composition(system_named(tuple(tables)).over(parse_channel(channel)))
     told = [(text, parse(text)) for text in formulas]
     if form == "tla":
         written = to_tla(system, told, _module(path))

@@ -20,8 +20,8 @@ from proofs.product import Product
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
-from proofs.sessions import AGENTS, SessionModel
-from proofs.verdicts import Status
+from proofs.sessions import AGENTS, SessionModel, speaker_of, tag_of
+from proofs.verdicts import Result, Status
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
@@ -93,7 +93,7 @@ def _filled(page: str) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _line(lines: Iterable[checks.Line], claim: str, assumed: str) -> checks.Line:
+def _line(lines: Iterable[Result], claim: str, assumed: str) -> Result:
     return next(
         line
         for line in lines
@@ -101,7 +101,7 @@ def _line(lines: Iterable[checks.Line], claim: str, assumed: str) -> checks.Line
     )
 
 
-def _shown(line: checks.Line) -> str:
+def _shown(line: Result) -> str:
     trace = line.verdict.trace
     if trace is None:
         return line.verdict.detail
@@ -115,7 +115,7 @@ def _tags(labels: Iterable[str]) -> list[str]:
     return [label.partition(" ")[2] for label in labels]
 
 
-def _claims(lines: Iterable[checks.Line]) -> Iterator[str]:
+def _claims(lines: Iterable[Result]) -> Iterator[str]:
     """A row a claim: where it holds, what it needs, and what happens without."""
     yield "| claim | name | holds for | how far | without, for instance |"
     yield "|---|---|---|---|---|"
@@ -145,7 +145,7 @@ def _where(claim: Claim) -> str:
     return "; or ".join(sets)
 
 
-def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+def _how_far(claim: Claim, own: Mapping[str, Result]) -> str:
     """The least that was established where it holds, and for more assumptions."""
     statuses = {
         name: line.verdict for name, line in own.items() if line.verdict.status is not Status.FAILS
@@ -163,7 +163,7 @@ def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
     return f"{everywhere} for {for_all[0]}; {told}"
 
 
-def _without(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+def _without(claim: Claim, own: Mapping[str, Result]) -> str:
     """The shortest counterexample for each thing that it cannot do without."""
     fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
     largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
@@ -186,8 +186,8 @@ def _replies() -> Iterator[str]:
         space = explore(SessionModel(Pxp(), Theory(assumptions), observes=False))
         for state, steps in space.steps.items():
             for step in steps:
-                agent, _, tag = step.label.partition(" ")
-                received = state.tags[1 - AGENTS.index(agent)]
+                tag = tag_of(step)
+                received = state.tags[1 - AGENTS.index(speaker_of(step))]
                 if received and tag != Tag.TERM:
                     found.setdefault(received, set()).add(tag)
         cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}

@@ -21,7 +21,7 @@ TABLES = ("pxp", "interact", "pxp_hang_up")
 
 def composed(table: str, channel: str) -> Composition:
     members = [("", builtin(table)), ("", builtin(table))]
-    return Composition(system_of(members), parse_channel(channel))
+    return Composition(system_of(members).over(parse_channel(channel)))
 
 
 @pytest.mark.parametrize("table", TABLES)

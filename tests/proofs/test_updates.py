@@ -81,7 +81,7 @@ def test_a_trace_that_the_machine_does_not_take_is_not_shown() -> None:
     trace = explore(model).find(lambda place: place.at == "GAP")
     assert trace is not None and replayed(model.table, trace) == "GAP"
     last = trace.steps[-1]
-    wrong = Step(last.label, last.target._replace(at="REASON"))
+    wrong = Step(last.action, last.target._replace(at="REASON"))
     with pytest.raises(NotTaken, match="MORE BEGIN led to GAP, not to REASON"):
         replayed(model.table, Trace(trace.start, (*trace.steps[:-1], wrong)))
 
