@@ -71,9 +71,16 @@ class Receptions:
             found = [one for number in links for one in self._left_on(number, state)]
         else:
             found = [one for place in places for one in self._refused_by(place, state)]
-        if not ended:
-            found += (one for place in places for one in self._waiting(place, state))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys([*found, *(() if ended else self.waiting(state))]))
+
+    def waiting(self, state: int) -> Iterator[Unreceived]:
+        """What members have chosen to send and nobody takes now."""
+        for place, field in enumerate(self._composition.fields):
+            row = self._composition.chosen_row(place, field.of(state))
+            if row is not None:
+                links = ((place, other) for other in self._system.partners(place, row))
+                refused = (link for link in links if not self._takes(state, link, row.label))
+                yield from (self._unreceived(state, link, row.label) for link in refused)
 
     @property
     def _everybody(self) -> int:
@@ -130,14 +137,6 @@ class Receptions:
                 return
             found += (self._unreceived(state, link, tag) for tag in tags)
         yield from found
-
-    def _waiting(self, place: int, state: int) -> Iterator[Unreceived]:
-        """What a member has chosen to send and nobody takes now."""
-        row = self._composition.chosen_row(place, self._composition.fields[place].of(state))
-        if row is not None:
-            for other in self._system.partners(place, row):
-                if not self._takes(state, (place, other), row.label):
-                    yield self._unreceived(state, (place, other), row.label)
 
     def _unreceived(self, state: int, link: tuple[int, int], tag: str) -> Unreceived:
         sender, receiver = (self._system.members[place].name for place in link)

@@ -11,8 +11,6 @@ from proofs.effort import Effort
 from proofs.explore import Trace, explore
 from proofs.logic import parse
 from proofs.model import Step
-from proofs.product import Product
-from proofs.product import standing_checks as of_two_tables
 from proofs.systems import (
     Channel,
     Composition,
@@ -40,7 +38,7 @@ from proofs.systems.standing import Standing
 from proofs.verdicts import Status
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
-from pxp_fsm.tables import BUILTIN, builtin
+from pxp_fsm.tables import builtin
 from tests.oracles.system_explorer import Place, explored
 from tests.proofs.random_systems import random_channel, random_system
 from tests.proofs.text_tables import table
@@ -124,19 +122,6 @@ def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
         shown(composition, wrong)
     with pytest.raises(AssertionError, match="not what comes next"):
         shown(composition, Trace(start, (Step(Deliver("hub", "left", "TASK"), start),)))
-
-
-@pytest.mark.parametrize("name", BUILTIN)
-def test_two_tables_over_a_synchronous_channel_are_what_they_were(name: str) -> None:
-    one = builtin(name)
-    product, composition = Product(one, one), Composition(system_of([("", one), ("", one)]))
-    before, after = explore(product), explore(composition)
-    assert (before.states, before.transitions) == (after.states, after.transitions)
-    found = dict(standing_checks(composition))
-    for check_name, verdict in of_two_tables(product).items():
-        assert found[check_name].status is verdict.status, check_name
-        lengths = [one.trace and len(one.trace.steps) for one in (found[check_name], verdict)]
-        assert lengths[0] == lengths[1]
 
 
 @pytest.mark.parametrize(
