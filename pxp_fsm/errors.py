@@ -6,7 +6,15 @@ from pathlib import Path
 
 
 class PXPError(Exception):
-    """Anything this package refuses or cannot do; its text says what, where and what to do."""
+    """Anything this package refuses or cannot do; its text says what, where and what to do.
+
+    >>> import pxp_fsm as pxp
+    >>> try:
+    ...     pxp.Interact(n=0)
+    ... except pxp.PXPError as error:
+    ...     print(type(error).__name__)
+    UsageError
+    """
 
 
 class TableError(PXPError):
@@ -94,7 +102,16 @@ class SessionFailed(PXPError):
 
 
 class NoAnswer(SessionFailed):
-    """A respondent (model, person, database) gave no usable answer."""
+    """A respondent (model, person, database) gave no usable answer; its session ends so.
+
+    >>> import pxp_fsm as pxp
+    >>> def silent(question: pxp.Question) -> pxp.Answer:
+    ...     raise pxp.NoAnswer("the database has no such instance")
+    >>> agent = pxp.Agent(silent, match=pxp.exact, agree=pxp.exact)
+    >>> session = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, instance="a whale")
+    >>> session.run_sync().ending.value, session.cause
+    ('no answer', 'silent: the database has no such instance')
+    """
 
 
 class Halted(PXPError):

@@ -24,7 +24,12 @@ TermPolicy = Callable[[str, str], bool]
 
 
 class Ending(StrEnum):
-    """Why a session is over."""
+    """Why a session is over.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Ending("ratified") is pxp.Ending.RATIFIED
+    True
+    """
 
     RATIFIED = "ratified"
     REJECTED = "rejected"

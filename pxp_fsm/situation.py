@@ -96,6 +96,10 @@ class Derived:
     REVISEs, and what would be REV is REF (which changes nothing for one whose answer stays the
     same: it has nothing to revise). Relations are asked only as far as the guard depends on
     them.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Derived(revises=False).name
+    'derived, never revises'
     """
 
     follows_relations = True

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automaton import Automaton, Kind, Transition
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
 from pxp_fsm.errors import TableError
 from pxp_fsm.tables import load_automaton
 
@@ -28,9 +30,13 @@ class Member:
     automaton: Automaton
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class System:
     """Two or more members that talk to each other over a channel.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.System.load("pxp", channel="fifo:2")
+    <System pxp1, pxp2 over fifo:2>
 
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
@@ -41,18 +47,26 @@ class System:
     channel: Channel = SYNCHRONOUS
 
     @classmethod
-    def load(cls, *tables: str, channel: str = "sync") -> System:
-        """The system of tables, each a built-in name, a file or NAME=TABLE; one alone is joined
-        with itself.
+    def load(cls, *tables: str | Path | Automaton, channel: str = "sync") -> System:
+        """The system of tables; one alone is joined with itself.
+
+        Each is an automaton, a built-in name, a file, or NAME=FILE where a member is to be called
+        so.
 
         Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
         """
         members = []
-        for text in tables * 2 if len(tables) == 1 else tables:
-            found = _NAMED.fullmatch(text)
-            name, table = (found[1], found[2]) if found else ("", text)
+        for given in tables * 2 if len(tables) == 1 else tables:
+            if isinstance(given, Automaton):
+                members.append(("", given))
+                continue
+            found = _NAMED.fullmatch(str(given))
+            name, table = (found[1], found[2]) if found else ("", given)
             members.append((name, load_automaton(table)))
         return system_of(members, parse_channel(channel))
+
+    def __repr__(self) -> str:
+        return f"<System {self.name} over {self.channel.name}>"
 
     def over(self, channel: Channel) -> System:
         """The same members over another channel."""
@@ -74,6 +88,23 @@ class System:
             same = all(name.rstrip("0123456789") == table or name == table for name in names)
             told.append(", ".join(names) + ("" if same else f": {table}"))
         return "; ".join(told)
+
+    def diagram(self) -> StateDiagram:
+        """The members, and at an arrow what one of them may send to the other."""
+        nodes = tuple(Node(one.name, one.automaton.title) for one in self.members)
+        edges = []
+        for sender, receiver in self.links:
+            tags = dict.fromkeys(
+                row.label
+                for row in self.members[sender].automaton.transitions
+                if row.kind is Kind.SEND and receiver in self.partners(sender, row)
+            )
+            names = self.members[sender].name, self.members[receiver].name
+            edges.append(Edge(*names, tuple(map(Row, tags))))
+        return StateDiagram(self.name, self.channel.name, nodes, tuple(edges))
+
+    def _repr_svg_(self) -> str:
+        return svg(self.diagram())
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -31,6 +31,10 @@ _SEEDS = 2**63
 class Plan:
     """Everything that a run depends on, as it is stored with the run.
 
+    >>> import pxp_fsm as pxp
+    >>> pxp.Plan("drug", n=6, instances="3").rules()
+    Interact(n=6, k=3)
+
     `instances` is a number (the first so many rows), `all`, or keys joined by commas; None is 20,
     or all where there are fewer. `data` is the folder of the authors' data, or None for the bundled
     set. For PXP `n` is None and `k` bounds the self-loops; None leaves them unbounded. `timeout`,

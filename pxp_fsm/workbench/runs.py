@@ -356,6 +356,22 @@ def start(
     return Run(name, plan, task, data, blackboard, settings)
 
 
+def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
+    """Run a task, `drug`, `rad` or an installed one, to its end; sessions go to `blackboard`.
+
+    >>> import pxp_fsm as pxp
+    >>> with pxp.open_blackboard(":memory:") as board:
+    ...     done = pxp.run(pxp.Plan("drug", instances="1"), board)
+    ...     [record.ending for record in board.sessions(done.name)]
+    ['ratified']
+
+    Raises `UsageError` or `DataError` for a plan that cannot be carried out.
+    """
+    started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
+    started.execute()
+    return started
+
+
 def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:
     """The run `name`, to be carried on at the next message.
 

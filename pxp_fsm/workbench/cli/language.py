@@ -101,8 +101,7 @@ def language(
         for line in lines:
             click.echo(printable(line))
     if draw is not None:
-        from proofs.languages.picture import pictured
         from pxp_fsm.workbench.drawing import leave
 
-        leave(pictured(one.language), draw)
+        leave(one.language.diagram(), draw)
         click.echo(f"Drawn: {printable(str(draw))}", err=as_json)
