@@ -17,12 +17,7 @@ Limit = int | Literal["all"] | None
 
 
 class Status(StrEnum):
-    """The verdicts. Bounded is never shown as proved.
-
-    >>> import pxp_fsm as pxp
-    >>> [status.value for status in pxp.Status]
-    ['HOLDS', 'HOLDS UP TO', 'FAILS', 'VACUOUS', 'UNKNOWN']
-    """
+    """The verdicts. Bounded is never shown as proved."""
 
     HOLDS = "HOLDS"
     HOLDS_UP_TO = "HOLDS UP TO"

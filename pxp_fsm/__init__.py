@@ -16,19 +16,19 @@ if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MOD
     from proofs.odds.exact import odds as odds
     from proofs.systems.wiring import System as System
     from proofs.verdicts import Result as Result
-    from proofs.verdicts import Status as Status
     from pxp_fsm.agent import Agent as Agent
     from pxp_fsm.automaton import Automaton as Automaton
+    from pxp_fsm.channel import Channel as Channel
     from pxp_fsm.diagrams.notebook import draw as draw
     from pxp_fsm.errors import NoAnswer as NoAnswer
     from pxp_fsm.errors import PXPError as PXPError
     from pxp_fsm.functions import respondent as respondent
-    from pxp_fsm.intelligibility import intelligibility as intelligibility
+    from pxp_fsm.intelligibility import classify as classify
+    from pxp_fsm.machine import Machine as Machine
     from pxp_fsm.messages import Answer as Answer
     from pxp_fsm.messages import Instance as Instance
     from pxp_fsm.messages import Message as Message
     from pxp_fsm.messages import Question as Question
-    from pxp_fsm.rules import Ending as Ending
     from pxp_fsm.rules import Interact as Interact
     from pxp_fsm.rules import Pxp as Pxp
     from pxp_fsm.session import Session as Session
@@ -48,10 +48,11 @@ _MODULES = {
     "Agent": "pxp_fsm.agent",
     "Answer": "pxp_fsm.messages",
     "Automaton": "pxp_fsm.automaton",
+    "Channel": "pxp_fsm.channel",
     "Derived": "pxp_fsm.situation",
-    "Ending": "pxp_fsm.rules",
     "Instance": "pxp_fsm.messages",
     "Interact": "pxp_fsm.rules",
+    "Machine": "pxp_fsm.machine",
     "Message": "pxp_fsm.messages",
     "NoAnswer": "pxp_fsm.errors",
     "PXPError": "pxp_fsm.errors",
@@ -60,13 +61,12 @@ _MODULES = {
     "Question": "pxp_fsm.messages",
     "Result": "proofs.verdicts",
     "Session": "pxp_fsm.session",
-    "Status": "proofs.verdicts",
     "System": "proofs.systems.wiring",
     "build_automaton": "pxp_fsm.tables",
     "check": "proofs.checks",
+    "classify": "pxp_fsm.intelligibility",
     "draw": "pxp_fsm.diagrams.notebook",
     "exact": "guards.text",
-    "intelligibility": "pxp_fsm.intelligibility",
     "language": "pxp_fsm.workbench.operands",
     "load_automaton": "pxp_fsm.tables",
     "normalised_text": "guards.text",
@@ -78,38 +78,7 @@ _MODULES = {
 }
 """The public names, and the module that each is in."""
 
-__all__ = [
-    "Agent",
-    "Answer",
-    "Automaton",
-    "Derived",
-    "Ending",
-    "Instance",
-    "Interact",
-    "Message",
-    "NoAnswer",
-    "PXPError",
-    "Plan",
-    "Pxp",
-    "Question",
-    "Result",
-    "Session",
-    "Status",
-    "System",
-    "build_automaton",
-    "check",
-    "draw",
-    "exact",
-    "intelligibility",
-    "language",
-    "load_automaton",
-    "normalised_text",
-    "odds",
-    "open_blackboard",
-    "prove",
-    "respondent",
-    "run",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

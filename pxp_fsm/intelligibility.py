@@ -142,7 +142,7 @@ def holds_for(definition: Definition, messages: Iterable[Message], agent: str) -
     return definition.holds(sent_tags(messages, agent))
 
 
-def intelligibility(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
+def classify(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
     """The classes that a session is in for each agent of its `messages`, by the agent's name.
 
     It is two-way intelligible if it is `one_way` for both.
@@ -152,7 +152,7 @@ def intelligibility(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
     ...     return pxp.Answer("mammal", "It breathes air.")
     >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
     >>> session = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, instance="a whale")
-    >>> pxp.intelligibility(session.run_sync().history)["m"]
+    >>> pxp.classify(session.run_sync().history)["m"]
     ('one_way', 'one_way_any', 'strong')
     """
     agents = dict.fromkeys(name for m in messages for name in (m.sender, m.receiver))

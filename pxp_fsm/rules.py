@@ -24,12 +24,7 @@ TermPolicy = Callable[[str, str], bool]
 
 
 class Ending(StrEnum):
-    """Why a session is over.
-
-    >>> import pxp_fsm as pxp
-    >>> pxp.Ending("ratified") is pxp.Ending.RATIFIED
-    True
-    """
+    """Why a session is over."""
 
     RATIFIED = "ratified"
     REJECTED = "rejected"

@@ -47,7 +47,7 @@ def odds(rules: Interact, members: Mapping[str, Mapping[str, float | Fraction]])
     >>> import pxp_fsm as pxp
     >>> unsure = {"A": 0.5, "D": 0.5}
     >>> pxp.odds(pxp.Interact(n=4, k=2), {"m": unsure, "h": unsure}).of("two-way")
-    Fraction(1, 2)
+    Fraction(3, 8)
 
     Raises `UsageError` for probabilities that cannot be.
     """

@@ -110,9 +110,10 @@ def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
     >>> interact = pxp.language(pxp.Interact(n=4, k=2), relations="equivalence")
     >>> strong = interact & pxp.language("strong:human")
     >>> interact.count(), strong.count()
-    (9, 1)
+    (8, 1)
 
-    A text is what `pxp language` takes: a class, a database, `pxp(2)/tolerance`. Raises `UsageError` where there is no such language.
+    A text is what `pxp language` takes: a class, a database, `pxp(2)/tolerance`. Raises
+    `UsageError` where there is no such language.
     """
     if isinstance(subject, str):
         return operand(subject, Settings(relations=relations)).language
