@@ -14,12 +14,22 @@ S = TypeVar("S", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace(Generic[S]):
     """A path of a model: its first state, then step by step."""
 
     start: S
     steps: tuple[Step[S], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.labels) or "(at once, before any step)"
+
+    def _repr_markdown_(self) -> str:
+        steps = [f"{number}. `{step.label}`" for number, step in enumerate(self.steps, start=1)]
+        return "\n".join(steps) or str(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.steps)} steps: {self}>"
 
     @property
     def labels(self) -> tuple[str, ...]:

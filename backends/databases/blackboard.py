@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -282,3 +283,16 @@ def _stored_link(connection: Connection, entry: rows.Made, judged: list[rows.Mad
         place = {"named": entry["session"], "at": entry["number"] - 1}
         before = connection.scalar(sql.LINK, place)
     return chain.of_entry(before or "", entry, judged)
+
+
+def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:
+    """The blackboard in a SQLite file, or at a database's URL; used as a context manager.
+
+    >>> import pxp_fsm as pxp
+    >>> with pxp.open_blackboard(":memory:") as board:
+    ...     board.runs()
+    ()
+
+    Raises `BlackboardError` where there is none and `create` is false, or it cannot be opened.
+    """
+    return SqlBlackboard(str(name), create=create)

@@ -16,21 +16,21 @@ from string import Template
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
 from proofs.explore import Trace, explore
-from proofs.product import Product
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.systems import Composition, System
 from proofs.verdicts import Result, Status
 from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.tables import builtin
 from pxp_fsm.workbench import checks, language_findings, network_findings
 from pxp_fsm.workbench.counterexamples import chart
 from pxp_fsm.workbench.drawing import leave
+from pxp_fsm.workbench.requests import Request
 
 PAGE = "findings.md"
 PICTURES = "pictures/findings"
@@ -65,7 +65,7 @@ class Findings:
 
 def find() -> Findings:
     """Check everything and tell what came of it."""
-    lines = checks.run(checks.Request()).lines
+    lines = checks.run(Request()).lines
     words = {
         "claims": "\n".join(_claims(lines)),
         "replies": "\n".join(_replies()),
@@ -200,7 +200,7 @@ def _sizes() -> Iterator[str]:
     yield "| product | states | transitions |"
     yield "|---|---|---|"
     for name in ("interact", "pxp", "pxp_hang_up"):
-        pairs = explore(Product(builtin(name), builtin(name)))
+        pairs = explore(Composition(System.load(name)))
         yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
     for name, assumptions in NAMED.items():
         every: tuple[Rules, ...] = (Interact(), Pxp(), Pxp(defaults.K))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from proofs.claims import NAMED
 from proofs.languages import Language, Reading, class_language, sequences
-from proofs.languages.picture import pictured
 from proofs.languages.published_code import PublishedCode, published_sequences
 from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram
@@ -51,7 +50,7 @@ def pictures() -> Iterator[tuple[str, Diagram]]:
     """The pictures of the page, by file name."""
     for name in ("tolerance", "equivalence"):
         title = f"INTERACT without its bound, k = 3 ({name})"
-        yield f"language-{name}", pictured(replace(_endless(name), title=title))
+        yield f"language-{name}", replace(_endless(name), title=title).diagram()
 
 
 def _of(n: int, name: str, k: int = defaults.K) -> Language:

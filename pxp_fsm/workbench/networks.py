@@ -18,7 +18,7 @@ from backends.models.serving import Serving
 from backends.models.settings import Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
-from pxp_fsm.agent import Agent
+from pxp_fsm.agent import Members
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard
@@ -110,9 +110,7 @@ class TrainingBoard:
         said = json.dumps(plan, sort_keys=True)
         blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
 
-    def begin(
-        self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
-    ) -> Blackboard:
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(
@@ -128,7 +126,7 @@ class TrainingBoard:
             fingerprint=automaton.fingerprint,
             memo=True,
             assumptions=(),
-            agents=tuple((agent.name, agent.describe()) for agent in agents),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
         )
         self._blackboard.start_session(record)
         return self._blackboard

@@ -104,6 +104,23 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
     return Operand(recorded(text, given.run))
 
 
+def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
+    """The tag sequences that a protocol can have under `relations`, or those that a text names.
+
+    >>> import pxp_fsm as pxp
+    >>> interact = pxp.language(pxp.Interact(n=4, k=2), relations="equivalence")
+    >>> strong = interact & pxp.language("strong:human")
+    >>> interact.count(), strong.count()
+    (8, 1)
+
+    A text is what `pxp language` takes: a class, a database, `pxp(2)/tolerance`. Raises
+    `UsageError` where there is no such language.
+    """
+    if isinstance(subject, str):
+        return operand(subject, Settings(relations=relations)).language
+    return sequences(Reading(subject, assumptions_of(relations), bounded=subject.n is not None))
+
+
 def _names() -> set[str]:
     return {*NAMED, *(name_of(frozenset({one})) for one in NAMED["equivalence"])}
 

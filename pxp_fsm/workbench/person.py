@@ -8,13 +8,12 @@ from pathlib import Path
 
 from backends.people import PersonsRelation, TerminalPerson
 from guards.chosen import AskPerson
-from guards.derived import Derived
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Instance
 from pxp_fsm.models import Image
 from pxp_fsm.problem import Problem
-from pxp_fsm.situation import Guards
+from pxp_fsm.situation import Derived, Guards
 from pxp_fsm.workbench.tasks import Task
 
 NAMES_TAGS, JUDGES = "terminal", "terminal:relations"

@@ -38,6 +38,10 @@ _NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern":
 class Plan:
     """Everything that a run depends on, as it is stored with the run.
 
+    >>> import pxp_fsm as pxp
+    >>> pxp.Plan("drug", n=6, instances="3").rules()
+    Interact(n=6, k=3)
+
     None leaves a choice to the task. For PXP `n` is None and `k` bounds the self-loops; None leaves
     them unbounded. `prompts` is the text of a file of prompts.
     """

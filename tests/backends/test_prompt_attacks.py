@@ -164,15 +164,16 @@ def session(
 
     match, agree = Reactants(), NormalisedText()
     respondent = ModelRespondent(model, PROBLEM, PROMPTS)
-    m = Agent("m", respondent, Derived(), match, agree, PROBLEM.query)
-    h = Agent("h", Peer(), Derived(revises=False), match, agree, PROBLEM.query)
+    m = Agent(respondent, match=match, agree=agree, query=PROBLEM.query)
+    members = {"m": m, "h": replace(m, respondent=Peer(), guards=Derived(revises=False))}
+    name = "drug-1/1/1"
     with SqlBlackboard(":memory:") as board:
         run = start(Plan("drug", instances="1"), board)
-        record = run._record(
-            Session("drug-1/1/1", ASPIRIN, m, h, Interact()), Seat(1, 1, row(run)), (m, h)
-        )
+        planned = Session(Interact(), members, instance=ASPIRIN, name=name)
+        record = run._record(planned, Seat(1, 1, row(run)), members)
         board.start_session(record)
-        now(Session("drug-1/1/1", ASPIRIN, m, h, Interact(4), blackboard=board).run())
+        session = Session(Interact(4), members, instance=ASPIRIN, name=name, blackboard=board)
+        now(session.run())
         return board.session("drug-1/1/1")
 
 

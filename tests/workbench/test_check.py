@@ -101,7 +101,11 @@ def test_any_set_of_assumptions_can_be_asked_for() -> None:
 def test_several_tables_can_be_given() -> None:
     names = ("no-deadlock",)
     found = checks.run(checks.Request(("interact", "pxp", "pxp_hang_up"), names)).lines
-    assert [line.subject for line in found] == ["interact", "pxp", "pxp_hang_up"]
+    assert [line.subject for line in found] == [
+        "interact1, interact2",
+        "pxp1, pxp2",
+        "pxp_hang_up1, pxp_hang_up2",
+    ]
 
 
 def test_json_has_each_verdict_and_its_trace_as_itf(lines: tuple[Result, ...]) -> None:

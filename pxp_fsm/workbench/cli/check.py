@@ -141,10 +141,9 @@ def check(
     """
     from pxp_fsm.workbench import checks, verdicts
     from pxp_fsm.workbench.cli.printing import printable
+    from pxp_fsm.workbench.requests import Request
 
-    asked = checks.Request(
-        tables, names, relations, n, k, values, formulas, runs, fair, termination
-    )
+    asked = Request(tables, names, relations, n, k, values, formulas, runs, fair, termination)
     asked = replace(asked, channels=channels, limit=limit, memory=memory, reduce=reduce)
     checked = checks.run(asked)
     left = () if certificates is None else checked.leave(certificates)

@@ -6,7 +6,6 @@ import json
 
 import click
 
-from proofs.languages.picture import pictured
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench import languages
 from pxp_fsm.workbench.cli.options import proofs as options
@@ -50,5 +49,5 @@ def language(request: options.Language) -> None:
         for line in lines:
             click.echo(printable(line))
     if draw is not None:
-        leave(pictured(one.language), draw)
+        leave(one.language.diagram(), draw)
         click.echo(f"Drawn: {printable(str(draw))}", err=request.as_json)
