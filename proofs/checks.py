@@ -11,8 +11,8 @@ from proofs.logic import Runs, parse
 from proofs.logic.asking import check as check_sessions
 from proofs.logic.steps import demand
 from proofs.systems import System, check_formulas, check_standard
-from proofs.theorems import CLAIMS as PROVABLE
-from proofs.theorems import prove as prove_claims
+from proofs.theorems import THEOREMS
+from proofs.theorems import prove as prove_theorems
 from proofs.verdicts import Bound, Result, Status, Verdict
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import UsageError
@@ -86,19 +86,19 @@ def prove(protocol: str, *names: str) -> Iterator[Result]:
 
     Raises `UsageError` for a claim that has no proof.
     """
-    known = {claim.name: claim for claim in PROVABLE.values() if claim.subject.name == protocol}
+    known = {one.name: one for one in THEOREMS.values() if one.subject.name == protocol}
     wanted = [f"{protocol}.{name}" for name in names] or list(known)
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         raise UsageError(
             f"there is no proof of {', '.join(missing) or protocol}; there are: "
-            f"{', '.join(known or PROVABLE)}"
+            f"{', '.join(known or THEOREMS)}"
         )
-    for proof in prove_claims([known[name] for name in wanted]):
+    for proof in prove_theorems([known[name] for name in wanted]):
         verdict = Verdict(Status.HOLDS, bound=Bound(n="all", k="all"))
         if not proof.proved:
             verdict = Verdict(Status.UNKNOWN, f"induction step: {proof.obstacle}")
-        name, under = proof.claim.name.removeprefix(f"{protocol}."), name_of(proof.assumptions)
+        claim, under = proof.theorem.claim, name_of(proof.assumptions)
         yield Result(
-            protocol, name, proof.claim.text, under, verdict, Status.HOLDS, proof.seconds, protocol
+            protocol, claim.name, claim.title, under, verdict, Status.HOLDS, proof.seconds, protocol
         )

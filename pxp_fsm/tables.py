@@ -11,6 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,8 +19,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.errors import Fault, TableError
-from pxp_fsm.forms import Unreadable, faults, located, place, read, text_of
+from pxp_fsm.errors import Fault, TableError, written
+from pxp_fsm.forms import Unreadable, faults, located, read, text_of
 from pxp_fsm.messages import quoted
 from pxp_fsm.soundness import faults_of
 
@@ -127,9 +128,9 @@ def build_automaton(
 
     Raises `TableError` with every fault found, the row and a remedy each.
     """
-    written = [dict(row) if isinstance(row, Mapping) else row for row in rows]
+    given = [dict(row) if isinstance(row, Mapping) else row for row in rows]
     deciding: dict[str, dict[str, None]] = {state: {} for state in states}
-    for row in written:
+    for row in given:
         for state in _names_in(row, "from"):
             deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
         for state in _names_in(row, "to"):
@@ -146,21 +147,21 @@ def build_automaton(
             | ({"guards": [*found]} if found else {})
             for state, found in deciding.items()
         ],
-        "rows": written,
+        "rows": given,
         "guards": dict.fromkeys(used, "") | dict(guards),
         "note": note,
     }
     if peer:
         raw["peer"] = peer
 
-    def said(fault: Fault) -> str:
-        path, text = fault
+    def in_words(fault: Fault) -> Fault:
+        path, where = fault.path, written(fault.path)
         if path[:1] == ("rows",) and len(path) > 1:
             index = int(path[1])
-            return f"{name}, row {index + 1} {quoted(written[index], 90)}: {text}"
-        return f"{name}, {place(path)}: {text}"
+            where = f"row {index + 1} {quoted(given[index], 90)}"
+        return replace(fault, message=f"{name}, {where}: {fault.message}")
 
-    return automaton_from(raw, lambda faults: tuple(map(said, faults)))
+    return automaton_from(raw, lambda found: map(in_words, found))
 
 
 def _names_in(row: object, key: str) -> list[str]:

@@ -39,8 +39,13 @@ class Says:
 def session(
     m: Says, h: Says, rules: Rules, *, match: Any = None, guards: Any = None, **more: Any
 ) -> Session:
-    options = {key: more.pop(key) for key in ("timeout", "memo") if key in more}
-    parts = {"guards": guards or Derived(), "match": match or Exact(), "agree": Exact(), **options}
+    options: dict[str, Any] = {key: more.pop(key) for key in ("timeout", "memo") if key in more}
+    parts: dict[str, Any] = {
+        "guards": guards or Derived(),
+        "match": match or Exact(),
+        "agree": Exact(),
+        **options,
+    }
     members = {"m": Agent(m, **parts), "h": Agent(h, **parts)}
     return Session(rules, members, instance=X, name="s", record_faults=True, **more)
 

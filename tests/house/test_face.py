@@ -55,7 +55,7 @@ def test_the_names_are_these() -> None:
     assert pxp.__all__ == NAMES
     assert set(NAMES) <= set(dir(pxp))
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
-        _ = pxp.Sesion  # type: ignore[attr-defined]
+        _ = pxp.Sesion
 
 
 def test_checkers_and_completion_know_the_same_names_from_the_same_modules() -> None:
@@ -216,7 +216,7 @@ def test_objects_show_themselves_in_a_notebook() -> None:
     interact, ran = pxp.load_automaton("interact"), session().run_sync()
     system = pxp.System.load(interact)
     for shown in (interact, system, ran, pxp.language(pxp.Interact(n=4))):
-        svg = shown._repr_svg_()  # type: ignore[union-attr]
+        svg = str(shown._repr_svg_())  # type: ignore[union-attr] # what each of them has
         assert svg.lstrip().startswith("<?xml")
         assert "</svg>" in svg
     assert repr(interact) == "<Automaton interact: 4 states, 12 transitions>"

@@ -20,9 +20,10 @@ from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench import checks, counterexamples, findings, verdicts
+from pxp_fsm.workbench.requests import Request
 
 ROOT = Path(__file__).parents[2]
-SOME = checks.Request(("interact",), ("no-revise-at-2", "ends-agreed"))
+SOME = Request(("interact",), ("no-revise-at-2", "ends-agreed"))
 
 
 def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -100,7 +101,7 @@ def test_any_set_of_assumptions_can_be_asked_for() -> None:
 
 def test_several_tables_can_be_given() -> None:
     names = ("no-deadlock",)
-    found = checks.run(checks.Request(("interact", "pxp", "pxp_hang_up"), names)).lines
+    found = checks.run(Request(("interact", "pxp", "pxp_hang_up"), names)).lines
     assert [line.subject for line in found] == [
         "interact1, interact2",
         "pxp1, pxp2",
@@ -250,13 +251,13 @@ def test_the_page_of_findings_is_what_the_run_gives() -> None:
 
 def test_bounds_are_checked_before_anything_is_explored() -> None:
     with pytest.raises(UsageError):
-        checks.run(checks.Request(k=0))
+        checks.run(Request(k=0))
     assert Bounds().n == 10
 
 
 def test_what_holds_of_pxp_k_with_noisy_relations_holds_for_every_k() -> None:
     names = ("never-stuck", "silent-end", "self-loops")
-    found = checks.run(checks.Request(("pxp",), names, relations="noisy")).lines
+    found = checks.run(Request(("pxp",), names, relations="noisy")).lines
     told = {line.name: line.verdict for line in found if line.subject == "pxp(k)"}
     assert set(told) == set(names)
     assert {(v.status, v.detail) for v in told.values()} == {(Status.HOLDS, "for all k")}
