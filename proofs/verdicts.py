@@ -104,10 +104,9 @@ class Verdict:
         """All of it but the status, in one line: the bound, the reason, the trace."""
         parts = [self.detail]
         if self.trace is not None:
-            parts.append(", ".join(self.trace.labels) or "(at once, before any step)")
-        if self.cycle:
-            parts.append(f"(the last {self.cycle} for ever)")
-        return " ".join(filter(None, parts))
+            labels = ", ".join(self.trace.labels) or "(at once, before any step)"
+            parts.append(f"{labels} (the last {self.cycle} for ever)" if self.cycle else labels)
+        return ": ".join(filter(None, parts))
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.status.value, self.explanation)))
