@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from proofs.actions import Say
 from proofs.explore import Trace
@@ -23,9 +22,7 @@ from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.relations import NOISY, Assumption, Outcome
 from pxp_fsm.rules import Pxp, Rules
 from pxp_fsm.session import Session
-
-if TYPE_CHECKING:
-    from pxp_fsm.situation import Situation
+from pxp_fsm.situation import Situation
 
 
 class NotReplayed(PXPError):
@@ -99,7 +96,7 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
 def _answers(trace: Trace[State], agent: str, relation: int) -> Iterable[bool]:
     """What MATCH (0) or AGREE (1) of `agent` answered: facts alternate between the two."""
     for step in trace.steps:
-        if speaker_of(step) == agent:
+        if AGENTS[speaker_of(step)] == agent:
             yield from step.facts[relation::2]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
-from pxp_fsm import decisions
+from pxp_fsm import decisions, defaults
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import GUARDS, Category, Guard
 from pxp_fsm.interfaces import Decisions
@@ -39,12 +39,12 @@ class Ending(StrEnum):
 class Interact:
     """INTERACT: at most `n` messages, REJECT only after message `k`.
 
-    Raises `UsageError` for n < 1 or k < 1. The papers' experiments use n = 10; their code k = 3.
+    Raises `UsageError` for n < 1 or k < 1.
     `table` and `functions` are put in place of the protocol's own table and decision functions.
     """
 
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
     table: Automaton | None = field(default=None, repr=False, hash=False)
     functions: Decisions = field(default=decisions, repr=False)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from guards import Derived
@@ -37,13 +39,13 @@ class Stopping:
         return Answer("y", "e")
 
 
-def agent(name: str, **changed: object) -> Agent:
-    parts = {
+def agent(name: str, **changed: Any) -> Agent:
+    parts: dict[str, Any] = {
         "respondent": Saying(lambda _q: Answer(name, f"e {name}")),
         "match": EXACT,
         "agree": EXACT,
     }
-    return Agent(name=name, guards=Derived(), **{**parts, **changed})  # type: ignore[arg-type]
+    return Agent(name=name, guards=Derived(), **{**parts, **changed})
 
 
 @pytest.mark.parametrize("seat", ["respondent", "match", "agree"])

@@ -167,8 +167,8 @@ def test_a_session_is_carried_on_from_the_episodes_before_it() -> None:
             return Answer("a", "a")
 
     before = Episode(Instance("z", "z"), (Message("r", 1, "m", "INIT", Answer("", ""), "h"),))
-    agents = [Agent(name, Noting(), Derived(), EXACT, EXACT) for name in ("m", "h")]
-    now(Session("s", X, *agents, Interact(2, 1), earlier={"m": (before,)}).run())  # type: ignore[misc]
+    m, h = (Agent(name, Noting(), Derived(), EXACT, EXACT) for name in ("m", "h"))
+    now(Session("s", X, m, h, Interact(2, 1), earlier={"m": (before,)}).run())
     assert seen == [(before,), ()]
 
 

@@ -30,7 +30,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ObservedMessage:
     """One message: whose it is, its tag, the digest of its prediction, and why that tag.
 
     `reason` is None where nothing was judged: the first message, and tags that somebody named.
@@ -52,7 +52,7 @@ class Observed:
     instance: str
     k: int | None
     ending: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[ObservedMessage, ...]
 
 
 _SESSIONS = text(
@@ -104,7 +104,7 @@ def observed(connection: Connection, run: str, *, reasons: bool = True) -> Itera
                 outcomes.setdefault(row[2], []).append(row[3])
             judged = next(judgements, None)
         steps = tuple(
-            Step(sender == initiator, tag, prediction, reason(outcomes.get(number, ())))
+            ObservedMessage(sender == initiator, tag, prediction, reason(outcomes.get(number, ())))
             for _, _, number, sender, tag, prediction in rows
         )
         yield Observed(session, place[0], place[1], instance, k, ending, steps)
