@@ -104,10 +104,9 @@ class Verdict:
         """All of it but the status, in one line: the bound, the reason, the trace."""
         parts = [self.detail]
         if self.trace is not None:
-            parts.append(str(self.trace))
-        if self.cycle:
-            parts.append(f"(the last {self.cycle} for ever)")
-        return " ".join(filter(None, parts))
+            trace = str(self.trace)
+            parts.append(f"{trace} (the last {self.cycle} for ever)" if self.cycle else trace)
+        return ": ".join(filter(None, parts))
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.status.value, self.explanation)))

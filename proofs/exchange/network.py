@@ -251,7 +251,7 @@ class _Building:
             for number in range(self.composition.sizes[other])
             if self.composition.taken(place, other, number, tag) is not None
         )
-        return Isnt(Some(tuple(taking)))
+        return All((Isnt(Some(tuple(taking))), *self._is_free(other)))
 
     def _events(self) -> Iterator[Command]:
         """An event reaches at once all members that have a row for it in the state they are in."""

@@ -395,6 +395,8 @@ class Composition:
                 yield self.buffers[link], partial(self._is_full, self.contents[link])
 
     def _refuses(self, sender: int, receiver: int, tag: str, number: int) -> bool:
+        if self.stops and number >= len(self.numbers[receiver]):
+            return False
         return self.taken(sender, receiver, number, tag) is None
 
     def _is_full(self, contents: Contents, number: int) -> bool:
@@ -419,11 +421,7 @@ class Composition:
         return found
 
     def outside(self, state: int) -> Iterator[Move]:
-        """The events from outside that may happen in `state`.
-
-        Of two members that meet nobody but each other none may, once one has a message to send that
-        the other cannot take: that is a deadlock.
-        """
+        """The events from outside that may happen in `state`."""
         if self.stops and any(
             self.chosen_row(place, part.of(state)) for place, part in enumerate(self.fields)
         ):
@@ -440,7 +438,10 @@ class Composition:
 
     @property
     def stops(self) -> bool:
-        """Whether everything stops where a message has been chosen that cannot be sent."""
+        """Whether nothing happens any more where a message has been chosen that cannot be sent.
+
+        Of two members that meet there is nobody else whose steps could lead to where it can.
+        """
         return self.channel.synchronous and len(self.fields) == 2
 
     @cached_property

@@ -57,6 +57,8 @@ def explored(system: System, channel: Channel, most: int) -> Found | None:
 
 
 def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
+    if any(place.chosen) and len(system.members) == 2 and not channel.capacity:
+        return
     for i in range(len(system.members)):
         for row in _rows(system, place, i):
             sent = False
@@ -66,8 +68,6 @@ def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
                     yield target
             if row.guard and not sent and not place.chosen[i] and _commits(system, channel, i, row):
                 yield place._replace(chosen=_put(place.chosen, i, row.guard))
-    if any(place.chosen) and len(system.members) == 2 and not channel.capacity:
-        return
     events = {r.label for m in system.members for r in m.automaton.transitions if r.kind == "!"}
     for event in sorted(events):
         moving = [
