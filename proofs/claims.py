@@ -20,6 +20,7 @@ from proofs.induction import NOTHING, Keep
 from proofs.obligations import RATIFIED, REPLIES, Ranking
 from proofs.rows import every_row_taken, somebody_can_speak
 from proofs.saying import Check
+from proofs.sessions import in_words, session
 from proofs.tagging import STATEMENTS
 from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
@@ -30,8 +31,8 @@ REFLEXIVE = frozenset({Assumption.REFLEXIVE})
 LIKE = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC, Assumption.SHARED})
 """What the answers of two agents to the same question need to be alike."""
 
-REFUTED = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
-REVISED = ("m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY")
+REFUTED = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
+REVISED = session(Tag.INIT, Tag.REVISE, Tag.REVISE, Tag.RATIFY, Tag.RATIFY)
 
 NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
     {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
@@ -102,6 +103,11 @@ class Claim:
     exact: bool = False
     explores: bool = True
     induction: Induction | None = None
+
+    @property
+    def id(self) -> str:
+        """The name with its protocol's: other protocols have claims of the same name."""
+        return f"{self.protocol}.{self.name}"
 
     @property
     def suffices(self) -> tuple[frozenset[Assumption], ...]:
@@ -206,7 +212,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.reject_only_after_k,
         given(NOISY),
-        induction=Induction(must.no_move(must.rejects_early), NOISY),
+        induction=Induction(must.no_edge(must.rejects_early), NOISY),
     )
     yield Claim(
         "no-revise-at-2",
@@ -214,11 +220,11 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.no_revise_at_two,
         given(REFLEXIVE),
-        induction=Induction(must.no_move(must.revises_second), REFLEXIVE),
+        induction=Induction(must.no_edge(must.revises_second), REFLEXIVE),
     )
     yield Claim(
         "revised-never",
-        f"{_sequence(REVISED)} does not occur",
+        f"{in_words(REVISED)} does not occur",
         "interact",
         saying.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
@@ -236,7 +242,7 @@ def _interact() -> Iterator[Claim]:
     kept = Keep(replied=True)
     yield Claim(
         "strong-once",
-        f"the responder h is Strong only in {_sequence(RATIFIED)} (n >= 3)",
+        f"the responder h is Strong only in {in_words(RATIFIED)} (n >= 3)",
         "interact",
         saying.strong_once,
         given(TOLERANCE),
@@ -252,7 +258,7 @@ def _interact() -> Iterator[Claim]:
     )
     yield Claim(
         "refuted-never",
-        f"{_sequence(REFUTED)} does not occur",
+        f"{in_words(REFUTED)} does not occur",
         "interact",
         saying.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
@@ -376,15 +382,11 @@ def find(name: str) -> tuple[Claim, ...]:
 
     Raises `UsageError` where there is none.
     """
-    found = tuple(one for one in CLAIMS if name in (one.name, f"{one.protocol}.{one.name}"))
+    found = tuple(one for one in CLAIMS if name in (one.name, one.id))
     if not found:
         known = dict.fromkeys(claim.name for claim in CLAIMS)
         raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")
     return found
-
-
-def _sequence(labels: tuple[str, ...]) -> str:
-    return ", ".join(label.partition(" ")[2] for label in labels)
 
 
 CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())

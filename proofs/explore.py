@@ -11,6 +11,7 @@ from proofs.effort import Effort
 from proofs.model import Model, Step
 
 S = TypeVar("S", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +35,11 @@ class Trace(Generic[S]):
     def labels(self) -> tuple[str, ...]:
         """What happens, in order."""
         return tuple(step.label for step in self.steps)
+
+    def map(self, of: Callable[[S], T]) -> Trace[T]:
+        """The trace of another model in which `of` each state is in its place."""
+        steps = (Step(step.action, of(step.target), step.facts) for step in self.steps)
+        return Trace(of(self.start), tuple(steps))
 
 
 @dataclass(frozen=True)

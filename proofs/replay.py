@@ -82,7 +82,7 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
 def _answers(trace: Trace[State], agent: str, relation: int) -> Iterable[bool]:
     """What MATCH (0) or AGREE (1) of `agent` answered: facts alternate between the two."""
     for step in trace.steps:
-        if speaker_of(step) == agent:
+        if AGENTS[speaker_of(step)] == agent:
             yield from step.facts[relation::2]
 
 

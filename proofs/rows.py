@@ -31,7 +31,7 @@ def _rows(model: SessionModel, state: State, step: Step[State]) -> Iterator[Tran
     """The rows that the two agents take in a step: for the message, and for a close after it."""
     if step.target.over == "stuck":
         return
-    speaker, tag = AGENTS.index(speaker_of(step)), tag_of(step)
+    speaker, tag = speaker_of(step), tag_of(step)
     sent = model.both[speaker].sends(state.at[speaker], tag)
     heard = model.both[1 - speaker].receives(state.at[1 - speaker], tag)
     for row, table in ((sent, model.both[speaker]), (heard, model.both[1 - speaker])):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from proofs import deciding
+from proofs.actions import Say
 from proofs.explore import Space, explore
 from proofs.following import Following
 from proofs.model import Step
@@ -17,7 +18,7 @@ from proofs.properties import (
     never_deadlocks,
     terminates,
 )
-from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.sessions import SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Tag
@@ -105,7 +106,7 @@ def final_agreement(_model: SessionModel, space: Space[State]) -> Verdict:
     return always(space, lambda s: s.over != "ratified" or agree(s))
 
 
-def impossible(*word: str) -> Check:
+def impossible(*word: Say) -> Check:
     """No session begins with `word`."""
 
     def check(model: SessionModel, _space: Space[State]) -> Verdict:
@@ -140,8 +141,8 @@ def replies_to(received: str) -> Check:
     """Every answer to `received`, TERM aside, is one that Proposition 5 names."""
 
     def answers(state: State, step: Step[State]) -> bool:
-        other = 1 if speaker_of(step) == AGENTS[0] else 0
-        return state.sent > 0 and state.tags[other] == received and tag_of(step) != Tag.TERM
+        answered = state.tags[1 - speaker_of(step)]
+        return state.sent > 0 and answered == received and tag_of(step) != Tag.TERM
 
     def check(_model: SessionModel, space: Space[State]) -> Verdict:
         return each_step(space, answers, lambda _s, t: tag_of(t) in REPLIES[received])
@@ -168,7 +169,7 @@ def never_alternates(one: str, other: str) -> Check:
     """No session goes on for ever by answering `one` with `other` and `other` with `one`."""
 
     def alternates(state: State, step: Step[State]) -> bool:
-        received = state.tags[1] if speaker_of(step) == AGENTS[0] else state.tags[0]
+        received = state.tags[1 - speaker_of(step)]
         return (received, tag_of(step)) in ((one, other), (other, one))
 
     def check(_model: SessionModel, space: Space[State]) -> Verdict:

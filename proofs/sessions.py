@@ -89,11 +89,11 @@ class Taken(NamedTuple):
     at: tuple[str, str]
 
 
-def speaker_of(step: Step[Any]) -> str:
-    """The agent that a step of a session is about."""
+def action_of(step: Step[Any]) -> Say | Blocked:
+    """The action of a step of a session."""
     if not isinstance(step.action, Say | Blocked):
         raise TypeError(f"{step.label} is no step of a session")
-    return step.action.agent
+    return step.action
 
 
 def tag_of(step: Step[Any]) -> str:
@@ -101,11 +101,26 @@ def tag_of(step: Step[Any]) -> str:
     return step.action.tag if isinstance(step.action, Say) else ""
 
 
+def speaker_of(step: Step[Any]) -> int:
+    """Whose step it is: 0 for the initiator, 1 for the responder."""
+    return AGENTS.index(action_of(step).agent)
+
+
+def session(*tags: Tag) -> tuple[Say, ...]:
+    """The messages with these tags, of the two agents in turn."""
+    return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
+
+
+def in_words(sequence: Iterable[Say]) -> str:
+    """The tags of a sequence of messages."""
+    return ", ".join(one.tag for one in sequence)
+
+
 Verdicts = tuple[bool, bool]
 """What one relation says at a message: `same` and `revision`, as in `Judged`."""
 
 
-class Outcome(NamedTuple):
+class Decision(NamedTuple):
     """A guard that may hold, the data that follow, and the answers of MATCH and AGREE to it.
 
     `answers` are in the order in which an agent with derived guards asks.
@@ -196,11 +211,11 @@ class SessionModel:
 
     def _outcomes(
         self, predictions: Structure, explanations: Structure, speaker: int, number: int
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[Decision, ...]:
         """Every guard that may hold at message `number`, with every data that may follow."""
         key = (predictions, explanations, speaker, number)
         if key not in self._known:
-            found: dict[tuple[object, ...], Outcome] = {}
+            found: dict[tuple[object, ...], Decision] = {}
             for y, e in product(
                 self._judge(predictions, speaker, number),
                 self._judge(explanations, speaker, number),
@@ -211,10 +226,10 @@ class SessionModel:
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[Structure, Structure, int, int], tuple[Outcome, ...]]:
+    def _known(self) -> dict[tuple[Structure, Structure, int, int], tuple[Decision, ...]]:
         return {}
 
-    def _outcome(self, y: Judged, e: Judged, number: int) -> Outcome:
+    def _outcome(self, y: Judged, e: Judged, number: int) -> Decision:
         """What the protocol's decision functions make of the two relations' answers."""
         found = self.rules.functions.category(y.same, e.same)
         answers: tuple[bool, ...] = (y.same, e.same)
@@ -227,7 +242,7 @@ class SessionModel:
         takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
         if self.keeps_unchanged and y.revision and e.revision:
             takes = False
-        return Outcome(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
+        return Decision(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
 
     def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
         """Everything that the speaker's relation may say at message `number`."""

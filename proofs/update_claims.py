@@ -36,7 +36,7 @@ CURES = {
 
 
 @dataclass(frozen=True)
-class Claim:
+class NetworkClaim:
     """A claim about a table; `change` makes of its model one of which it is false, `instead` of it.
 
     `endless` claims that runs end: for all bounds they need an argument of their own.
@@ -165,8 +165,8 @@ def resets_on_agreement(counters: Counters, label: str) -> Counters:
     return counted(counters, label)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[NetworkClaim, ...] = (
+    NetworkClaim(
         AGENT,
         "no-deadlock",
         "an agent is never stuck before its turn is over",
@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
         "giving a lost reply up",
         _lacking("FAIL"),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "turn-ends",
         "every turn ends: a module is asked again a bounded number of times",
@@ -183,7 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("tries_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "required-wins",
         "an agent with an inactive required predecessor is never active",
@@ -191,7 +191,7 @@ CLAIMS: tuple[Claim, ...] = (
         "looking at it first",
         lambda model: replace(model, gate=_enabled_first),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "disabled-asks-nothing",
         "a control module that is switched off is not asked",
@@ -199,7 +199,7 @@ CLAIMS: tuple[Claim, ...] = (
         "looking at Enabled",
         lambda model: replace(model, gate=lambda one: "BLOCKED" if one.blocked else "ASK"),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "malformed-no-result",
         "a reply that is not of the form never becomes a result or an activation",
@@ -212,7 +212,7 @@ CLAIMS: tuple[Claim, ...] = (
         "strict reading",
         _out("usable"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-deadlock",
         "the pipeline is never stuck",
@@ -220,7 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         "giving up where alone",
         _lacking("GIVE_UP"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "always-acyclic",
         "the network never has a cycle",
@@ -228,7 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
         "validation",
         _out("valid"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-stale-commit",
         "what was made for an earlier version of the network is never committed",
@@ -236,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
         "comparing versions",
         _out("fresh"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-hole-confirmed",
         "no result with a hole is gone on with",
@@ -244,7 +244,7 @@ CLAIMS: tuple[Claim, ...] = (
         "looking for holes",
         _out("complete"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-unseen-regression",
         "an update that breaks an earlier example is committed only if the developer accepts it",
@@ -252,7 +252,7 @@ CLAIMS: tuple[Claim, ...] = (
         "replay",
         _out("clean"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "end-reachable",
         "from wherever it is, the pipeline can come to its end",
@@ -260,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         "the row that finishes",
         _lacking("FINISH"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "never-loops-unasked",
         "the pipeline never goes on for ever without asking somebody",
@@ -269,7 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("retries_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "unattended-ends",
         "without a developer every example comes to an end",
@@ -278,7 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("iterations_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "one-strategy",
         "each cause of an error picks exactly one strategy, the paper's",

@@ -15,7 +15,7 @@ from proofs.actions import Decide, External
 from proofs.explore import Space, Trace, explore
 from proofs.network_agent import NetworkAgent
 from proofs.pipeline import EDIT, Bounds, Pipeline
-from proofs.update_claims import CLAIMS, Claim, Network, asked, ends, label_of
+from proofs.update_claims import CLAIMS, Network, NetworkClaim, asked, ends, label_of
 from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.automaton import Automaton, one_hot
 from pxp_fsm.machine import Machine
@@ -35,12 +35,12 @@ def models(bounds: Bounds = BOUNDS, tries: int = 3) -> dict[str, Network]:
     return {AGENT: agent, PIPELINE: Pipeline(builtin(PIPELINE), bounds)}
 
 
-def claims_of(table: str) -> tuple[Claim, ...]:
+def claims_of(table: str) -> tuple[NetworkClaim, ...]:
     """The claims about a table of networks."""
     return tuple(claim for claim in CLAIMS if claim.table == table)
 
 
-def check(claim: Claim, model: Network, *, changed: bool = False) -> Result:
+def check(claim: NetworkClaim, model: Network, *, changed: bool = False) -> Result:
     """The verdict on a claim: as it is for all bounds, or up to them; or FAILS where `changed`."""
     started = time.perf_counter()
     subject = claim.change(model) if changed else model
@@ -85,7 +85,7 @@ def replayed(table: Automaton, trace: Trace[Any]) -> str:
     return machine.state
 
 
-def _beyond(claim: Claim, model: Network, verdict: Verdict) -> Verdict:
+def _beyond(claim: NetworkClaim, model: Network, verdict: Verdict) -> Verdict:
     """What holds within bounds holds for all, if it does where the bounds are left open.
 
     A run that never ends within any bounds would pass rows that count for ever, which the bounds

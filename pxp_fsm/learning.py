@@ -40,11 +40,11 @@ AT_ONCE = 8
 
 
 class Keep(StrEnum):
-    """When a lesson is kept: if accuracy improves, if it does not fall, always, or never."""
+    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never."""
 
+    ALWAYS = "always"
     BETTER = "better"
     EQUAL = "equal"
-    ALWAYS = "always"
     NEVER = "never"
 
 
@@ -90,7 +90,8 @@ class Gate:
         if keep is not Keep.NEVER and not rows:
             raise UsageError(
                 f"to keep what is {keep.value} needs a validation set, and these data have none; "
-                f"keep always, or never"
+                f"keep always, or never",
+                "learn",
             )
         self.keep = keep
         self.gated = gated

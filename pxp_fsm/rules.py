@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
-from pxp_fsm import decisions
+from pxp_fsm import decisions, defaults
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import GUARDS, Category, Guard
 from pxp_fsm.errors import UsageError
@@ -49,8 +49,8 @@ class Interact:
     'interact'
     """
 
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
     table: Automaton | None = field(default=None, repr=False, hash=False)
     functions: Decisions = field(default=decisions, repr=False)
 

@@ -124,7 +124,7 @@ def read_script(path: Path) -> Script:
         return Script((_line(path, at, said) for at, said in written if said.strip()), name)
     found = forms.faults(raw, SCHEMA)
     if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
     return Script(map(_line_of, raw["line"]), name)
 
 
@@ -135,7 +135,7 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
         raise DataError.at(path, number, f"this is no JSON: {error}") from error
     found = forms.faults(raw, LINE)
     if found:
-        raise DataError.at(path, number, "; ".join(said for _place, said in found))
+        raise DataError.at(path, number, "; ".join(fault.message for fault in found))
     return _line_of(raw)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from pxp_fsm.forms import faults, place
+from pxp_fsm.errors import written
+from pxp_fsm.forms import faults
 from pxp_fsm.lan.asking import form, text
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.wildcards import holes
@@ -119,12 +120,12 @@ def problem_of(
     """
     found = next(holes(value), None)
     if found is not None:
-        return f"there is a hole at {place(found)}"
+        return f"there is a hole at {written(found)}"
     if not isinstance(value, dict):
         return f"it is no JSON object, but {quoted(value)}"
     wrong = faults(value, form_of(step, strategy))
     if wrong:
-        return "; ".join(said for _path, said in wrong)
+        return "; ".join(fault.message for fault in wrong)
     return _named_problem(value, network) if step is UpdateStep.REASON else None
 
 

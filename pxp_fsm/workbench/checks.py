@@ -109,7 +109,7 @@ def _everything(
             certificate = certify(table)
             proofs += certificate.proofs
             yield certificate
-        known = {f"{claim.protocol}.{claim.name}" for claim in claims}
+        known = {claim.id for claim in claims}
         yield from _claims(claims, request, bounds, [*proofs, *beyond(table, known)])
     for table in NETWORKS:
         if table in request.tables:
@@ -130,7 +130,7 @@ def _check_names(names: Sequence[str]) -> None:
     known = {claim.name for claim in CLAIMS} | set(TITLES)
     known |= {claim.name for claim in update_claims.CLAIMS}
     for name in names:
-        if name not in known | {f"{claim.protocol}.{claim.name}" for claim in CLAIMS}:
+        if name not in known | {claim.id for claim in CLAIMS}:
             raise UsageError(
                 f"there is no property {name!r}; there are: {', '.join(sorted(known))}"
             )
@@ -155,10 +155,7 @@ def _claims_of(table: str, request: Request) -> list[Claim]:
         claim
         for claim in CLAIMS
         if claim.protocol in PROVED_OF[table]
-        and (
-            not request.names
-            or not {claim.name, f"{claim.protocol}.{claim.name}"}.isdisjoint(request.names)
-        )
+        and (not request.names or not {claim.name, claim.id}.isdisjoint(request.names))
     ]
 
 

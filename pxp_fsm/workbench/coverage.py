@@ -34,7 +34,7 @@ def told(run: Run, folder: Path) -> Iterator[str]:
     table = f"{rules.automaton.name} {rules.automaton.fingerprint[:12]}"
     found = certified.coverage(rules, assumed)
     if found is None:
-        yield f"Certificate: none of this table ({table}) and its rules; pxp check writes one"
+        yield f"Certificate: none of this table ({table}) and its rules"
         return
     yield f"Certificate: {found.path} (table {table})"
     yield f"Assumed of MATCH and AGREE: {', '.join(sorted(assumed)) or 'nothing (noisy)'}"

@@ -15,13 +15,14 @@ from string import Template
 
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
-from proofs.explore import explore
+from proofs.explore import Trace, explore
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
-from proofs.sessions import AGENTS, SessionModel, speaker_of, tag_of
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.systems import Composition, System
 from proofs.verdicts import Result, Status
+from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
@@ -71,7 +72,7 @@ def find() -> Findings:
         **language_findings.words(),
         "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
-        "longest_tags": ", ".join(_tags(_longest(1)[1])),
+        "longest_tags": ", ".join(map(tag_of, _longest(1).steps)),
         "verdicts": str(len(lines)),
         "unexpected": str(sum(not line.as_expected for line in lines)),
     }
@@ -105,14 +106,10 @@ def _shown(line: Result) -> str:
     trace = line.verdict.trace
     if trace is None:
         return line.verdict.detail
-    tags = _tags(trace.labels)
+    tags = list(map(tag_of, trace.steps))
     if line.verdict.cycle:
         return f"{', '.join(tags)} … (the last {line.verdict.cycle} for ever)"
     return ", ".join(tags)
-
-
-def _tags(labels: Iterable[str]) -> list[str]:
-    return [label.partition(" ")[2] for label in labels]
 
 
 def _claims(lines: Iterable[Result]) -> Iterator[str]:
@@ -131,7 +128,7 @@ def _claims(lines: Iterable[Result]) -> Iterator[str]:
             if (line.subject, line.name) == (claim.protocol, claim.name)
         }
         yield (
-            f"| {claim.title} | `{claim.protocol}.{claim.name}` | {_where(claim)} | "
+            f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
             f"{_how_far(claim, own)} | {_without(claim, own)} |"
         )
 
@@ -187,7 +184,7 @@ def _replies() -> Iterator[str]:
         for state, steps in space.steps.items():
             for step in steps:
                 tag = tag_of(step)
-                received = state.tags[1 - AGENTS.index(speaker_of(step))]
+                received = state.tags[1 - speaker_of(step)]
                 if received and tag != Tag.TERM:
                     found.setdefault(received, set()).add(tag)
         cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}
@@ -206,7 +203,7 @@ def _sizes() -> Iterator[str]:
         pairs = explore(Composition(System.load(name)))
         yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
     for name, assumptions in NAMED.items():
-        every: tuple[Rules, ...] = (Interact(10, 3), Pxp(), Pxp(3))
+        every: tuple[Rules, ...] = (Interact(), Pxp(), Pxp(defaults.K))
         for rules in every:
             model = SessionModel(rules, Theory(assumptions), observes=rules.n is not None)
             space = explore(model)
@@ -214,13 +211,12 @@ def _sizes() -> Iterator[str]:
             yield f"| {title}, {name} | {space.states} | {space.transitions} |"
 
 
-def _longest(k: int) -> tuple[SessionModel, tuple[str, ...]]:
-    model = SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)
-    return model, longest_run(explore(model)).labels
+def _longest(k: int) -> Trace[State]:
+    return longest_run(explore(SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)))
 
 
 def _longest_lengths() -> str:
-    lengths = [f"{len(_longest(k)[1])} for k = {k}" for k in range(1, 6)]
+    lengths = [f"{len(_longest(k).steps)} for k = {k}" for k in range(1, 6)]
     return ", ".join(lengths)
 
 

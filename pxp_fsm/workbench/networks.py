@@ -14,10 +14,12 @@ from typing import Any
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
 from backends.models import scripts
 from backends.models.recording import recorded
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.agent import Members
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Developer
@@ -31,7 +33,6 @@ from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model, layered
 from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Interact
-from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.lan_tasks import training_judges
 
 _NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
@@ -60,7 +61,6 @@ async def models_of(
     `log` records every call. The function raises `UsageError` for a name that is none, and
     `DataError` for a script.
     """
-
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
 
         def opened(name: str) -> Model:
@@ -102,7 +102,6 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-
         taken = (_NUMBER.search(record.run) for record in blackboard.runs())
         number = max((int(match[1]) for match in taken if match), default=0) + 1
         self.run = f"{NETWORKS}-{number}"
@@ -112,7 +111,6 @@ class TrainingBoard:
         blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
 
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
-
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(

@@ -22,6 +22,7 @@ from proofs.languages import (
     symbol,
 )
 from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
+from pxp_fsm import defaults
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
@@ -145,8 +146,8 @@ def _rules(name: str, n: str | None, k: int | None) -> Rules:
         if n is not None:
             raise UsageError("PXP has no n; --n is INTERACT's bound on messages")
         return Pxp(k)
-    wanted = 10 if n in (None, ANY) else _number(str(n), "n")
-    return Interact(wanted, 3 if k is None else k)
+    wanted = defaults.N if n in (None, ANY) else _number(str(n), "n")
+    return Interact(wanted, defaults.K if k is None else k)
 
 
 def _rounds(written: str | None) -> int | None:

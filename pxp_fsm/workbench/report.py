@@ -15,8 +15,8 @@ from sqlalchemy import text
 
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.engine import explained
+from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram
-from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
 from pxp_fsm.workbench.drawing import leave as leave_drawing
 from pxp_fsm.workbench.intervals import Estimate

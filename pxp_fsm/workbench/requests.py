@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pxp_fsm import defaults
+
 PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
 """The protocols whose claims are about a built-in table."""
 
@@ -25,8 +27,8 @@ class Request:
     tables: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     relations: str | None = None
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
     values: int | None = None
     formulas: tuple[str, ...] = ()
     runs: str = "complete"

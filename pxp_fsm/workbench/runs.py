@@ -17,15 +17,16 @@ from functools import cached_property
 from pathlib import Path
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
-from backends.models.serving import Serving, Settings
-from pxp_fsm import __version__
+from backends.models.serving import Serving
+from backends.models.settings import Settings
+from pxp_fsm import __version__, defaults
 from pxp_fsm.agent import Agent, Members
 from pxp_fsm.errors import DataError, NotThere, UsageError
 from pxp_fsm.learning import Keep
 from pxp_fsm.messages import Episode, Message, quoted
 from pxp_fsm.models import Model
 from pxp_fsm.session import Session
-from pxp_fsm.workbench import defaults, named, orders, person, seating
+from pxp_fsm.workbench import named, orders, person, seating
 from pxp_fsm.workbench.metering import Meter
 from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
 from pxp_fsm.workbench.recorded import check_table
@@ -33,9 +34,6 @@ from pxp_fsm.workbench.tasks import MACHINE, DataSet, Row, Task
 from pxp_fsm.workbench.units import Unit, units
 
 __all__ = ["Plan", "Progress", "Run", "resume", "start"]
-
-_AT_ONCE = 16
-"""How many sessions go on at a time where nothing else bounds the calls in flight."""
 
 _NUMBER = re.compile(r"-([0-9]{1,18})$")
 
@@ -202,6 +200,7 @@ class Run:
         if not self.named.any:
             yield None
             return
+        from backends.models.serving import Serving
 
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)
@@ -222,7 +221,7 @@ class Run:
         if serving is None:
             return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
         settings = serving.settings
-        return len(self.data.sessions) if settings.batches else settings.in_flight or _AT_ONCE
+        return len(self.data.sessions) if settings.batches else settings.in_flight
 
     def _gated(self, members: Members) -> Members:
         timed = {name: self._timed(agent) for name, agent in members.items()}

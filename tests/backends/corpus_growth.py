@@ -27,7 +27,7 @@ class Reached:
     """Which line of ours was run after which, as a trace function of the interpreter."""
 
     def __init__(self) -> None:
-        self.pairs: set[Any] = set()
+        self.pairs: set[object] = set()
 
     def __call__(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         name = frame.f_code.co_filename
@@ -45,7 +45,7 @@ class Reached:
         return line
 
 
-def reached(target: Target, number: int) -> tuple[str, set[Any]]:
+def reached(target: Target, number: int) -> tuple[str, set[object]]:
     """What the target says of a message, and what it reached."""
     found = Reached()
     sys.settrace(found)
@@ -66,7 +66,7 @@ def reached(target: Target, number: int) -> tuple[str, set[Any]]:
 def main() -> None:
     kept: list[dict[str, Any]] = []
     for checked in (True, False):
-        known: set[Any] = set()
+        known: set[object] = set()
         with SqlBlackboard(":memory:") as board:
             target, after, length = Target(board, checked=checked), list[int](), 0
             for number in range(int(sys.argv[1]), int(sys.argv[2])):

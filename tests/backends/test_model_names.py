@@ -6,6 +6,7 @@ import copy
 import logging
 import pickle
 import sys
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -19,7 +20,8 @@ from backends.models.keys import Key, find_key
 from backends.models.naming import HOMES, parse_model_name
 from backends.models.openai_chat import OpenAIChat
 from backends.models.presets import adapted, find_preset, presets
-from backends.models.serving import Settings, check_model
+from backends.models.serving import check_model
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.models import Capability
 from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
@@ -150,7 +152,7 @@ def test_the_vendors_key_goes_to_the_vendor_alone(monkeypatch: pytest.MonkeyPatc
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, KEY)
     for name in ("anthropic:claude-haiku-4-5@http://localhost:1", "openai:gpt-4o@http://l:1/v1"):
-        server = Server(lambda request, name=name: reply_to(request, name))
+        server = Server(partial(reply_to, name=name))
         served(name, server, ask())
         assert KEY not in str(server.seen[0].headers)
 
@@ -208,7 +210,7 @@ def test_a_key_is_in_no_log_database_error_repr_or_recording(
     refusing = httpx2.Response(
         401, json={"error": {"type": "authentication_error", "message": f"what is this {KEY}?"}}
     )
-    said = []
+    said = list[str]()
     with caplog.at_level(logging.DEBUG), SqlBlackboard(str(database)) as board:
         board.start_run(RUN)
         board.start_session(record())

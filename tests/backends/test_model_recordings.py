@@ -19,7 +19,8 @@ from backends.models.batching import BatchQueue, Gathering
 from backends.models.cache import CallCache, as_line, cached, from_line
 from backends.models.failures import CallFailed
 from backends.models.retrying import Patience, retried
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.models import (
     LayeredModel,
@@ -37,6 +38,7 @@ from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
     KEY,
+    Handler,
     Log,
     Scripted,
     Server,
@@ -59,7 +61,7 @@ def test_a_recorded_conversation_repeats_without_a_network(name: str, tmp_path: 
     path = tmp_path / "calls.jsonl"
     server = Server(*(lambda r, t=text: reply_to(r, name, t) for text in ("one", "zwei ü", "")))
 
-    async def talk(settings: Settings, handler: Any) -> list[Reply]:
+    async def talk(settings: Settings, handler: Handler) -> list[Reply]:
         transport = httpx2.MockTransport(handler)
         async with Serving(settings, transport=transport) as serving:
             model = serving.model(name)
@@ -133,7 +135,7 @@ def test_a_failure_is_not_kept() -> None:
 
     model = layered(Scripted(answer), cached("scripted", CallCache()))
 
-    async def both() -> list[Reply | BaseException]:
+    async def both() -> tuple[Reply | BaseException, Reply | BaseException]:
         return await asyncio.gather(model.reply(ask()), model.reply(ask()), return_exceptions=True)
 
     failed, answered = run(both())
@@ -384,7 +386,7 @@ def test_what_was_cut_counts_as_billed_in_the_record_too() -> None:
     cut = httpx2.Response(200, content=b"{", headers={"content-type": "application/json"})
     log = Log()
 
-    async def costs(settings: Settings, *handlers: Any) -> tuple[float, float]:
+    async def costs(settings: Settings, *handlers: Handler) -> tuple[float, float]:
         transport = httpx2.MockTransport(Server(*handlers))
         async with Serving(settings, log, transport=transport, sleep=_instantly) as serving:
             with suppress(NoAnswer):

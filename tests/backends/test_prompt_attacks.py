@@ -23,7 +23,7 @@ from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.models import Request, Role
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
-from pxp_fsm.workbench.cli import showing
+from pxp_fsm.workbench.cli import sessions
 from pxp_fsm.workbench.drug.problem import PROBLEM
 from pxp_fsm.workbench.runs import Plan, Run, Seat, start
 from pxp_fsm.workbench.tasks import Row
@@ -194,7 +194,7 @@ def test_what_an_explanation_says_sets_no_tag_and_changes_nothing_else(attack: s
     assert attacked.record.ending == harmless.record.ending
     shown = io.StringIO()
     with redirect_stdout(shown):
-        showing.show(attacked)
+        sessions.show(attacked)
     assert shown.getvalue().replace("\n", " ").isprintable()
 
 

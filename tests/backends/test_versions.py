@@ -81,7 +81,7 @@ def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(
     assert verify(old).problems == ()
 
 
-def test_an_upgraded_database_is_as_a_new_one(old: str, dialect: str, tmp_path: Any) -> None:
+def test_an_upgraded_database_is_as_a_new_one(old: str, dialect: str, tmp_path: Path) -> None:
     engine = open_engine(old, create=False, current=False)
     upgrade(engine, "it")
     upgraded = described(engine)

@@ -37,7 +37,7 @@ GUARDS = tuple(TAG)
 KINDS = ("derived", "derived", "oracle", "free", "direct")
 FINE = object()
 WRONG: dict[str, list[Any]] = {
-    "respondent": [None, "y", ("y", "e"), Answer(None, "e"), Answer("y", b"e")],  # type: ignore[arg-type]
+    "respondent": [None, "y", ("y", "e"), Answer(None, "e"), Answer("y", b"e")],  # type: ignore[arg-type] # they are refused
     "guards": [None, {}, "REF", 1, one_hot("", GUARDS), one_hot("RAT", GUARDS) | {"REF": True}],
     "relation": [True, False, None, 1, "yes", Outcome.BROKEN],
 }

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import cycle
+from typing import Any
 
 import pytest
 
@@ -231,6 +232,7 @@ def test_a_cache_takes_no_sessions_verdict_for_anothers_but_that_of_a_replay() -
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    for wrong in ({"votes": 0}, {"votes": 100}, {"attempts": 0}, {"attempts": 9}):
+    numbers: list[dict[str, Any]] = [{"votes": 0}, {"votes": 100}, {"attempts": 0}, {"attempts": 9}]
+    for wrong in numbers:
         with pytest.raises(UsageError):
             Judge(always(YES), PROMPTS, **wrong)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import pytest
@@ -69,7 +69,7 @@ CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))
         ((Split("A", Kind.PARALLEL, (A,)),), "split into two parts or more"),
     ],
 )
-def test_an_edit_is_refused_with_its_reason(operations: Any, said: str) -> None:
+def test_an_edit_is_refused_with_its_reason(operations: Sequence[Operation], said: str) -> None:
     with pytest.raises(PXPError, match=said.replace("?", r"\?")):
         applied(CHAIN, operations)
 

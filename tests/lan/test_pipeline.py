@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -108,7 +109,12 @@ def test_a_new_agent_is_kept_off_on_earlier_inputs() -> None:
         ),
     ],
 )
-def test_each_cause_has_its_strategy(reason: Any, weakness: Any, given: Any, check: Any) -> None:
+def test_each_cause_has_its_strategy(
+    reason: dict[str, Any],
+    weakness: str | None,
+    given: dict[str, Any],
+    check: Callable[[Network], bool],
+) -> None:
     steps = [GAP, reason, *([weak(weakness)] if weakness else []), parameters(**given)]
     trainer, _told = trained(scripted(*steps), Example("x", "never"), limits=Limits(1, 0))
     assert check(trainer.lan.network)

@@ -20,7 +20,7 @@ from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.lan.timing import Stopwatch, timed
 from pxp_fsm.messages import Tag
-from pxp_fsm.models import Reply, Request, layered
+from pxp_fsm.models import Capability, Reply, Request, layered
 from pxp_fsm.workbench.lan_tasks.conditions import stored
 from pxp_fsm.workbench.networks import TrainingBoard
 
@@ -85,7 +85,7 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
 class Slow:
     """A model that takes as long as a clock is put forward."""
 
-    name, capabilities = "slow", frozenset[Any]()
+    name, capabilities = "slow", frozenset[Capability]()
 
     def __init__(self) -> None:
         self.now = 0.0

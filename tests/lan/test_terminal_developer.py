@@ -115,7 +115,7 @@ def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> No
 
 def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_path: Path) -> None:
     shown = view()
-    operations = ("create Polisher polish 'a text'", "connect Solver Polisher")
+    operations: tuple[str, ...] = ("create Polisher polish 'a text'", "connect Solver Polisher")
     operations += ("set Polisher knowledge 'rhyme by sound'", "")
     edits = "".join(f"network{ENTER}{one}{ENTER}" for one in operations)
     act = reviewed(f"hint{ENTER}two steps{END}{edits}retry{ENTER}", tmp_path, shown)

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
+from pxp_fsm.lan.developer import (
+    Act,
+    Choice,
+    Developer,
+    Onward,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
@@ -109,7 +116,7 @@ def trained(
     model: Speaking,
     *examples: Example,
     start: Network | None = None,
-    developer: Any = None,
+    developer: Developer | None = None,
     limits: Limits | None = None,
 ) -> tuple[Trainer, list[Any]]:
     told: list[Any] = []

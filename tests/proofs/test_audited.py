@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -54,7 +55,7 @@ bounds = st.one_of(
 )
 
 
-def values(seed: int, many: int = 4):  # type: ignore[no-untyped-def]
+def values(seed: int, many: int = 4) -> Iterator[tuple[str, str]]:
     rng = random.Random(seed)
     while True:
         yield str(rng.randrange(many)), str(rng.randrange(many))
@@ -110,7 +111,7 @@ def judging(*given: tuple[int, str, str, bool]) -> Recording:
             "INIT" if place == 0 else "REFUTE",
             text,
             "-",
-            tuple(Judged("MATCH", *rest) for number, *rest in given if number == place + 1),
+            tuple(Judged("MATCH", *one[1:]) for one in given if one[0] == place + 1),
         )
         for place, text in enumerate("abcde")
     ]
@@ -241,6 +242,7 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
             break
     told = [one.number for one in found.findings if one.kind is Kind.MESSAGE]
     if isinstance(rules, Pxp) and rules.k is not None and told:
+        assert told[0] is not None
         # a replay does not count self-loops: it takes one more than PXP(k) allows
         assert refused is None or told[0] <= refused
         return

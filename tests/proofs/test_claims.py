@@ -22,11 +22,11 @@ from proofs.packed import PackedSessions
 from proofs.properties import complete_words, longest_run, terminates
 from proofs.relational import EMPTY, Theory
 from proofs.replay import NotReplayed, replay
-from proofs.sessions import SessionModel, State
+from proofs.sessions import SessionModel, State, session
 from proofs.systems import Composition, System, standing_checks, system_of
-from proofs.theorems import CLAIMS as THEOREMS
-from proofs.theorems import prove
+from proofs.theorems import THEOREMS, prove
 from proofs.verdicts import Bound, Status, Verdict
+from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import BUILTIN, parse_automaton
@@ -367,7 +367,7 @@ def test_exploration_stops_at_its_bound_and_says_so() -> None:
 
 def test_a_word_is_followed_or_left() -> None:
     model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
-    word = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
+    word = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
     followed = explore(Following(model, word))
     assert max(place.followed for place in followed.steps) == 4
 

@@ -205,7 +205,7 @@ def by_tlc(system: Composition, told: list[tuple[str, Formula]], folder: Path) -
 
 
 Compare = Callable[[Composition, list[tuple[str, Formula]], Path], None]
-SAID = {
+SAID: dict[Compare, tuple[str, ...]] = {
     by_spin: ("F ended", "G (a.INIT -> b@DECIDE)", "!1.REJECT W (1.INIT | 2.INIT)", "G !b:REF"),
     by_storm: (
         "F ended",

@@ -235,7 +235,7 @@ class _Sticky:
 
 
 def test_a_wrong_stop_rule_is_caught_by_its_shortest_session(runner: asyncio.Runner) -> None:
-    wrongly = Interact(10, 3, functions=_Sticky())  # type: ignore[arg-type]
+    wrongly = Interact(10, 3, functions=_Sticky())  # type: ignore[arg-type] # by __getattr__ it has them all
     expected = counted(Interact(10, 3), initiator=True)
     subject = InSession(wrongly, initiator=True, run=runner.run)
     found = conform(expected, subject, 0).difference

@@ -38,7 +38,7 @@ SAYS = {
 
 def tag_sequences(human_revises: bool, rules: Interact = RULES) -> Iterator[tuple[str, ...]]:
     """Every complete tag sequence of INTERACT for judges that may say anything."""
-    waiting = deque([("INIT",)])
+    waiting = deque[tuple[str, ...]]([("INIT",)])
     while waiting:
         tags = waiting.popleft()
         if tags[-1] == "REJECT" or tags[-2:] == ("RATIFY", "RATIFY") or len(tags) == rules.n:

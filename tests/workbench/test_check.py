@@ -32,7 +32,7 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "XDG_DATA_HOME": str(cwd / "data")},
+        env={**os.environ, "HOME": str(cwd), "XDG_DATA_HOME": str(cwd)},
     )
 
 
@@ -44,17 +44,24 @@ def lines() -> tuple[Result, ...]:
 def test_check_alone_does_both_protocols_as_expected_and_writes_their_certificates(
     tmp_path: Path,
 ) -> None:
-    done = pxp("check", "--itf", "traces", "--junit", "j.xml", "--sarif", "s.json", cwd=tmp_path)
+    files = ("--itf", "traces", "--junit", "j.xml", "--sarif", "s.json")
+    done = pxp("check", "--certificates", "proved", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^1\d\d verdicts, 0 not as expected$", done.stdout, re.MULTILINE)
     assert re.search(r"strong-once +tolerance +HOLDS +[0-9.]+ s  for all n and k", done.stdout)
-    written = {path.name for path in (tmp_path / "data/pxp-fsm/certificates").iterdir()}
+    written = {path.name for path in (tmp_path / "proved").iterdir()}
     assert written == {path.name for path in (ROOT / "proofs/certificates").iterdir()}
     traces = [json.loads(path.read_text()) for path in (tmp_path / "traces").iterdir()]
     assert len(traces) == done.stdout.count(" FAILS ")
     assert {"ends-agreed", "terminates"} <= {trace["#meta"]["property"] for trace in traces}
     assert ET.parse(tmp_path / "j.xml").getroot().tag == "testsuites"  # noqa: S314 - our own
     assert json.loads((tmp_path / "s.json").read_text())["version"] == "2.1.0"
+
+
+def test_check_writes_no_file_that_was_not_asked_for(tmp_path: Path) -> None:
+    done = pxp("check", "--property", "strong-once", cwd=tmp_path)
+    assert (done.returncode, "Certificate" in done.stdout) == (0, False), done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_exit_codes_tell_fails_unknown_and_bad_input_apart(

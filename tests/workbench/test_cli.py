@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.workbench.cli.showing import printable
+from pxp_fsm.messages import printable
 
 PXP = [sys.executable, "-m", "pxp_fsm.workbench"]
 
@@ -101,23 +101,23 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         ("run drug --n 0", 2, "n is the largest number of messages"),
         ("run drug --k 0", 2, "REJECT is allowed, at least 1"),
         ("run drug --protocol pxp --k 0", 2, "it was 0"),
-        ("run drug --protocol pxp --n 5", 2, "--n is INTERACT's bound"),
+        ("run drug --protocol pxp --n 5", 2, "n is INTERACT's bound; PXP is bounded by k"),
         ("run drug --n 99999999999999999999999", 2, "n is at most 1000000000"),
         (f"run drug --k {10**23}", 2, "k is at most 1000000000"),
         (f"run drug --protocol pxp --k {10**23}", 2, "k is at most 1000000000"),
         (f"run drug --repetitions {10**23}", 2, "repetitions is at most 1000000000"),
-        (f"run drug --seed {10**23}", 2, "a seed is a whole number between"),
-        (f"run drug --seed -{2**63}", 2, "a seed is a whole number between"),
+        (f"run drug --seed {10**23}", 2, "seed is at most 9223372036854775807; it was"),
+        (f"run drug --seed -{2**63}", 2, "seed is at least -9223372036854775807; it was"),
         (f"run drug --instances {'9' * 5000}", 2, "there are 20 instances"),
-        ("run drug --timeout inf", 2, "a timeout is more than 0"),
-        ("run drug --unbounded", 2, "--unbounded is of --protocol pxp"),
+        ("run drug --timeout inf", 2, "timeout is at most 1000000000; it was inf"),
+        ("run drug --unbounded", 2, "--unbounded requires --protocol pxp"),
         ("run drug --protocol pxp --unbounded --k 2", 2, "in place of --k"),
         ("run drug --instances ²", 2, "there is no instance '²'"),
         ("run drug --instances=--3", 2, "there is no instance '--3'"),
         ("run drug --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),
         ("run drug --protocol http", 2, "'http' is not one of"),
         ("run drug --instances 99", 2, "there are 20 instances"),
-        ("run drug --repetitions 0", 2, "repetitions are at least 1"),
+        ("run drug --repetitions 0", 2, "repetitions is at least 1; it was 0"),
         ("run drug --data nowhere", 2, "there is no such folder"),
         ("run drug --data .", 2, "there is no retro.csv in it"),
         ("run drug --resume drug-1", 2, "there is no database"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
 
 import pytest
@@ -94,4 +95,4 @@ def test_repetitions_of_an_instance_are_one_when_runs_are_compared() -> None:
     first = outcomes({(r, f"i{i}"): (i + 1, True) for r in (1, 2, 3) for i in range(4)})
     second = outcomes({(r, f"i{i}"): (i + 1, i > 0) for r in (1, 2, 3) for i in range(4)})
     found = compare(first, second)[0]
-    assert (found.only_first, found.p) == (3, 1)
+    assert (found.only_first, found.p) == (3, Fraction(1))

