@@ -144,8 +144,10 @@ class Session:
     def run_sync(self) -> Session:
         """The same for a caller that is not async; in a notebook, beside its running loop."""
         try:
-            asyncio.get_running_loop()
+            running = asyncio.get_running_loop() is not None
         except RuntimeError:
+            running = False
+        if not running:
             return asyncio.run(self.run())
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, self.run()).result()

@@ -146,6 +146,7 @@ def test_what_a_users_function_raises_comes_with_its_traceback(
     with pytest.raises(ZeroDivisionError, match="mine") as raised:
         made.run_sync()
     assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "broken"
+    assert raised.value.__context__ is None
     assert made.ending is not None
     assert made.ending.value == ending
     assert "ZeroDivisionError: mine" in made.cause
