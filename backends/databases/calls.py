@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select, text
 
+from backends.databases import direct as sql
 from backends.databases import rows, schema
-from backends.databases import statements as sql
-from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import quoted, storable
-from pxp_fsm.models import Call, Reply, Served, Stop, Usage, fingerprint
+from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.prompting.model import Call, Reply, Served, Stop, Usage, fingerprint
+from pxp_fsm.protocol.messages import storable
 
 if TYPE_CHECKING:
     from backends.databases.blackboard import SqlBlackboard
@@ -49,7 +49,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class CallsOf:
-    """The record of a run's calls on a blackboard; fills `pxp_fsm.models.CallLog`."""
+    """The record of a run's calls on a blackboard; fills `pxp_fsm.prompting.model.CallLog`."""
 
     board: SqlBlackboard
     run: str

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backends.databases.exchange import FORMAT, READ, Rows
 from backends.databases.schema import SCHEMA_VERSION
+from backends.databases.transfer import FORMAT, READ, Rows
 from pxp_fsm.errors import DataError
 
 

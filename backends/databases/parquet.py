@@ -6,8 +6,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from backends.databases.exchange import FORMAT, READ, SHAPES, Rows, Shape
 from backends.databases.schema import SCHEMA_VERSION
+from backends.databases.transfer import FORMAT, READ, SHAPES, Rows, Shape
 from pxp_fsm.errors import DataError
 
 _BATCH = 10_000

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, func, select, text
 from backends.databases import schema
 from backends.databases.records import RunRecord, RunSummary, SessionLine, SessionRecord
 from backends.databases.rows import judgement_of
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.relations import Judgement
-from pxp_fsm.session import Entry
+from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.sessions.session import Entry
 
 _RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
 

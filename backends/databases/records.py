@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pxp_fsm.messages import Instance
-from pxp_fsm.rules import Ending
-from pxp_fsm.session import Entry
+from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.session import Entry
 
 CONCLUDED = tuple(
     ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)

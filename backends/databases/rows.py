@@ -9,9 +9,9 @@ from typing import Any
 
 from backends.databases import chain
 from backends.databases.records import RunRecord, SessionRecord
-from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import Message, answer_problem, quoted, text_problem
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.protocol.messages import Message, answer_problem, text_problem
+from pxp_fsm.protocol.relations import Judgement, Outcome
 
 GREATEST = 2**31 - 1
 """The greatest number that both databases keep in an integer column."""

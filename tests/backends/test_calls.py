@@ -10,10 +10,10 @@ from sqlalchemy import inspect, text
 
 from backends.databases import SqlBlackboard, jsonl, parquet
 from backends.databases.calls import Cost
-from backends.databases.exchange import incoming, outgoing
+from backends.databases.transfer import incoming, outgoing
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.models import Call, Reply, Request, Served, Stop, Usage, fingerprint
+from pxp_fsm.prompting.model import Call, Reply, Request, Served, Stop, Usage, fingerprint
 from tests.backends.records import NAME, RUN, record
 
 MODEL = "anthropic:claude-haiku-4-5"

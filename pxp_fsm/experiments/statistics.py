@@ -1,0 +1,132 @@
+"""The papers' Table 1, computed from the blackboard alone, by its SQL views."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from statistics import median
+
+from sqlalchemy import text
+
+from backends.databases import SqlBlackboard
+from backends.databases.engine import explained
+
+ROWS = (
+    "one-way, human",
+    "one-way, machine",
+    "two-way",
+    "strong, human",
+    "strong, machine",
+    "ultra-strong, human",
+    "ultra-strong, machine",
+)
+"""The rows of Table 1 below the total, in its order."""
+
+_COUNTS = text(
+    """
+    SELECT repetition, total, one_way_human, one_way_machine, two_way, strong_human, strong_machine,
+           ultra_strong_human, ultra_strong_machine
+    FROM table1 WHERE run = :run ORDER BY repetition
+    """
+)
+_ENDINGS = text(
+    "SELECT ending, COUNT(*) FROM sessions WHERE run = :run GROUP BY ending ORDER BY ending"
+)
+_TAGS = text(
+    """
+    SELECT entries.sender, entries.tag, COUNT(*)
+    FROM entries JOIN sessions ON sessions.session = entries.session
+    WHERE sessions.run = :run
+    GROUP BY entries.sender, entries.tag
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """One repetition: how many sessions the protocol ended, and how many are in each of `ROWS`."""
+
+    number: int
+    total: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """How many sessions are in a class: median, median share of a repetition's own, and range."""
+
+    name: str
+    median: Fraction
+    share: Fraction
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is reported of a run.
+
+    `endings` and `tags` count sessions by ending (None: not over) and messages by (sender, tag).
+    """
+
+    repetitions: tuple[Repetition, ...]
+    endings: Counter[str | None]
+    tags: Counter[tuple[str, str]]
+
+    def classes(self) -> tuple[Class, ...]:
+        """The row `in all`, then each of `ROWS`, over the repetitions; none where none has any."""
+        repetitions = self.repetitions
+        if not repetitions:
+            return ()
+        columns = [
+            ("in all", [repetition.total for repetition in repetitions]),
+            *zip(ROWS, zip(*(each.counts for each in repetitions), strict=True), strict=True),
+        ]
+        totals = [repetition.total for repetition in repetitions]
+        return tuple(
+            Class(
+                name,
+                median(map(Fraction, counts)),
+                median(map(Fraction, counts, totals)),
+                min(counts),
+                max(counts),
+            )
+            for name, counts in columns
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published column: counts out of 20 sessions, in the order of `ROWS`."""
+
+    task: str
+    title: str
+    counts: tuple[int, ...]
+
+
+def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
+    """The statistics of a run, as far as it has got."""
+    with explained(blackboard.shown), blackboard.engine.connect() as connection:
+        counted = connection.execute(_COUNTS, {"run": run}).all()
+        endings = connection.execute(_ENDINGS, {"run": run}).all()
+        tags = connection.execute(_TAGS, {"run": run}).all()
+    return Statistics(
+        tuple(Repetition(row[0], row[1], tuple(int(n) for n in row[2:])) for row in counted),
+        Counter({row[0]: row[1] for row in endings}),
+        Counter({(row[0], row[1]): row[2] for row in tags}),
+    )
+
+
+def published(task: str) -> Sequence[Published]:
+    """The published columns of a task; empty for a task that the papers do not have."""
+    resource = resources.files("pxp_fsm.experiments").joinpath("published.toml")
+    raw = tomllib.loads(resource.read_text("utf-8"))
+    return tuple(
+        Published(column["task"], column["title"], tuple(column["counts"]))
+        for column in raw["column"]
+        if column["task"] == task
+    )
