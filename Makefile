@@ -6,10 +6,11 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 READY_DEEP := $(VENV)/.ready-deep
 
-.PHONY: help run test test-deep check bench findings clean
+.PHONY: help run quick test test-deep check bench findings clean
 
 help:
 	@echo "make run        the main job: 5 repetitions of 20 DRUG sessions, offline, into runs/"
+	@echo "make quick      the same for what is edited most, in under a minute when caches are warm"
 	@echo "make test       formatting, lint, types, import contracts and tests"
 	@echo "make test-deep  what takes longer: hostile messages, kills, restarts, the wheel"
 	@echo "make check      formatting, lint, types and import contracts alone"
@@ -42,6 +43,12 @@ check: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The rooms that everything stands on; the types of what changed (mypy keeps a cache).
+QUICK := tests/automata tests/protocol tests/prompting tests/sessions tests/guards tests/house
+
+quick: check
+	$(BIN)/pytest -n auto --dist loadfile $(QUICK)
 
 test: check
 	$(BIN)/pytest -n auto --dist loadfile

@@ -21,6 +21,7 @@ from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.documents import Unreadable, text_of
 from pxp_fsm.automata.tables import BUILTIN, load_automaton
+from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import TableError, UsageError, quoted
 from pxp_fsm.experiments.drawings import file_name
 
@@ -65,8 +66,6 @@ def table_in(name_or_path: str) -> Automaton:
 
 def export_table(table: Automaton, path: Path, form: str) -> tuple[Path, ...]:
     """`table` in the format `form` as the file `path`; nothing that is there is replaced."""
-    from pxp_fsm.diagrams import render, state_diagram
-
     text = {"toml": to_toml, "json": to_json, "scxml": to_scxml}.get(form)
     told = render(state_diagram(table), form) if text is None else text(table).encode()
     return _left({path: told})

@@ -18,6 +18,7 @@ from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plans import Plan, stored_plan
 from pxp_fsm.experiments.rejudging import Judged
 from pxp_fsm.tasks.prompts import written
+from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet
 
 
@@ -44,9 +45,6 @@ def _named(
     board: SqlBlackboard, run: str, model: str, prompts: Path | None, settings: Settings
 ) -> participants.Named:
     """The judge and how it is asked; raises what `named.models` does."""
-    from pxp_fsm.experiments import participants
-    from pxp_fsm.tasks.registry import find_task
-
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)
     source = plan.prompts if prompts is None else written(prompts)

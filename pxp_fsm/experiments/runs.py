@@ -230,8 +230,6 @@ class Run:
         if not self.named.any:
             yield None
             return
-        from backends.models.registry import Serving
-
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)
         self.meter = Meter(CallsOf(self._blackboard, self.name))

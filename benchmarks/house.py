@@ -1,0 +1,139 @@
+"""The figures of the house: modules, lines, circles of files, imports inside functions, names.
+
+`python benchmarks/house.py` prints them; `tests/test_house.py` holds some of them to their limits.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).resolve().parents[1]
+FACE = "pxp_fsm"
+ROOMS = (FACE, "guards", "backends", "proofs")
+
+FORBIDDEN = frozenset(
+    {
+        *("asked", "asking", "covering", "fairly", "following", "leaving", "made", "meeting"),
+        *("named", "reaching", "said", "saying", "seated", "seating", "showing", "standing"),
+        *("stuck", "telling", "told", "watching", "wording", "whatever", "whoever"),
+        *("base", "helpers", "manager", "misc", "util", "utils"),
+    }
+)
+"""Words that name no module: a stranger could not guess what is in it."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the product: its dotted name, its text, and what it imports of ours."""
+
+    name: str
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text("utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        """Lines that are neither blank nor a comment."""
+        stripped = map(str.strip, self.text.splitlines())
+        return sum(bool(line) and not line.startswith("#") for line in stripped)
+
+    def imports(self) -> Iterator[tuple[ast.ImportFrom, bool]]:
+        """Its imports from our own modules, and whether each is at the top of the file.
+
+        The face names its modules once more for type checkers alone: those are left out.
+        """
+        top = set(map(id, self.tree.body))
+        typing = {
+            id(node)
+            for block in self.tree.body
+            if isinstance(block, ast.If) and self.name == FACE
+            for node in ast.walk(block)
+        }
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.ImportFrom) or id(node) in typing:
+                continue
+            if node.module and _is_ours(node.module):
+                yield node, id(node) in top
+
+
+def modules(root: Path = ROOT) -> dict[str, Module]:
+    """Every module of the product, by its dotted name."""
+    found = {}
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = Module(name, path)
+    return found
+
+
+def circles(found: dict[str, Module]) -> list[list[str]]:
+    """The groups of files that import each other, at whatever place in the file."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for module in found.values():
+        for node, _ in module.imports():
+            for target in _targets(node, found):
+                graph.add_edge(module.name, target)
+    loops = [name for name in graph if graph.has_edge(name, name)]
+    groups = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    return sorted(groups) + [[name] for name in sorted(loops)]
+
+
+def inner_imports(found: dict[str, Module]) -> list[str]:
+    """Where one of our own modules is imported anywhere but at the top of a file."""
+    return [
+        f"{module.name}:{node.lineno}"
+        for module in found.values()
+        for node, at_top in module.imports()
+        if not at_top
+    ]
+
+
+def forbidden_names(found: dict[str, Module]) -> list[str]:
+    """The modules that a word of `FORBIDDEN` names."""
+    return [name for name in found if not FORBIDDEN.isdisjoint(name.rpartition(".")[2].split("_"))]
+
+
+def _targets(node: ast.ImportFrom, found: dict[str, Module]) -> Iterator[str]:
+    for alias in node.names:
+        full = f"{node.module}.{alias.name}"
+        yield full if full in found else str(node.module)
+
+
+def _is_ours(name: str) -> bool:
+    return name.split(".", maxsplit=1)[0] in ROOMS
+
+
+def main() -> None:
+    found = modules()
+    longest = sorted(found.values(), key=lambda one: -one.text.count("\n"))[:5]
+    rows = {
+        "modules": len(found),
+        "lines without blanks and comments": sum(one.lines for one in found.values()),
+        "circles of files": len(circles(found)),
+        "own imports not at the top": len(inner_imports(found)),
+        "modules named by a forbidden word": len(forbidden_names(found)),
+    }
+    for title, number in rows.items():
+        print(f"{title:<36}{number:>8,}")
+    for one in longest:
+        print(f"  {one.text.count(chr(10)):>4} lines: {one.name}")
+    if "-v" in sys.argv:
+        where = [*map(", ".join, circles(found)), *inner_imports(found), *forbidden_names(found)]
+        print(*where, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
