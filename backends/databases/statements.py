@@ -5,8 +5,24 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, Text, bindparam, func, insert, select, text, update
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from sqlalchemy import (
+    BindParameter,
+    Dialect,
+    Engine,
+    Text,
+    bindparam,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from backends.databases.records import Row
 from backends.databases.schema import calls, entries, judgements, runs, sessions
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
@@ -36,3 +52,62 @@ ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
 LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.run == _NAMED)
 ADD_CALL = insert(calls)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStatements:
+    """The statements of every message as the driver takes them, with parameters by name.
+
+    What a message costs is most of what a run waits for: for one that is the next as far as this
+    process knows, SQLAlchemy's own execution costs more than the database.
+    """
+
+    begin: str
+    keep_text: str
+    add_entry: str
+    add_judgement: str
+
+    def steps(
+        self, said: Sequence[Row], entry: Row, judged: Sequence[Row]
+    ) -> list[tuple[str, Sequence[Row]]]:
+        """What a message is stored with: each statement with its rows."""
+        steps = [(self.keep_text, said), (self.add_entry, [entry])]
+        return [*steps, (self.add_judgement, judged)] if judged else steps
+
+
+def message_statements(dialect: Dialect) -> MessageStatements:
+    """The statements for `dialect`; PostgreSQL's driver begins transactions by itself."""
+    sqlite = dialect.name == "sqlite"
+    kind: Callable[..., Dialect] = type(dialect)
+    named = kind(paramstyle="named" if sqlite else "pyformat")
+    written = (str(made.compile(dialect=named)) for made in (KEEP_TEXT, ADD_ENTRY, ADD_JUDGEMENT))
+    return MessageStatements("BEGIN IMMEDIATE" if sqlite else "", *written)
+
+
+def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]]) -> bool:
+    """Whether all of `steps` were committed as one transaction.
+
+    False where the database or its driver objects. Whether a commit was done whose answer was lost
+    is then not known: who asks must look, and learns on the way what the matter was.
+    """
+    try:
+        connection = engine.raw_connection()
+    except SQLAlchemyError:
+        return False
+    cursor = connection.cursor()
+    try:
+        if begin:
+            cursor.execute(begin)
+        for statement, rows in steps:
+            for row in rows:  # psycopg's executemany has a pipeline, dearer than so few rows
+                cursor.execute(statement, row)
+        connection.commit()
+    except engine.dialect.loaded_dbapi.Error as error:
+        if engine.dialect.is_disconnect(error, connection, cursor):
+            connection.invalidate(error)
+        return False
+    except UnicodeError:
+        return False
+    finally:
+        connection.close()  # to the pool, which undoes what was not committed
+    return True

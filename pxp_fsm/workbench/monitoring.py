@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from backends.databases import SessionRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from proofs.logic.monitor import Outlook
 from proofs.logic.parsing import parse
 from proofs.logic.watching import SessionMonitor, Watch
@@ -199,7 +199,7 @@ def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, 
     if not records:
         known = ", ".join(record.run for record in board.runs()) or "none"
         raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         rows = connection.execute(_SENT, {"run": run}).all()
     sent = {
         session: [_message(*row) for row in found]

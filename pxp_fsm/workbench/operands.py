@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from backends.databases.records import CONCLUDED
 from proofs.claims import NAMED, assumptions_of, name_of
 from proofs.languages import (
@@ -163,7 +163,7 @@ def recorded(database: str, run: str | None = None) -> Language:
         if run is not None and run not in known:
             there = ", ".join(known) or "none"
             raise NotThere(f"{board.shown} has no run {quoted(run)}; there are: {there}")
-        with explained(board.shown), board.engine.connect() as connection:
+        with translated_errors(board.shown), board.engine.connect() as connection:
             words = {
                 word_of((step.machine, step.tag) for step in session.steps)
                 for name in ([run] if run is not None else known)

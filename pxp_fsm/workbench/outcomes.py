@@ -15,7 +15,7 @@ from fractions import Fraction
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from backends.databases.records import CONCLUDED
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.messages import quoted
@@ -72,7 +72,7 @@ class Outcomes:
 
 def outcomes_of(blackboard: SqlBlackboard, run: str) -> Outcomes:
     """The outcomes of `run`; `NotThere` where there is no such run."""
-    with explained(blackboard.shown), blackboard.engine.connect() as connection:
+    with translated_errors(blackboard.shown), blackboard.engine.connect() as connection:
         rows = connection.execute(_OUTCOMES, {"run": run}).all()
     if not rows and run not in (known := [record.run for record in blackboard.runs()]):
         raise NotThere(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from backends.databases import FAULTS, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
@@ -187,7 +187,7 @@ def leave(
 
 def telling(board: SqlBlackboard, run: str) -> str:
     """The session that is drawn: the longest that was ratified after a REVISE, else the longest."""
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         found = connection.scalar(_TELLING, {"run": run})
     return str(found)
 

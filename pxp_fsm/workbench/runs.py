@@ -127,11 +127,11 @@ class Run:
         `BlackboardError` where another process is working on the run.
         """
         self._folder = folder
-        self._blackboard.claim(self.name)
+        self._blackboard.lock(self.name)
         try:
             asyncio.run(self._execute(on_step))
         finally:
-            self._blackboard.release(self.name)
+            self._blackboard.unlock(self.name)
 
     def execute_unit(
         self, unit: Unit, on_step: Callable[[Step], None] = lambda _step: None

@@ -13,7 +13,7 @@ from statistics import median
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 
 ROWS = (
     "one-way, human",
@@ -110,7 +110,7 @@ class Published:
 
 def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
     """The statistics of a run, as far as it has got."""
-    with explained(blackboard.shown), blackboard.engine.connect() as connection:
+    with translated_errors(blackboard.shown), blackboard.engine.connect() as connection:
         counted = connection.execute(_COUNTS, {"run": run}).all()
         endings = connection.execute(_ENDINGS, {"run": run}).all()
         tags = connection.execute(_TAGS, {"run": run}).all()

@@ -15,7 +15,7 @@ from made import NAME, RUN, message, record
 from sqlalchemy import event, insert, text
 
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
-from backends.databases.rows import session_row
+from backends.databases.records import session_row
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Answer, Message

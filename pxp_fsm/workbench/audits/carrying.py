@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
 from proofs.audit.findings import FAULTS
 from proofs.audit.published import AsPublished
@@ -87,7 +87,7 @@ def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
         raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
     report = Report(board.shown)
     followed: dict[object, Protocols] = {}
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         for run in dict.fromkeys(runs or known):
             for stored in recordings(connection, run):
                 report.sessions += 1

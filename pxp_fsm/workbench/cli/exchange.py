@@ -112,8 +112,7 @@ def _format(what: tuple[str, ...], output: Path | None, form: str | None) -> str
 
 
 def _export_run(what: tuple[str, ...], output: Path | None, form: str, database: str) -> None:
-    from backends.databases import SqlBlackboard, jsonl, parquet
-    from backends.databases.exchange import outgoing
+    from backends.databases import SqlBlackboard, transfer
     from pxp_fsm.workbench import drawing
 
     if len(what) > 1:
@@ -122,8 +121,8 @@ def _export_run(what: tuple[str, ...], output: Path | None, form: str, database:
     if path.exists():
         raise click.UsageError(f"{path} is there already; give another name, or remove it")
     with SqlBlackboard(database, create=False) as board:
-        write = jsonl.write if form == "jsonl" else parquet.write
-        write(outgoing(board.engine, what[0]), path)
+        write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
+        write(transfer.export_rows(board.engine, what[0]), path)
     click.echo(f"Exported: {path}")
 
 
@@ -161,11 +160,10 @@ def import_(path: Path, database: str, output: Path | None) -> None:
         return
     if output is not None:
         raise click.UsageError("--output goes with a table; a run goes into --database")
-    from backends.databases import SqlBlackboard, jsonl, parquet
-    from backends.databases.exchange import incoming
+    from backends.databases import SqlBlackboard, transfer
 
-    found = (parquet.read if path.is_dir() else jsonl.read)(path)
+    found = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
     with SqlBlackboard(database) as board:
-        mark = incoming(board.engine, found, str(path))
+        mark = transfer.import_rows(board.engine, found, str(path))
         counted = f"{mark.sessions} sessions, {mark.messages} messages, mark {mark.mark}"
         click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {counted}")

@@ -61,14 +61,15 @@ def upgrade(database: str, dry_run: bool) -> None:
     All of it or nothing. Make a copy first: there is no way back. A database that is up to date is
     only looked at.
     """
-    from backends.databases.engine import explained, open_engine
-    from backends.databases.versions import outlook, upgrade
+    from backends.databases.engine import open_engine
+    from backends.databases.faults import translated_errors
+    from backends.databases.versions import plan_upgrade, upgrade
 
     engine = open_engine(database, create=False, current=False, reading=True)
     shown = engine.url.render_as_string(hide_password=True)
     try:
-        with explained(shown):
-            found = outlook(engine, shown)
+        with translated_errors(shown):
+            found = plan_upgrade(engine, shown)
     finally:
         engine.dispose()
     if found.before == found.after:
@@ -81,7 +82,7 @@ def upgrade(database: str, dry_run: bool) -> None:
         return
     engine = open_engine(database, create=False, current=False)
     try:
-        with explained(shown):
+        with translated_errors(shown):
             before, after = upgrade(engine, shown)
     finally:
         engine.dispose()

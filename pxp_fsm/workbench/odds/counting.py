@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from backends.databases.records import CONCLUDED
 from pxp_fsm.decisions import Category
 from pxp_fsm.errors import NotThere, UsageError
@@ -104,7 +104,7 @@ def _is(context: Context, agent: int, received: str) -> bool:
 
 def counts_of(board: SqlBlackboard, run: str) -> Counts:
     """The counts of `run`; `NotThere` or `UsageError` where nothing can be counted."""
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         plans = connection.execute(_PLAN, {"run": run}).all()
         if not plans:
             known = ", ".join(record.run for record in board.runs()) or "none"

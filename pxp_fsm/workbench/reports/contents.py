@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from pxp_fsm.errors import PXPError
 from pxp_fsm.workbench.intervals import Estimate
 from pxp_fsm.workbench.outcomes import Outcomes, estimates, outcomes_of
@@ -118,7 +118,7 @@ def _counted(
     board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
 ) -> tuple[Tally, Rightness | None]:
     tally = Tally()
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         rightness = None
         if task is not None and data is not None:
             normal = normal_form(task)

@@ -11,7 +11,7 @@ from typing import TextIO
 from markupsafe import Markup
 
 from backends.databases import FAULTS, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
@@ -243,7 +243,7 @@ def _conversations(
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:
     """The sessions that are not shown whole, `LISTED` at most."""
     name, whole = section.report.name, frozenset(section.whole)
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         found = (s for s in observed(connection, name, reasons=False) if s.session not in whole)
         for session in islice(found, LISTED):
             tags = tuple(step.tag for step in session.steps)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.faults import translated_errors
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.reports import data, flows, page, sheets
@@ -125,7 +125,7 @@ def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Seque
 def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:
     headings = ("session", "run", "repetition", "position", "instance", "ended", "messages", "tags")
     yield as_csv(headings, ())
-    with explained(board.shown), board.engine.connect() as connection:
+    with translated_errors(board.shown), board.engine.connect() as connection:
         for report in reports:
             for session in observed(connection, report.name, reasons=False):
                 tags = " ".join(step.tag for step in session.steps)
