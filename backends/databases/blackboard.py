@@ -208,6 +208,14 @@ class SqlBlackboard:
         """Every run, oldest first."""
         return self.read(queries.runs)
 
+    def run(self, name: str) -> RunRecord:
+        """The run of that name; `NotThere` where there is none."""
+        known = {record.run: record for record in self.runs()}
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise NotThere(f"{self.shown} has no run {quoted(name)}; there are: {there}")
+        return known[name]
+
     def summaries(self) -> tuple[RunSummary, ...]:
         """Every run, oldest first, with how many sessions it has and how many are over."""
         return self.read(queries.summaries)

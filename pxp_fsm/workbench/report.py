@@ -11,10 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
-
 from backends.databases import FAULTS, SqlBlackboard
-from backends.databases.faults import translated_errors
+from backends.databases.recordings import illustrative_session
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
@@ -175,7 +173,7 @@ def leave(
         left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.plan.rules().automaton),
-        "session": of_session(board.session(telling(board, run.name))),
+        "session": of_session(board.session(illustrative_session(board, run.name))),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):
@@ -183,29 +181,6 @@ def leave(
             leave_drawing(diagram, path)
             left.append((f"drawing of the {what}", path))
     return left
-
-
-def telling(board: SqlBlackboard, run: str) -> str:
-    """The session that is drawn: the longest that was ratified after a REVISE, else the longest."""
-    with translated_errors(board.shown), board.engine.connect() as connection:
-        found = connection.scalar(_TELLING, {"run": run})
-    return str(found)
-
-
-_TELLING = text(
-    """
-    SELECT sessions.session
-    FROM sessions
-    LEFT JOIN entries ON entries.session = sessions.session
-    WHERE sessions.run = :run
-    GROUP BY sessions.session, sessions.ordinal, sessions.ending
-    ORDER BY
-      CASE WHEN sessions.ending = 'ratified'
-            AND SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
-      COUNT(entries.number) DESC, sessions.ordinal
-    LIMIT 1
-    """
-)
 
 
 def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pxp_fsm.decisions import Category
 from pxp_fsm.intelligibility import ONE_WAY, holds_for, two_way
 from pxp_fsm.messages import Answer, Message
+from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Interact, Pxp
 from pxp_fsm.workbench.reports import categories, flows
 from pxp_fsm.workbench.reports.observed import Observed, Reason, Step, reason
@@ -108,7 +109,7 @@ def test_a_later_reject_takes_a_session_out_again() -> None:
 def test_the_reason_of_a_tag_is_read_from_its_judgements(
     outcomes: tuple[str, ...], found: Reason | None
 ) -> None:
-    assert reason(outcomes) == found
+    assert reason(tuple(map(Outcome, outcomes))) == found
 
 
 def test_the_category_table_has_a_row_for_each_case_and_counts_the_rest_apart() -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.faults import translated_errors
+from backends.databases.recordings import recorded_sessions
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.workbench.defaults import NETWORKS
+from pxp_fsm.workbench.recorded import chosen_runs
 from pxp_fsm.workbench.reports import data, flows, page, sheets
 from pxp_fsm.workbench.reports.choosing import chosen
 from pxp_fsm.workbench.reports.contents import RunReport, gather
-from pxp_fsm.workbench.reports.observed import observed
 from pxp_fsm.workbench.reports.published import SESSIONS
 from pxp_fsm.workbench.reports.tables import Cell, as_csv, as_latex
 from pxp_fsm.workbench.statistics import ROWS
@@ -70,17 +70,14 @@ def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
-    known = {record.run: record for record in board.runs()}
-    unknown = [run for run in runs if run not in known]
-    if unknown or not known:
-        which = ", ".join(map(repr, unknown)) or "to report"
-        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    found = chosen_runs(board, runs)
     if runs:
-        return [known[run] for run in dict.fromkeys(runs)]
-    reported = [record for record in known.values() if record.task != NETWORKS]
+        return found
+    reported = [record for record in found if record.task != NETWORKS]
     if not reported:
+        known = ", ".join(record.run for record in found)
         raise NotThere(
-            f"{board.shown} has no run to report: {', '.join(known)} trained networks of agents; "
+            f"{board.shown} has no run to report: {known} trained networks of agents; "
             f"pxp sessions lists their sessions"
         )
     return reported
@@ -125,17 +122,9 @@ def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Seque
 def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:
     headings = ("session", "run", "repetition", "position", "instance", "ended", "messages", "tags")
     yield as_csv(headings, ())
-    with translated_errors(board.shown), board.engine.connect() as connection:
-        for report in reports:
-            for session in observed(connection, report.name, reasons=False):
-                tags = " ".join(step.tag for step in session.steps)
-                place = (session.repetition, session.position, session.instance)
-                row = (
-                    session.session,
-                    report.name,
-                    *place,
-                    session.ending or "",
-                    len(session.steps),
-                    tags,
-                )
-                yield as_csv(row, ())
+    for report in reports:
+        for session in recorded_sessions(board, report.name):
+            tags = " ".join(message.tag for message in session.messages)
+            place = (session.repetition, session.position, session.instance)
+            ended, length = session.ending or "", len(session.messages)
+            yield as_csv((session.session, report.name, *place, ended, length, tags), ())
