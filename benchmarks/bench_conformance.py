@@ -21,14 +21,16 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
+from typing import Any, TypeVar
 
 from aalpy import SUL, run_KV, run_Lstar
 from aalpy.oracles import RandomWalkEqOracle, WMethodEqOracle, WpMethodEqOracle
 
 from proofs.conformance.counted import INPUTS, InSession, counted
 from proofs.conformance.identifying import characterising_set
-from proofs.conformance.learning import learn
+from proofs.conformance.learning import Algorithm, learn
 from proofs.conformance.mealy import Mealy, access_words, difference, minimal
 from proofs.conformance.subjects import Simulated
 from proofs.conformance.testing import conform
@@ -37,6 +39,9 @@ from pxp_fsm.rules import Interact
 
 SIZES = (5, 10, 20, 40)
 LIMIT = 10
+Machine = Mealy[Any, Any]
+T = TypeVar("T")
+LEARNERS: dict[Algorithm, Callable[..., Any]] = {"KV": run_KV, "L*": run_Lstar}
 WALK = 5_000  # steps of random walks in each round; AALpy's own default
 
 
@@ -48,10 +53,10 @@ def stop(_signal: int, _frame: object) -> None:
     raise Enough
 
 
-class Simulation(SUL):
+class Simulation(SUL):  # type: ignore[misc] # AALpy is untyped
     """A machine as AALpy asks it."""
 
-    def __init__(self, machine: Mealy) -> None:
+    def __init__(self, machine: Machine) -> None:
         super().__init__()
         self.machine = machine
         self.asked = 0
@@ -69,7 +74,7 @@ class Simulation(SUL):
         return said
 
 
-def read(hypothesis: object, machine: Mealy) -> Mealy:
+def read(hypothesis: Any, machine: Machine) -> Machine:
     states = list(hypothesis.states)
     letters = range(len(machine.inputs))
     return Mealy(
@@ -80,18 +85,18 @@ def read(hypothesis: object, machine: Mealy) -> Mealy:
     )
 
 
-def timed(work: Callable[[], object]) -> tuple[object, float]:
+def timed(work: Callable[[], T]) -> tuple[T, float]:
     started = time.process_time()
     return work(), time.process_time() - started
 
 
-def suites(machines: dict[int, Mealy]) -> None:
+def suites(machines: dict[int, Machine]) -> None:
     print("Test suites\n")
     print("| n | states | extra | Wp tests | Wp inputs | made in s | W tests | W inputs | Wp : W |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for n, machine in machines.items():
         for extra in (0, 1):
-            suite, seconds = timed(lambda m=machine, e=extra: wp_suite(m, e))
+            suite, seconds = timed(partial(wp_suite, machine, extra))
             tests, inputs = w_suite(machine, extra)
             own = sum(map(len, suite))
             print(
@@ -100,7 +105,7 @@ def suites(machines: dict[int, Mealy]) -> None:
             )
 
 
-def w_suite(machine: Mealy, extra: int) -> tuple[int, int]:
+def w_suite(machine: Machine, extra: int) -> tuple[int, int]:
     """Tests and inputs of the W suite, by the same characterising set; beginnings left out."""
     letters = range(len(machine.inputs))
     whole = characterising_set(machine)
@@ -116,26 +121,28 @@ def w_suite(machine: Mealy, extra: int) -> tuple[int, int]:
     return len(tests), sum(map(len, tests))
 
 
-def learning(machines: dict[int, Mealy], tries: int) -> None:
+def learning(machines: dict[int, Machine], tries: int) -> None:
     print(f"\nLearned back ({tries} tries where there is chance)\n")
     print("| n | learner | oracle | right | inputs | CPU s | inputs, ours = 1 |")
     print("|--:|---|---|--:|--:|--:|--:|")
     for n, machine in machines.items():
         asked = 0
-        for name in ("KV", "L*"):
-            ours, seconds = timed(lambda m=machine, a=name: learn(m, Simulated(m), 0, a))
+        for name in LEARNERS:
+            ours, seconds = timed(partial(learn, machine, Simulated(machine), 0, name))
             asked = asked or ours.inputs
             print(
                 f"| {n} | {name} | the table's Wp suite | {int(ours.difference is None)} of 1 "
                 f"| {ours.inputs:,} | {seconds:.2f} | {ours.inputs / asked:.1f} |"
             )
-        for name, run in (("KV", run_KV), ("L*", run_Lstar)):
+        for name, run in LEARNERS.items():
             peers(n, machine, name, run, asked, tries)
 
 
-def peers(n: int, machine: Mealy, name: str, run: Callable, asked: int, tries: int) -> None:
+def peers(
+    n: int, machine: Machine, name: str, run: Callable[..., Any], asked: int, tries: int
+) -> None:
     letters = list(range(len(machine.inputs)))
-    oracles = {
+    oracles: dict[str, Callable[[Simulation], Any]] = {
         "AALpy random walks": lambda sul: RandomWalkEqOracle(letters, sul, WALK),
         "AALpy W-method": lambda sul: WMethodEqOracle(letters, sul, machine.size),
         "AALpy Wp-method": lambda sul: WpMethodEqOracle(letters, sul, machine.size),
@@ -171,7 +178,7 @@ def small(count: int = 500) -> None:
     print(f"\n{count} random machines of at most 5 states, their size told to the oracle\n")
     print("| learner | AALpy W-method, wrong | AALpy Wp-method, wrong | the table's, wrong |")
     print("|---|--:|--:|--:|")
-    for name, run in (("KV", run_KV), ("L*", run_Lstar)):
+    for name, run in LEARNERS.items():
         chance = random.Random(3)
         wrong = {WMethodEqOracle: 0, WpMethodEqOracle: 0}
         ours = 0
@@ -188,7 +195,7 @@ def small(count: int = 500) -> None:
         print(f"| {name} | {wrong[WMethodEqOracle]} | {wrong[WpMethodEqOracle]} | {ours} |")
 
 
-def drawn(chance: random.Random) -> Mealy:
+def drawn(chance: random.Random) -> Machine:
     states, inputs = chance.randint(1, 5), range(chance.randint(1, 3))
     return minimal(
         Mealy(
@@ -209,8 +216,8 @@ def running() -> None:
             rules = Interact(n, 3)
             machine = counted(rules, initiator=False)
             agent = InSession(rules, initiator=False, run=runner.run)
-            report, tested = timed(lambda m=machine, a=agent: conform(m, a, 0))
-            back, spent = timed(lambda m=machine, a=agent: learn(m, a))
+            report, tested = timed(partial(conform, machine, agent, 0))
+            back, spent = timed(partial(learn, machine, agent))
             print(
                 f"| {n} | {report.conforms} | {report.inputs:,} | {tested:.2f} "
                 f"| {back.difference is None} | {back.inputs:,} | {spent:.2f} |",

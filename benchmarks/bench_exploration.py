@@ -82,13 +82,13 @@ def spin(values: int, folder: Path, built: float) -> Run:
 
 
 def median(runs: list[Run]) -> Run:
-    middle = [
+    search, before, memory = (
         statistics.median(getattr(r, f) for r in runs) for f in ("search", "before", "memory")
-    ]
+    )
     states = {run.states for run in runs}
     if len(states) != 1:
         raise SystemExit(f"runs found different numbers of states: {sorted(states)}")
-    return Run(*middle, states.pop())
+    return Run(search, before, memory, states.pop())
 
 
 def row(values: int, who: str, run: Run, cold: str = "") -> str:

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from proofs import updates
 from pxp_fsm.lan.asking import Asker, bundled
@@ -132,7 +133,7 @@ def running(length: int, sizes: tuple[int, ...]) -> None:
     first = 0.0
     for handled in sizes:
         network = chain(length, handled)
-        cpu = least(lambda network=network: runner.run(network, "x"))[1] / length
+        cpu = least(partial(runner.run, network, "x"))[1] / length
         first = first or cpu
         told = f"{length} agents, {handled} examples each"
         print(f"{told:<40} {cpu * 1e6:>12.0f} {cpu / first:>12.2f}x")

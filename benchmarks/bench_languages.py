@@ -21,9 +21,9 @@ from automata.fa.nfa import NFA
 
 from proofs.claims import NAMED
 from proofs.explore import Space, explore
-from proofs.languages import CLASSES, SYMBOLS, Language, Reading, class_language
+from proofs.languages import CLASSES, SYMBOLS, Language, Reading, class_language, symbol
 from proofs.properties import complete_words
-from proofs.sessions import State
+from proofs.sessions import State, action_of, tag_of
 from pxp_fsm.rules import Interact
 
 LISTED = 12
@@ -46,7 +46,9 @@ def nondeterministic(space: Space[State]) -> dict[int, dict[str, set[int]]]:
     for state, steps in space.steps.items():
         row = moves.setdefault(numbers[state], {})
         for step in steps:
-            row.setdefault(step.label.replace(" ", ":"), set()).add(numbers[step.target])
+            row.setdefault(symbol(action_of(step).agent, tag_of(step)), set()).add(
+                numbers[step.target]
+            )
     return moves
 
 
@@ -69,9 +71,9 @@ def by_pyformlang(moves: dict[int, dict[str, set[int]]], ends: set[int]) -> Any:
     for end in ends:
         one.add_final_state(State(end))
     for source, row in moves.items():
-        for symbol, targets in row.items():
+        for letter, targets in row.items():
             for target in targets:
-                one.add_transition(State(source), Symbol(symbol), State(target))
+                one.add_transition(State(source), Symbol(letter), State(target))
     return one.to_deterministic().minimize()
 
 

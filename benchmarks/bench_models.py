@@ -21,7 +21,7 @@ import anthropic
 from model_server import REPLY
 
 from backends.models.catalogue import catalogue
-from backends.models.naming import parsed
+from backends.models.naming import parse_model_name
 from backends.models.serving import Serving, Settings
 from pxp_fsm.models import Request, Role, Turn, Usage
 
@@ -130,7 +130,7 @@ def main() -> None:
             print(
                 f"| {in_flight} | {seconds:.2f} | {CALLS / seconds:.0f} | {ideal / seconds:.0%} |"
             )
-    price = catalogue().price(parsed(PRICED))
+    price = catalogue().price(parse_model_name(PRICED))
     if price is None:
         raise SystemExit(f"{PRICED} has no price any more; choose another")
     print(f"\n| a session of 10 messages | sent | written | read | received | as {PRICED} |")

@@ -19,7 +19,7 @@ from proofs.logic import parse
 from proofs.logic.monitor import Outlook
 from proofs.logic.watching import SessionMonitor
 from proofs.relational import Theory
-from proofs.sessions import SessionModel
+from proofs.sessions import SessionModel, action_of, tag_of
 from pxp_fsm.messages import Answer, Message, Tag
 from pxp_fsm.relations import NOISY
 from pxp_fsm.rules import Interact
@@ -40,7 +40,7 @@ def sessions() -> Sessions:
         state, sent = next(iter(model.initial())), list[Message]()
         while not state.over:
             step = chance.choice(list(model.successors(state)))
-            who, tag = step.label.split()
+            who, tag = action_of(step).agent, tag_of(step)
             other = "h" if who == "m" else "m"
             sent.append(Message("s", len(sent) + 1, who, tag, Answer("y", "e"), other))
             state = step.target
@@ -77,7 +77,7 @@ def by_dfa() -> Way:
 
     def way(sent: list[Message]) -> Iterator[bool]:
         read = (f"{message.sender}:{message.tag}" for message in sent)
-        states = dfa.read_input_stepwise(read, ignore_rejection=True)
+        states = dfa.read_input_stepwise(read, ignore_rejection=True)  # type: ignore[arg-type] # any symbols, not only characters of a text
         next(states)
         return (state == "fine" for state in states)
 

@@ -6,16 +6,17 @@ pxp conform 'python examples/own_agent.py --bug'
 
 import json
 import sys
+from typing import Any
 
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
 
 
 class Agent:
-    def __init__(self, bug=False):
+    def __init__(self, bug: bool = False) -> None:
         self.state = "idle"
         self.bug = bug
 
-    def receive(self, tag):
+    def receive(self, tag: str) -> str | None:
         opening = self.state == "idle" and tag == "INIT"
         answer = self.state == "waiting" and tag in TAGS.values()
         if self.bug and self.state == "deciding" and tag == "REJECT":
@@ -25,27 +26,27 @@ class Agent:
             return f"-{tag}"
         return None
 
-    def send(self, tag):
+    def send(self, tag: str) -> str | None:
         if self.state == "idle" and tag == "INIT":
             self.state = "waiting"
             return "+INIT"
         return None
 
-    def decide(self, guards):
+    def decide(self, guards: dict[str, bool]) -> str | None:
         true = [name for name, holds in guards.items() if holds is True]
         if self.state == "deciding" and set(guards) == set(TAGS) and len(true) == 1:
             self.state = "waiting"
             return f"+{TAGS[true[0]]}"
         return None
 
-    def event(self, name):
+    def event(self, name: str) -> str | None:
         if self.state in ("waiting", "deciding") and name == "CLOSE":
             self.state = "over"
             return "!CLOSE"
         return None
 
 
-def answer(agent, request):
+def answer(agent: Agent, request: dict[str, Any]) -> str | None:
     match request:
         case {"do": "receive", "tag": tag}:
             return agent.receive(tag)
@@ -58,14 +59,14 @@ def answer(agent, request):
     return None
 
 
-def main():
+def main() -> None:
     bug = "--bug" in sys.argv[1:]
     agent = Agent(bug)
     for line in sys.stdin:
         request = json.loads(line)
         if request == {"do": "reset"}:
             agent = Agent(bug)
-            said = "reset"
+            said: str | None = "reset"
         else:
             said = answer(agent, request)
         told = {"did": said} if said else {"refused": f"not when {agent.state}"}

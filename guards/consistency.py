@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb
 
 from guards.judge import Judge, Sample, majority
 from pxp_fsm.errors import NoAnswer, UsageError
@@ -100,13 +100,3 @@ def _agreement(samples: Sequence[Sample]) -> float:
     yes = sum(sample.outcome is Outcome.YES for sample in samples)
     same = comb(yes, 2) + comb(len(samples) - yes, 2)
     return same / comb(len(samples), 2)
-
-
-def wilson(count: int, among: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95% interval of a proportion (Wilson 1927); the whole range where there is nothing."""
-    if among == 0:
-        return 0.0, 1.0
-    share, weight = count / among, z * z / among
-    middle = (share + weight / 2) / (1 + weight)
-    half = z * sqrt(share * (1 - share) / among + weight / (4 * among)) / (1 + weight)
-    return max(middle - half, 0.0), min(middle + half, 1.0)

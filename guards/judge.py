@@ -8,6 +8,7 @@ remembered, its `Scope`, and from nothing else.
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -15,13 +16,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from zlib import crc32
 
-from pxp_fsm.asking import asked_in
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.framing import encoded, framed
 from pxp_fsm.messages import quoted
 from pxp_fsm.models import Capability, Model, Reply, Request, Role, Turn, fingerprint
 from pxp_fsm.prompts import Prompts
-from pxp_fsm.relations import NOISY, Assumption, Judgement, Outcome, Verdict, digest
+from pxp_fsm.relations import NOISY, Assumption, Judgement, Outcome, RelationReply, digest
 from pxp_fsm.replies import strict_object, whole_text
 
 ATTEMPTS = 3
@@ -85,6 +85,7 @@ class Judge:
     Each question is put `votes` times and the majority counts; a tie is unsure. A verdict that
     cannot be read is asked for again, `attempts` times in all; then there is `NoAnswer`, never a
     no. `owner` is the agent that it judges for, where its scope is the session's or the call's.
+    It may be asked outside of any session; `for_session` is the same judge within one.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Judge:
         self._votes = votes
         self._attempts = attempts
         self._owner = owner
+        self._session = ""
         self._known: dict[tuple[str, str], Outcome] = {}
         self._under_way: dict[tuple[str, str], asyncio.Lock] = {}
         self._questions: Counter[tuple[str, str, str]] = Counter()
@@ -124,6 +126,12 @@ class Judge:
         room = self._prompts.judge.max_tokens >= STRUCTURED
         return room and Capability.SCHEMA in self._model.capabilities
 
+    def for_session(self, session: str) -> Judge:
+        """This judge as it is asked in `session`, with whose name its calls are recorded."""
+        bound = copy.copy(self)  # what it remembers is shared
+        bound._session = session
+        return bound
+
     def remember(self, judgements: Iterable[Judgement], session: str = "") -> None:
         """Know again what it was asked in `session` before an interruption.
 
@@ -139,9 +147,9 @@ class Judge:
             elif judgement.asked:
                 self._questions[(session, *pair)] += 1
 
-    async def holds(self, left: str, right: str) -> Verdict:
+    async def holds(self, left: str, right: str) -> RelationReply:
         if left == right and self.scope is not Scope.CALL:
-            return Verdict(Outcome.YES, "same text", asked=False)
+            return RelationReply(Outcome.YES, "same text", asked=False)
         if self.scope in (Scope.CALL, Scope.SESSION):
             return await self._vote(left, right, self._place(left, right))
         if self.scope is Scope.PAIR:  # asked in one order, whoever asks first
@@ -149,7 +157,7 @@ class Judge:
         key = self._key(digest(left), digest(right))
         async with self._under_way.setdefault(key, asyncio.Lock()):
             if key in self._known:
-                return Verdict(self._known[key], "judged before in this run", asked=False)
+                return RelationReply(self._known[key], "judged before in this run", asked=False)
             verdict = await self._vote(left, right, 0)
             self._known[key] = verdict.outcome
         return verdict
@@ -178,7 +186,7 @@ class Judge:
             [await self.sample(left, right, start + vote * _TRIES) for vote in range(number)]
         )
 
-    async def _vote(self, left: str, right: str, place: int) -> Verdict:
+    async def _vote(self, left: str, right: str, place: int) -> RelationReply:
         samples = await self.samples(left, right, self._votes, place)
         kept = {
             "judge": self._model.name,
@@ -186,7 +194,7 @@ class Judge:
             "request": samples[0].request,
             "replies": [sample.reply for sample in samples],
         }
-        return Verdict(majority(samples), json.dumps(kept, ensure_ascii=False))
+        return RelationReply(majority(samples), json.dumps(kept, ensure_ascii=False))
 
     def _request(self, left: str, right: str) -> Request:
         prompt = self._prompts.judge
@@ -201,7 +209,7 @@ class Judge:
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
             purpose="judge",
-            session=asked_in.get(),
+            session=self._session,
         )
 
     def _read(self, reply: Reply) -> Outcome:
@@ -223,10 +231,9 @@ class Judge:
 
         The name of the run is no part of it, so that a recording can be replayed as another run.
         """
-        session = asked_in.get()
-        question = (session, digest(left), digest(right))
+        question = (self._session, digest(left), digest(right))
         self._questions[question] += 1
-        place = session.partition("/")[2] or session
+        place = self._session.partition("/")[2] or self._session
         return 1 + crc32(f"{self._owner}/{place}/{self._questions[question]}".encode()) % _PLACES
 
 

@@ -76,5 +76,27 @@ class External:
         return f"! {self.label}"
 
 
-Action = Say | Exchange | Send | Deliver | Choose | External
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """In a machine by itself, a decision takes the row of `guard` with that label."""
+
+    guard: str
+    label: str
+
+    def __str__(self) -> str:
+        return f"{self.guard} {self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """In a session, `agent` cannot do what the rules demand, for this reason; it stops there."""
+
+    agent: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.agent} {self.reason}"
+
+
+Action = Say | Exchange | Send | Deliver | Choose | External | Decide | Blocked
 """What can happen; no code reads the label."""

@@ -18,7 +18,7 @@ from typing import Any
 from proofs.induction import INTERACT, PXP, Invariant, Node
 from proofs.numbers import Numbers
 from proofs.relational import EMPTY, Structure
-from proofs.theorems import CLAIMS, Part, Proof, prove, prove_parts
+from proofs.theorems import THEOREMS, Part, Proof, prove, prove_parts
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import Category
@@ -106,8 +106,12 @@ def certify(
 ) -> Certificate:
     """Prove every claim of a protocol (of `PROTOCOLS`) between two agents with `automaton`."""
     table = automaton or PROTOCOLS[protocol].automaton()
-    claims = [c for c in CLAIMS.values() if c.subject.name.startswith(protocol) and c.certified]
-    parts = prove_parts(claims, tables=(table, table), numbers=numbers)
+    theorems = [
+        one
+        for one in THEOREMS.values()
+        if one.subject.name.startswith(protocol) and one.induction.certified
+    ]
+    parts = prove_parts(theorems, tables=(table, table), numbers=numbers)
     return Certificate(protocol, table, tuple(parts))
 
 
@@ -118,7 +122,7 @@ def beyond(protocol: str, names: Collection[str], numbers: Numbers | None = None
     in no certificate, so no independent checker has read it.
     """
     noisy = [f"{protocol}(k).{one}" for one in ("never-stuck", "silent-end", "self-loops")]
-    wanted = [CLAIMS[name] for name in noisy if name in CLAIMS and name in names]
+    wanted = [THEOREMS[name] for name in noisy if name in THEOREMS and name in names]
     return prove(wanted, NOISY, numbers=numbers)
 
 
@@ -130,10 +134,10 @@ def _part(part: Part) -> dict[str, Any]:
     invariant = part.invariant
     claims = []
     for proof in part.proofs:
-        claim: dict[str, Any] = {"name": proof.claim.name}
+        claim: dict[str, Any] = {"name": proof.theorem.name}
         claim["verdict"] = PROVED if proof.proved else NOT_INDUCTIVE
-        if proof.claim.ranking:
-            claim["ranking"] = dict(proof.claim.ranking)
+        if proof.theorem.induction.ranking:
+            claim["ranking"] = dict(proof.theorem.induction.ranking)
         claims.append(claim)
     bounds = invariant.features[0].alternatives
     return {
@@ -159,7 +163,7 @@ def _state(invariant: Invariant, node: Node) -> dict[str, Any]:
         "last": last[0] if last else "",
         "y": _related(invariant, EMPTY if ended else state.predictions),
         "e": _related(invariant, EMPTY if ended else state.explanations),
-        "said": None if node.said is None else list(node.said),
+        "said": None if node.said is None else list(map(str, node.said)),
         "replied": None if node.replied is None else sorted(node.replied),
         "numbers": dict(zip(names, node.region[1:], strict=True)),
         "over": state.over,

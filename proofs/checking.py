@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proofs.claims import Claim, assumptions_of
 from proofs.explore import Space, TooLarge, Trace, explore
@@ -14,51 +14,12 @@ from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
 from proofs.theorems import Proof
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Bound, Result, Status, Verdict
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Message
 from pxp_fsm.rules import Interact, Pxp, Rules
-
-
-@dataclass(frozen=True)
-class Result:
-    """A claim under one set of assumptions: the verdict, what was expected, and the time, in s.
-
-    `messages` are those of the real session that the trace was replayed in.
-    """
-
-    claim: Claim
-    assumptions: str
-    model: str
-    verdict: Verdict
-    seconds: float
-    messages: tuple[Message, ...] = ()
-
-    @property
-    def expected(self) -> Status | None:
-        """The verdict that is expected; None where nothing is said of these assumptions.
-
-        What holds under some assumptions holds under more, and what fails fails under fewer.
-        """
-        told = self.claim.expected.get(self.assumptions)
-        assumed = assumptions_of(self.assumptions)
-        for name, status in self.claim.expected.items():
-            known = assumptions_of(name)
-            if status is Status.HOLDS and known <= assumed and not self.claim.exact:
-                told = told or status
-            if status is Status.FAILS and known >= assumed:
-                told = told or status
-        return told
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether it is: a bounded HOLDS is no contradiction to an expected one."""
-        reached = self.verdict.status
-        if reached is Status.HOLDS_UP_TO:
-            reached = Status.HOLDS
-        return self.expected is None or reached is self.expected
 
 
 @dataclass(frozen=True)
@@ -107,7 +68,7 @@ class Checker:
         self._limit = limit
         self._proofs: dict[str, list[Proof]] = {}
         for proof in proofs:
-            self._proofs.setdefault(proof.claim.name, []).append(proof)
+            self._proofs.setdefault(proof.theorem.name, []).append(proof)
         self._spaces: dict[tuple[str, str], Space[State]] = {}
 
     def model(self, protocol: str, assumptions: str) -> SessionModel:
@@ -140,24 +101,22 @@ class Checker:
         except TooLarge as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
         seconds = time.perf_counter() - started
-        return Result(claim, assumptions, model.name, verdict, seconds, messages)
+        return claim.result(assumptions, verdict, seconds, model.name, messages)
 
     def _bounded(self, claim: Claim, verdict: Verdict) -> Verdict:
         """What was explored for one n and k holds up to them; PXP without k has neither."""
         if verdict.status is not Status.HOLDS or claim.protocol == "pxp" or claim.exact:
             return verdict
-        bound = f"k = {self.bounds.k}"
-        if claim.protocol == "interact":
-            bound = f"n = {self.bounds.n}, {bound}"
-        detail = f"{bound}; {verdict.detail}" if verdict.detail else bound
-        return Verdict(Status.HOLDS_UP_TO, detail)
+        n = self.bounds.n if claim.protocol == "interact" else None
+        bound = replace(verdict.bound or Bound(), n=n, k=self.bounds.k)
+        return Verdict(Status.HOLDS_UP_TO, verdict.reason, bound=bound)
 
     def _settled(self, claim: Claim, assumptions: str, verdict: Verdict) -> Verdict:
         """A bounded verdict, after what was proved from no more than these assumptions.
 
         Where a proof was tried and its induction fails, nothing is known beyond the bound.
         """
-        return settled(verdict, self._proofs.get(f"{claim.protocol}.{claim.name}", ()), assumptions)
+        return settled(verdict, self._proofs.get(claim.id, ()), assumptions)
 
 
 def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:
@@ -168,13 +127,13 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
     """
     assumed = assumptions_of(assumptions)
     tried = [proof for proof in proofs if proof.assumptions <= assumed]
-    if verdict.status is not Status.HOLDS_UP_TO or not tried:
+    if verdict.status is not Status.HOLDS_UP_TO or verdict.bound is None or not tried:
         return verdict
     if any(proof.proved for proof in tried):
-        return Verdict(Status.HOLDS, "for all n and k" if "n = " in verdict.detail else "for all k")
-    return Verdict(
-        Status.UNKNOWN, f"induction step: {tried[0].obstacle}; holds up to {verdict.detail}"
-    )
+        every = Bound(n="all" if verdict.bound.n is not None else None, k="all")
+        return Verdict(Status.HOLDS, bound=every)
+    reason = f"induction step: {tried[0].obstacle}"
+    return Verdict(Status.UNKNOWN, reason, bound=verdict.bound)
 
 
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
@@ -185,5 +144,5 @@ def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
 
     return Trace(
         state_of(trace.start),
-        tuple(Step(step.label, state_of(step.target), step.facts) for step in trace.steps),
+        tuple(Step(step.action, state_of(step.target), step.facts) for step in trace.steps),
     )

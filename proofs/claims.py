@@ -20,18 +20,19 @@ from proofs.induction import NOTHING, Keep
 from proofs.obligations import RATIFIED, REPLIES, Ranking
 from proofs.rows import every_row_taken, somebody_can_speak
 from proofs.saying import Check
+from proofs.sessions import in_words, session
 from proofs.tagging import STATEMENTS
-from proofs.verdicts import Status
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import Tag
+from pxp_fsm.messages import Message, Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 
 REFLEXIVE = frozenset({Assumption.REFLEXIVE})
 LIKE = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC, Assumption.SHARED})
 """What the answers of two agents to the same question need to be alike."""
 
-REFUTED = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
-REVISED = ("m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY")
+REFUTED = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
+REVISED = session(Tag.INIT, Tag.REVISE, Tag.REVISE, Tag.RATIFY, Tag.RATIFY)
 
 NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
     {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
@@ -104,6 +105,11 @@ class Claim:
     induction: Induction | None = None
 
     @property
+    def id(self) -> str:
+        """The name with its protocol's: other protocols have claims of the same name."""
+        return f"{self.protocol}.{self.name}"
+
+    @property
     def suffices(self) -> tuple[frozenset[Assumption], ...]:
         """The smallest sets of assumptions under which it is expected to hold."""
         sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
@@ -113,6 +119,42 @@ class Claim:
     def needs(self) -> frozenset[Assumption]:
         """The assumptions without which it does not hold, whatever else is assumed."""
         return frozenset.intersection(*self.suffices) if self.suffices else frozenset()
+
+    def expects(self, assumptions: str) -> Status | None:
+        """The verdict that is expected; None where nothing is known for these assumptions.
+
+        What holds under some assumptions holds under more, and what fails fails under fewer.
+        """
+        found = self.expected.get(assumptions)
+        assumed = assumptions_of(assumptions)
+        for name, status in self.expected.items():
+            known = assumptions_of(name)
+            if status is Status.HOLDS and known <= assumed and not self.exact:
+                found = found or status
+            if status is Status.FAILS and known >= assumed:
+                found = found or status
+        return found
+
+    def result(
+        self,
+        assumptions: str,
+        verdict: Verdict,
+        seconds: float = 0.0,
+        model: str = "",
+        messages: tuple[Message, ...] = (),
+    ) -> Result:
+        """The result of checking it under `assumptions`."""
+        return Result(
+            self.protocol,
+            self.name,
+            self.title,
+            assumptions,
+            verdict,
+            self.expects(assumptions),
+            seconds,
+            model,
+            messages,
+        )
 
 
 def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
@@ -170,7 +212,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.reject_only_after_k,
         given(NOISY),
-        induction=Induction(must.no_move(must.rejects_early), NOISY),
+        induction=Induction(must.no_edge(must.rejects_early), NOISY),
     )
     yield Claim(
         "no-revise-at-2",
@@ -178,11 +220,11 @@ def _interact() -> Iterator[Claim]:
         "interact",
         saying.no_revise_at_two,
         given(REFLEXIVE),
-        induction=Induction(must.no_move(must.revises_second), REFLEXIVE),
+        induction=Induction(must.no_edge(must.revises_second), REFLEXIVE),
     )
     yield Claim(
         "revised-never",
-        f"{_sequence(REVISED)} does not occur",
+        f"{in_words(REVISED)} does not occur",
         "interact",
         saying.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
@@ -200,7 +242,7 @@ def _interact() -> Iterator[Claim]:
     kept = Keep(replied=True)
     yield Claim(
         "strong-once",
-        f"the responder h is Strong only in {_sequence(RATIFIED)} (n >= 3)",
+        f"the responder h is Strong only in {in_words(RATIFIED)} (n >= 3)",
         "interact",
         saying.strong_once,
         given(TOLERANCE),
@@ -216,7 +258,7 @@ def _interact() -> Iterator[Claim]:
     )
     yield Claim(
         "refuted-never",
-        f"{_sequence(REFUTED)} does not occur",
+        f"{in_words(REFUTED)} does not occur",
         "interact",
         saying.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
@@ -340,15 +382,11 @@ def find(name: str) -> tuple[Claim, ...]:
 
     Raises `UsageError` where there is none.
     """
-    found = tuple(one for one in CLAIMS if name in (one.name, f"{one.protocol}.{one.name}"))
+    found = tuple(one for one in CLAIMS if name in (one.name, one.id))
     if not found:
         known = dict.fromkeys(claim.name for claim in CLAIMS)
         raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")
     return found
-
-
-def _sequence(labels: tuple[str, ...]) -> str:
-    return ", ".join(label.partition(" ")[2] for label in labels)
 
 
 CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())

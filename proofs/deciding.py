@@ -8,12 +8,11 @@ arXiv 2301.01819 as cited there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, cast
 
-from proofs.numbers import Numbers
+from proofs.numbers import Case, Numbers
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.decisions import Category, Guard
 from pxp_fsm.errors import UsageError
@@ -33,17 +32,16 @@ def verdict(found: Wrong) -> Verdict:
     return Verdict(Status.HOLDS) if first is None else Verdict(Status.FAILS, first)
 
 
-def _symbols(*names: str) -> tuple[Numbers, Any]:
-    """Numbers with these names; to the functions they are ints."""
-    numbers = Numbers()
-    return numbers, tuple(cast(Any, numbers.named(name)) for name in names)
-
-
 def _differing(
-    numbers: Numbers, what: str, found: Callable[[], object], due: Callable[[], object]
+    what: str, names: Sequence[str], found: Callable[..., object], due: Callable[..., object]
 ) -> Wrong:
-    """Where two pure functions of the numbers differ."""
-    for case, (one, other) in numbers.cases((), lambda: (found(), due()), {}):
+    """Where two pure functions of the numbers with these names differ."""
+
+    def both(case: Case) -> tuple[object, object]:
+        symbols = tuple(map(case.named, names))
+        return found(*symbols), due(*symbols)
+
+    for case, (one, other) in Numbers().cases((), both, {}):
         if one != other or type(one) is not type(other):
             where = " where " + " and ".join(map(str, case)) if case else ""
             yield f"{what}{where}: {one}, not {other}"
@@ -60,9 +58,8 @@ def categories(functions: Decisions) -> Wrong:
 
 def interact_guards(functions: Decisions) -> Wrong:
     """RATIFY in A; REJECT in D at j > k; else REVISE if one's answer changed, REFUTE if not."""
-    numbers, (j, k) = _symbols("j", "k")
 
-    def due(found: Category, changed: bool) -> Guard:
+    def due(found: Category, changed: bool, j: int, k: int) -> Guard:
         if found is Category.A:
             return Guard.RAT
         if found is Category.D and k + 1 <= j:
@@ -71,24 +68,23 @@ def interact_guards(functions: Decisions) -> Wrong:
 
     for found, changed in product(Category, BOOLEANS):
         yield from _differing(
-            numbers,
             f"{found}, {'' if changed else 'un'}changed",
-            partial(functions.interact_guard, found, changed, j, k),
+            "jk",
+            partial(functions.interact_guard, found, changed),
             partial(due, found, changed),
         )
 
 
 def interact_questions(functions: Decisions) -> Wrong:
     """Changed is asked for exactly where the guard depends on it."""
-    numbers, (j, k) = _symbols("j", "k")
 
-    def depends(found: Category) -> bool:
+    def depends(found: Category, j: int, k: int) -> bool:
         guards = {functions.interact_guard(found, changed, j, k) for changed in BOOLEANS}
         return len(guards) == 2
 
     for found in Category:
-        asks = partial(functions.interact_depends_on_change, found, j, k)
-        yield from _differing(numbers, f"{found}, asking", asks, partial(depends, found))
+        asks = partial(functions.interact_depends_on_change, found)
+        yield from _differing(f"{found}, asking", "jk", asks, partial(depends, found))
 
 
 def pxp_guards(functions: Decisions) -> Wrong:
@@ -112,15 +108,14 @@ def pxp_questions(functions: Decisions) -> Wrong:
 
 def turns(functions: Decisions) -> Wrong:
     """The initiator has message 1, and the two alternate."""
-    numbers, (j,) = _symbols("j")
     first = functions.initiator_speaks(1)
     if first is not True:
         yield f"message 1 is the initiator's: {first}"
     yield from _differing(
-        numbers,
         "whose turn it is next",
-        lambda: functions.initiator_speaks(j + 1),
-        lambda: not functions.initiator_speaks(j),
+        "j",
+        lambda j: functions.initiator_speaks(j + 1),
+        lambda j: not functions.initiator_speaks(j),
     )
 
 
@@ -130,17 +125,12 @@ def stop(functions: Decisions) -> Wrong:
         found = functions.stops(tag, previous)
         if found is not (tag == "REJECT" or (tag, previous) == ("RATIFY", "RATIFY")):
             yield f"{previous}, {tag} stops a session: {found}"
-    numbers, (sent, n) = _symbols("sent", "n")
-
-    def due(stopped: bool) -> bool:
-        return stopped or not sent + 1 <= n
-
     for stopped in BOOLEANS:
         yield from _differing(
-            numbers,
             f"done, {'' if stopped else 'not '}stopped",
-            partial(functions.done, sent, n, stopped),
-            partial(due, stopped),
+            ("sent", "n"),
+            partial(functions.done, stopped=stopped),
+            partial(lambda stopped, sent, n: stopped or not sent + 1 <= n, stopped),
         )
 
 
@@ -151,12 +141,11 @@ def loops(functions: Decisions) -> Wrong:
         found = functions.repeats(received, answer)
         if found is not due:
             yield f"{answer} in answer to {received} is a self-loop: {found}"
-    numbers, (taken, k) = _symbols("taken", "k")
     yield from _differing(
-        numbers,
         "one more is too many",
-        lambda: functions.exhausted(taken, k),
-        lambda: not taken + 1 <= k,
+        ("taken", "k"),
+        functions.exhausted,
+        lambda taken, k: not taken + 1 <= k,
     )
     unbounded = functions.exhausted(10**6, None)
     if unbounded is not False:
@@ -174,29 +163,24 @@ def policy(functions: Decisions) -> Wrong:
 
 def bounds(functions: Decisions) -> Wrong:
     """Exactly the whole numbers n >= 1 and k >= 1 are taken."""
-    numbers, (n, k) = _symbols("n", "k")
 
-    def taken(check: Callable[[], None]) -> bool:
+    def taken(check: Callable[..., None], *given: object) -> bool:
         try:
-            check()
+            check(*given)
         except UsageError:
             return False
         return True
 
+    accepts = partial(taken, functions.check_bounds)
+    yield from _differing("taking n and k", "nk", accepts, lambda n, k: n >= 1 and k >= 1)
     yield from _differing(
-        numbers,
-        "taking n and k",
-        partial(taken, partial(functions.check_bounds, n, k)),
-        lambda: n >= 1 and k >= 1,
-    )
-    yield from _differing(
-        numbers,
         "taking k",
-        partial(taken, partial(functions.check_bound, k, "k")),
-        lambda: k >= 1,
+        "k",
+        lambda k: taken(functions.check_bound, k, "k"),
+        lambda k: k >= 1,
     )
     for odd in (True, 1.5, 2.0, "2"):
-        if taken(partial(functions.check_bound, cast(int, odd), "k")):
+        if taken(functions.check_bound, odd, "k"):
             yield f"{odd!r} is taken for a whole number"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
-from proofs.checking import Bounds, Result, plain
+from proofs.checking import Bounds, plain
 from proofs.claims import Claim
 from proofs.explore import Space, TooLarge, explore
 from proofs.model import Step
@@ -20,7 +20,7 @@ from proofs.packed import PackedSessions, Values
 from proofs.relational import Structure, Theory
 from proofs.replay import replay
 from proofs.sessions import Sent, SessionModel, State
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Bound, Result, Status, Verdict
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.messages import Message
 from pxp_fsm.relations import EQUIVALENCE
@@ -69,7 +69,7 @@ class Explicit:
 
     def successors(self, state: Valued) -> Iterator[Step[Valued]]:
         for step in self._packed.successors(self._numbers[state]):
-            yield Step(step.label, self._valued(step.target), step.facts)
+            yield Step(step.action, self._valued(step.target), step.facts)
 
     def propositions(self, state: Valued) -> frozenset[str]:
         return self._packed.propositions(self._numbers[state])
@@ -128,8 +128,7 @@ def check_explicit(claims: Iterable[Claim], bounds: Bounds, values: int) -> Iter
             if verdict.trace is not None:
                 messages = replay(as_sessions, plain(verdict.trace))
             if verdict.status is Status.HOLDS:
-                verdict = Verdict(
-                    Status.HOLDS_UP_TO, f"n = {bounds.n}, k = {bounds.k}, {values} values"
-                )
+                bound = Bound(bounds.n, bounds.k, values=values)
+                verdict = Verdict(Status.HOLDS_UP_TO, bound=bound)
         seconds = time.perf_counter() - started
-        yield Result(claim, "equivalence", model.name, verdict, seconds, messages)
+        yield claim.result("equivalence", verdict, seconds, model.name, messages)

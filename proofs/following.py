@@ -1,4 +1,4 @@
-"""A model that also notes how far a run has followed a given word of labels."""
+"""A model that also notes how far a run has followed a given word of actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Place(NamedTuple, Generic[S]):
-    """A state of the model, and how many labels of the word have been followed to it."""
+    """A state of the model, and how many actions of the word have been followed to it."""
 
     state: S
     followed: int
@@ -23,11 +23,11 @@ class Following(Generic[S]):
     """`model`, restricted to runs that begin with `word`; `complete` runs end with it too."""
 
     model: Model[S]
-    word: tuple[str, ...]
+    word: tuple[Hashable, ...]
 
     @property
     def name(self) -> str:
-        return f"{self.model.name} along {' '.join(self.word)}"
+        return f"{self.model.name} along {' '.join(map(str, self.word))}"
 
     def initial(self) -> Iterable[Place[S]]:
         return (Place(state, 0) for state in self.model.initial())
@@ -36,8 +36,8 @@ class Following(Generic[S]):
         if place.followed == len(self.word):
             return
         for step in self.model.successors(place.state):
-            if step.label == self.word[place.followed]:
-                yield Step(step.label, Place(step.target, place.followed + 1), step.facts)
+            if step.action == self.word[place.followed]:
+                yield Step(step.action, Place(step.target, place.followed + 1), step.facts)
 
     def propositions(self, place: Place[S]) -> frozenset[str]:
         return self.model.propositions(place.state)

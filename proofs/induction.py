@@ -21,10 +21,11 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
-from proofs.numbers import Given, Numbers, Unknown, Whole
+from proofs.actions import Blocked, Say
+from proofs.numbers import Case, Given, Numbers, Unknown, Whole
 from proofs.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.relational import EMPTY, Structure, Theory
-from proofs.sessions import AGENTS, Sent, SessionModel, State
+from proofs.sessions import AGENTS, Sent, SessionModel, State, action_of
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.errors import UsageError
@@ -44,17 +45,20 @@ class Node(NamedTuple):
     """
 
     state: State
-    said: tuple[str, ...] | None
+    said: tuple[Say, ...] | None
     replied: frozenset[str] | None
     region: Region
 
 
-class Move(NamedTuple):
-    """A step from `source` to `target` where the numbers satisfy `case`; `values` are the new."""
+class Edge(NamedTuple):
+    """A step from `source` to `target` where the numbers satisfy `case`; `values` are the new.
+
+    There is no action where nothing is possible.
+    """
 
     source: Node
     case: Given
-    label: str
+    action: Say | Blocked | None
     values: Values
     target: Node
 
@@ -63,12 +67,12 @@ class Move(NamedTuple):
 class Keep:
     """What of a session's past is kept, because claims ask for it; less makes fewer nodes.
 
-    `said` are sequences of labels to watch for; `replied` is whether to keep the set of tags that
+    `said` are sequences to watch for; `replied` is whether to keep the set of tags that
     the responder has sent; `data` whether to keep how the last values are related at the end;
     `others` whether to count, for PXP(k), the messages that take no self-loop.
     """
 
-    said: tuple[tuple[str, ...], ...] = ()
+    said: tuple[tuple[Say, ...], ...] = ()
     replied: bool = False
     data: bool = False
     others: bool = False
@@ -83,28 +87,26 @@ class Subject:
 
     name: str
     automaton: Callable[[], Automaton]
-    rules: Callable[[Numbers, Decisions], Rules]
+    rules: Callable[[Case, Decisions], Rules]
     counts_loops: bool = False
     bounded: bool = False
 
 
-def _symbol(numbers: Numbers, name: str) -> int:
-    return cast(int, numbers.named(name))
+def _symbol(case: Case, name: str) -> int:
+    return cast(int, case.named(name))
 
 
 INTERACT = Subject(
     "interact",
     lambda: Interact().automaton,
-    lambda numbers, functions: Interact(
-        _symbol(numbers, "n"), _symbol(numbers, "k"), functions=functions
-    ),
+    lambda case, functions: Interact(_symbol(case, "n"), _symbol(case, "k"), functions=functions),
     bounded=True,
 )
-PXP = Subject("pxp", lambda: Pxp().automaton, lambda _numbers, functions: Pxp(functions=functions))
+PXP = Subject("pxp", lambda: Pxp().automaton, lambda _case, functions: Pxp(functions=functions))
 PXP_K = Subject(
     "pxp(k)",
     lambda: Pxp().automaton,
-    lambda numbers, functions: Pxp(_symbol(numbers, "k"), functions=functions),
+    lambda case, functions: Pxp(_symbol(case, "k"), functions=functions),
     counts_loops=True,
 )
 
@@ -134,9 +136,9 @@ _FORGOTTEN = _Forgotten("-")
 
 
 class Invariant:
-    """The nodes that a session can be in, with the moves between them, for all numbers.
+    """The nodes that a session can be in, with the edges between them, for all numbers.
 
-    Build it with `invariant_of`. `nodes` maps each to its moves, breadth first.
+    Build it with `invariant_of`. `nodes` maps each to its edges, breadth first.
     """
 
     def __init__(
@@ -156,19 +158,19 @@ class Invariant:
         self._cases: dict[Given, tuple[Given, ...]] = {}
         self._models: dict[Given, SessionModel] = {}
         self._regions: dict[tuple[Given, Values], tuple[Region, ...]] = {}
-        self.nodes: dict[Node, tuple[Move, ...]] = {}
+        self.nodes: dict[Node, tuple[Edge, ...]] = {}
         self.first = tuple(self._first())
         left = dict.fromkeys(self.first)
         while left:
             node = next(iter(left))
             del left[node]
-            self.nodes[node] = tuple(dict.fromkeys(self._moves(node)))
+            self.nodes[node] = tuple(dict.fromkeys(self._edges(node)))
             left.update((m.target, None) for m in self.nodes[node] if m.target not in self.nodes)
 
     @property
-    def moves(self) -> Iterator[Move]:
-        """Every move."""
-        return (move for moves in self.nodes.values() for move in moves)
+    def edges(self) -> Iterator[Edge]:
+        """Every edge."""
+        return (edge for edges in self.nodes.values() for edge in edges)
 
     def given(self, region: Region) -> Given:
         """What is known of the numbers in a region."""
@@ -193,9 +195,9 @@ class Invariant:
                 accepted[" and ".join(map(str, case)) or "any"] = case
         return (Feature("bounds", accepted), *found)
 
-    def _accepted(self) -> bool:
+    def _accepted(self, case: Case) -> bool:
         try:
-            self.subject.rules(self.numbers, self._functions)
+            self.subject.rules(case, self._functions)
         except UsageError:
             return False
         return True
@@ -212,14 +214,16 @@ class Invariant:
         for bounds in self.features[0].alternatives.values():
             (state,) = self._model(bounds).initial()
             for region in self._reached(bounds, zeros):
-                yield Node(self._general(state), (), self._counted(None, ""), region)
+                yield Node(self._general(state), (), self._counted(None, None), region)
 
-    def _moves(self, node: Node) -> Iterator[Move]:
+    def _edges(self, node: Node) -> Iterator[Edge]:
         if node.state.over:
             return
         cases = self.numbers.cases(
             self.given(node.region),
-            lambda: tuple(self._model(self.numbers.given).successors(node.state)),
+            lambda case: tuple(
+                self._model(case.given).successors(self._symbolic(case, node.state))
+            ),
             self._cases,
         )
         for case, steps in cases:
@@ -227,48 +231,61 @@ class Invariant:
                 taken = dict(step.target.loops)
                 changed = {"sent": step.target.sent} | {tag: taken[tag] for tag in self.loops}
                 values = tuple(cast("dict[str, Whole | int]", changed).items())
-                said = None if node.said is None else self._watched((*node.said, step.label))
-                state = self._general(step.target, step.label)
-                replied = self._counted(node.replied, step.label)
+                action = action_of(step)
+                said = self._watched(node.said, action)
+                state = self._general(step.target, action)
+                replied = self._counted(node.replied, action)
                 for region in self._reached(case, values):
-                    yield Move(node, case, step.label, values, Node(state, said, replied, region))
+                    yield Edge(node, case, action, values, Node(state, said, replied, region))
             if not steps:
                 stuck = node._replace(state=node.state._replace(over="stuck"))
-                yield Move(node, case, "nothing is possible", (), stuck)
+                yield Edge(node, case, None, (), stuck)
 
-    def _watched(self, said: tuple[str, ...]) -> tuple[str, ...] | None:
+    def _watched(
+        self, before: tuple[Say, ...] | None, action: Say | Blocked
+    ) -> tuple[Say, ...] | None:
+        if before is None or isinstance(action, Blocked):
+            return None
+        said = (*before, action)
         return said if any(known[: len(said)] == said for known in self.keep.said) else None
 
-    def _counted(self, replied: frozenset[str] | None, label: str) -> frozenset[str] | None:
-        """The responder's tags so far, after `label`, where they are kept."""
+    def _counted(
+        self, replied: frozenset[str] | None, action: Say | Blocked | None
+    ) -> frozenset[str] | None:
+        """The responder's tags so far, after `action`, where they are kept."""
         if not self.keep.replied:
             return None
         before = replied or frozenset()
-        speaker, _, tag = label.partition(" ")
-        counts = speaker == AGENTS[1] and tag not in (Tag.INIT, Tag.TERM)
-        return before | {tag} if counts else before
+        match action:
+            case Say(speaker, tag) if speaker == AGENTS[1] and tag not in (Tag.INIT, Tag.TERM):
+                return before | {tag}
+        return before
 
     def _model(self, case: Given) -> SessionModel:
         """The model for one case, whose answers it may remember."""
         if case not in self._models:
-            self.numbers.given = case
-            rules = self.subject.rules(self.numbers, self._functions)
+            rules = self.subject.rules(Case(self.numbers, case), self._functions)
             self._models[case] = SessionModel(rules, self.theory, self.tables, counting=True)
         return self._models[case]
 
-    def _general(self, state: State, label: str = "") -> State:
-        """The state after `label`, with symbols as numbers, without what nobody asks for."""
-        named = self.numbers.named
+    def _general(self, state: State, action: Say | Blocked | None = None) -> State:
+        """The state after `action`, with symbols as numbers, without what nobody asks for."""
         tags = state.tags
-        if self._forgets and label:
-            tags = (tags[0], _FORGOTTEN) if label.startswith(AGENTS[0]) else (_FORGOTTEN, tags[1])
+        if self._forgets and action is not None:
+            first = action.agent == AGENTS[0]
+            tags = (tags[0], _FORGOTTEN) if first else (_FORGOTTEN, tags[1])
         if self._forgets and state.over:
             tags = (_FORGOTTEN, _FORGOTTEN)
         y, e = map(self._related, (state.predictions, state.explanations))
         if state.over and not self.keep.data:
             y = e = EMPTY
-        taken = tuple((tag, cast(int, named(tag))) for tag in self.loops)
-        return State(cast(int, named("sent")), state.at, tags, y, e, UNKEPT, taken, state.over)
+        found = State(0, state.at, tags, y, e, UNKEPT, over=state.over)
+        return self._symbolic(self.numbers.anything, found)
+
+    def _symbolic(self, case: Case, state: State) -> State:
+        """`state` with the numbers of `case` as symbols."""
+        taken = tuple((tag, _symbol(case, tag)) for tag in self.loops)
+        return state._replace(sent=_symbol(case, "sent"), loops=taken)
 
     def _related(self, structure: Structure) -> Structure:
         """Where answers are free but for a value and itself, which values are equal is forgotten:

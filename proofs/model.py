@@ -14,14 +14,20 @@ S = TypeVar("S", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[S]):
-    """A labelled transition: what happens, and where it leads.
+    """A transition: the action, and where it leads.
 
-    `facts` are answers of oracles behind it, for replaying; they do not tell steps apart.
+    The action is one of `proofs.actions`, or any value whose `str()` a person can read. `facts` are
+    answers of oracles behind it, for replaying; they do not tell steps apart.
     """
 
-    label: str
+    action: Hashable
     target: S
     facts: tuple[bool, ...] = field(default=(), compare=False)
+
+    @property
+    def label(self) -> str:
+        """The action in words."""
+        return str(self.action)
 
 
 class Model(Protocol[S]):

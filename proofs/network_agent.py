@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
+from proofs.actions import Decide, External
 from proofs.model import Step
+from proofs.verdicts import Bound
 from pxp_fsm.automaton import DECIDE, Automaton, Transition, one_hot
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.updating import Inputs, gate_guard, reply_guard
@@ -48,6 +50,11 @@ class NetworkAgent:
         out = f", without {', '.join(sorted(self.without))}" if self.without else ""
         return f"{self.table.name} (tries = {self.tries or 'any'}{out})"
 
+    @property
+    def bound(self) -> Bound:
+        """How far its verdicts reach."""
+        return Bound(tries=self.tries or "all")
+
     def initial(self) -> Iterable[Place]:
         for blocked, enabled in product((False, True), repeat=2):
             yield Place(self.table.initial, blocked, enabled)
@@ -59,11 +66,11 @@ class NetworkAgent:
                 row = self.table.step(place.at, DECIDE, one_hot(guard, guards))
             except NotEnabled:  # a table that lacks the row is stuck there
                 continue
-            yield Step(f"{guard} {row.label}", self._moved(place, row), (left,))
+            yield Step(Decide(guard, row.label), self._moved(place, row), (left,))
         for row in self.table.leaving(place.at):
             if row.guard is None:
                 for usable in (True, False) if row.label == "REPLY" else (True,):
-                    yield Step(f"! {row.label}", self._moved(place, row)._replace(usable=usable))
+                    yield Step(External(row.label), self._moved(place, row)._replace(usable=usable))
 
     def propositions(self, place: Place) -> frozenset[str]:
         flags = ("blocked", "enabled", "usable", "asked")

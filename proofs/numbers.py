@@ -1,10 +1,10 @@
 """Whole numbers that stand for every number: comparisons of them are decided by Z3, or split.
 
-Ordinary Python code computes with `Whole`s as with ints (sums, differences, remainders) and
-compares them. A comparison that follows from what is given, or whose contrary does, has that
-answer. One that does not stops the code, and `Numbers.cases` runs it again twice, with the
-comparison given and with its contrary given. The cases together are all that was given at first,
-so what the code does in some of them it does for all numbers, and nothing else.
+Ordinary Python code computes with the `Whole`s of a `Case` as with ints (sums, differences,
+remainders) and compares them. A comparison that follows from what the case gives, or whose contrary
+does, has that answer. One that does not stops the code, and `Numbers.cases` runs it again in two
+cases, with the comparison given and with its contrary given. The cases together are all that was
+given at first, so what the code does in some of them it does for all numbers, and nothing else.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Unknown(PXPError):
 
 
 class Numbers:
-    """What is known of the numbers just now (`given`), and what follows from it."""
+    """What follows from what is given of the numbers; what Z3 has answered is remembered."""
 
     def __init__(self) -> None:
         import z3
@@ -103,28 +103,27 @@ class Numbers:
         self._witnesses: deque[dict[str, int]] = deque(maxlen=40)
         self._decided: dict[tuple[Given, Atom], bool] = {}
         self._translated: dict[Atom, Any] = {}
-        self._named: dict[str, Whole] = {}
-        self.given: Given = ()
+        self.anything: Final = Case(self, ())
+        """Nothing is given: a comparison is decided only where it holds for all numbers."""
 
     def named(self, name: str) -> Whole:
-        """The number of that name."""
-        if name not in self._named:
-            self._named[name] = Whole(self, ((name, 1),), 0)
-        return self._named[name]
+        """The number of that name, of which nothing is given."""
+        return self.anything.named(name)
 
     def cases(
-        self, given: Given, run: Callable[[], T], known: dict[Given, tuple[Given, ...]]
+        self, given: Given, run: Callable[[Case], T], known: dict[Given, tuple[Given, ...]]
     ) -> Iterator[tuple[Given, T]]:
         """Run a pure function under `given`, in as many cases as it needs; they cover `given`.
 
-        `known` remembers into which cases earlier runs have split.
+        It is given each case, and computes with that case's numbers. `known` remembers into which
+        cases earlier runs have split.
         """
         left = list(known.get(given, (given,)))
         done = []
         while left:
-            self.given = case = left.pop()
+            case = left.pop()
             try:
-                result = run()
+                result = run(Case(self, case))
             except Undecided as undecided:
                 left += [(*case, undecided.atom), (*case, undecided.atom.contrary())]
             else:
@@ -132,15 +131,15 @@ class Numbers:
                 yield case, result
         known[given] = tuple(reversed(done))
 
-    def decide(self, atom: Atom) -> bool:
-        """Whether `atom` holds under what is given; raises `Undecided` where it may or may not."""
+    def decide(self, given: Given, atom: Atom) -> bool:
+        """Whether `atom` holds under `given`; raises `Undecided` where it may or may not."""
         if not atom.terms:
             return atom.holds({})
-        key = (self.given, atom)
+        key = (given, atom)
         if key not in self._decided:
-            if self.follows(self.given, atom):
+            if self.follows(given, atom):
                 self._decided[key] = True
-            elif self.follows(self.given, atom.contrary()):
+            elif self.follows(given, atom.contrary()):
                 self._decided[key] = False
             else:
                 raise Undecided(atom)
@@ -210,13 +209,37 @@ class Numbers:
         return self._translated[atom]
 
 
-class Whole:
-    """A linear expression over named whole numbers; to the code that computes with it, an int."""
+class Case:
+    """The numbers where something is `given` of them."""
 
-    __slots__ = ("constant", "numbers", "terms")
+    __slots__ = ("_named", "given", "numbers")
 
-    def __init__(self, numbers: Numbers, terms: Terms, constant: int) -> None:
+    def __init__(self, numbers: Numbers, given: Given) -> None:
         self.numbers = numbers
+        self.given = given
+        self._named: dict[str, Whole] = {}
+
+    def named(self, name: str) -> Whole:
+        """The number of that name."""
+        if name not in self._named:
+            self._named[name] = Whole(self, ((name, 1),), 0)
+        return self._named[name]
+
+    def decide(self, atom: Atom) -> bool:
+        """Whether `atom` holds in this case; raises `Undecided` where it may or may not."""
+        return self.numbers.decide(self.given, atom)
+
+
+class Whole:
+    """A linear expression over named whole numbers; to the code that computes with it, an int.
+
+    Comparisons are decided in its `case`.
+    """
+
+    __slots__ = ("case", "constant", "terms")
+
+    def __init__(self, case: Case, terms: Terms, constant: int) -> None:
+        self.case = case
         self.terms = terms
         self.constant = constant
 
@@ -229,13 +252,13 @@ class Whole:
     def __add__(self, other: Whole | int) -> Whole:
         if isinstance(other, Whole):
             terms = _sum(self.terms, other.terms)
-            return Whole(self.numbers, terms, self.constant + other.constant)
-        return Whole(self.numbers, self.terms, self.constant + other)
+            return Whole(self.case, terms, self.constant + other.constant)
+        return Whole(self.case, self.terms, self.constant + other)
 
     __radd__ = __add__
 
     def __mul__(self, factor: int) -> Whole:
-        return Whole(self.numbers, _scaled(self.terms, factor), self.constant * factor)
+        return Whole(self.case, _scaled(self.terms, factor), self.constant * factor)
 
     __rmul__ = __mul__
 
@@ -267,13 +290,13 @@ class Whole:
                 return self.constant == other.constant
         elif not isinstance(other, int):
             return NotImplemented
-        return self.numbers.decide(self.equals(other))
+        return self.case.decide(self.equals(other))
 
     def __le__(self, other: Whole | int) -> bool:
-        return self.numbers.decide(self.at_most(other))
+        return self.case.decide(self.at_most(other))
 
     def __lt__(self, other: Whole | int) -> bool:
-        return self.numbers.decide((self + 1).at_most(other))
+        return self.case.decide((self + 1).at_most(other))
 
     def __ge__(self, other: Whole | int) -> bool:
         return not self < other
@@ -306,7 +329,7 @@ class Remainder:
         if not isinstance(other, int):
             return NotImplemented
         within = 0 <= other < self.modulus
-        return within and self.whole.numbers.decide(self.equals(other))
+        return within and self.whole.case.decide(self.equals(other))
 
     def __lt__(self, other: int) -> bool:
         return any(self == value for value in range(min(other, self.modulus)))

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from proofs.induction import Invariant, Move, Node
+from proofs.actions import Say
+from proofs.induction import Edge, Invariant, Node
 from proofs.numbers import Whole
-from proofs.sessions import AGENTS
+from proofs.sessions import AGENTS, session
 from pxp_fsm.automaton import Kind
 from pxp_fsm.intelligibility import STRONG, ULTRA_STRONG
 from pxp_fsm.messages import Tag
@@ -19,7 +20,7 @@ from pxp_fsm.messages import Tag
 Ranking = tuple[tuple[str, int], ...]
 """A linear ranking function: names with factors; the name "" is the constant."""
 
-RATIFIED = ("m INIT", "h RATIFY", "m RATIFY")
+RATIFIED = session(Tag.INIT, Tag.RATIFY, Tag.RATIFY)
 """The session that is ratified at once."""
 
 REPLIES: dict[str, frozenset[str]] = {
@@ -57,7 +58,7 @@ def described(node: Node) -> str:
     parts = [f"({', '.join(state.at)})", f"sent {', '.join(node.region[1:])}"]
     parts += [f"{a} said {t}" for a, t in zip(AGENTS, state.tags, strict=True) if str(t) not in "-"]
     if node.said:
-        parts.append(f"session {', '.join(node.said)}")
+        parts.append(f"session {', '.join(map(str, node.said))}")
     return " ".join(parts) + (f", over: {state.over}" if state.over else "")
 
 
@@ -68,50 +69,51 @@ def no_node(bad: Callable[[Invariant, Node], bool]) -> Check:
         found = next((node for node in invariant.nodes if bad(invariant, node)), None)
         if found is None:
             return None
-        into = next((m for m in invariant.moves if m.target in {found}), None)
+        into = next((m for m in invariant.edges if m.target in {found}), None)
         return _at(into) if into else Obstacle(described(found))
 
     return check
 
 
-def no_move(bad: Callable[[Invariant, Move], bool]) -> Check:
+def no_edge(bad: Callable[[Invariant, Edge], bool]) -> Check:
     """No move is `bad`."""
 
     def check(invariant: Invariant) -> Obstacle | None:
-        return next((_at(move) for move in invariant.moves if bad(invariant, move)), None)
+        return next((_at(move) for move in invariant.edges if bad(invariant, move)), None)
 
     return check
 
 
-def _at(move: Move) -> Obstacle:
+def _at(move: Edge) -> Obstacle:
     where = " and ".join(map(str, move.case))
-    step = f"{move.label} (where {where})" if where else move.label
+    action = "nothing is possible" if move.action is None else str(move.action)
+    step = f"{action} (where {where})" if where else action
     return Obstacle(described(move.source), step, described(move.target))
 
 
 def ranked(ranking: Ranking) -> Check:
     """Each message makes the ranking smaller by at least 1, and it is never less than 0 after."""
 
-    def bad(invariant: Invariant, move: Move) -> bool:
+    def bad(invariant: Invariant, move: Edge) -> bool:
         numbers, values = invariant.numbers, dict(move.values)
-        rank = Whole(numbers, (), 0)
+        rank = Whole(numbers.anything, (), 0)
         for name, factor in ranking:
             rank = rank + (factor * numbers.named(name) if name else factor)
         down = (-rank).at_most(0).after(values), (rank - 1).at_most(0)
-        after = Whole(numbers, down[0].terms, down[0].constant)
+        after = Whole(numbers.anything, down[0].terms, down[0].constant)
         return not (
             numbers.follows(move.case, down[0])
             and numbers.follows(move.case, (-after + 1).at_most(rank))
         )
 
-    return no_move(bad)
+    return no_edge(bad)
 
 
-def _tag(move: Move) -> str:
-    return move.label.partition(" ")[2]
+def _tag(move: Edge) -> str:
+    return move.action.tag if isinstance(move.action, Say) else ""
 
 
-def rejects_early(invariant: Invariant, move: Move) -> bool:
+def rejects_early(invariant: Invariant, move: Edge) -> bool:
     """REJECT is sent at some j <= k."""
     number = dict(move.values).get("sent", 0)
     k = invariant.numbers.named("k")
@@ -120,7 +122,7 @@ def rejects_early(invariant: Invariant, move: Move) -> bool:
     )
 
 
-def revises_second(invariant: Invariant, move: Move) -> bool:
+def revises_second(invariant: Invariant, move: Edge) -> bool:
     """REVISE is message 2."""
     second = invariant.numbers.named("sent").equals(1)
     return _tag(move) == Tag.REVISE and invariant.numbers.possible((*move.case, second))
@@ -145,10 +147,10 @@ def _room_for_three(invariant: Invariant, node: Node) -> bool:
 
 def unanswered(invariant: Invariant) -> Obstacle | None:
     """After INIT, RATIFY the session goes on (n >= 3), and RATIFY ends it."""
-    answered = no_move(
+    answered = no_edge(
         lambda _, m: (
             m.source.said == RATIFIED[:2]
-            and (m.label != RATIFIED[2] or m.target.state.over != "ratified")
+            and (m.action != RATIFIED[2] or m.target.state.over != "ratified")
         )
     )
     ended = no_node(
@@ -182,7 +184,7 @@ def loops_on(invariant: Invariant, node: Node) -> bool:
     )
 
 
-def said(sequence: tuple[str, ...]) -> Check:
+def said(sequence: tuple[Say, ...]) -> Check:
     """The session so far is `sequence`; it must be watched for."""
     return no_node(lambda _, node: node.said == sequence)
 
@@ -195,22 +197,21 @@ def disagree(_: Invariant, node: Node) -> bool:
 
 def replies_beyond(tag: str) -> Check:
     """Every answer to `tag` is one of `REPLIES`, or TERM."""
-    return no_move(
-        lambda _, m: (
-            m.source.state.tags[_speaker(m) ^ 1] == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM}
-        )
-    )
+    return no_edge(lambda _, m: _received(m) == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM})
 
 
-def _speaker(move: Move) -> int:
-    return AGENTS.index(move.label.partition(" ")[0])
+def _received(move: Edge) -> str:
+    """The tag that a move answers."""
+    if move.action is None:
+        return ""
+    return str(move.source.state.tags[1 - AGENTS.index(move.action.agent)])
 
 
 def replies(invariant: Invariant) -> dict[str, frozenset[str]]:
     """For each tag, the answers to it that the invariant does not exclude, TERM aside."""
     found: dict[str, set[str]] = {}
-    for move in invariant.moves:
-        received = str(move.source.state.tags[_speaker(move) ^ 1])
+    for move in invariant.edges:
+        received = _received(move)
         if received and _tag(move) != Tag.TERM:
             found.setdefault(received, set()).add(_tag(move))
     return {tag: frozenset(answers) for tag, answers in found.items()}

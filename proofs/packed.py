@@ -96,7 +96,7 @@ class PackedSessions:
         outcome = OUTCOMES.index(_outcome(kind, values, y, e))
         step = self.controls.steps[control][outcome]
         target = self.controls.follow[len(OUTCOMES) * control + outcome]
-        return Step(step.label, self.pack(target, _put(kind, values, y, e)), step.facts)
+        return Step(step.action, self.pack(target, _put(kind, values, y, e)), step.facts)
 
     def earlier(self, kind: int, values: Values) -> Iterator[Values]:
         """The values that may have been there before the speaker of `kind` put its latest pair."""
@@ -142,7 +142,9 @@ class PackedSessions:
                     numbers[step.target] = len(order)
                     order.append(step.target)
         follow = tuple(
-            numbers[step.target] for steps in found for step in steps or [Step("", start)] * 16
+            numbers[target]
+            for steps in found
+            for target in ([step.target for step in steps] or [start] * len(OUTCOMES))
         )
         return Controls(tuple(order), tuple(found), follow, tuple(map(_kind, order)))
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
+from proofs.actions import Action, Decide, External
 from proofs.model import Step
+from proofs.verdicts import Bound
 from pxp_fsm.automaton import DECIDE, Automaton, Transition, one_hot
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.updating import (
@@ -34,7 +36,7 @@ STEPS = frozenset({"GAP", "REASON", "WEAKNESS", "PARAMETERS"})
 OPEN = {"AGREED": "complete", "APPLY": "valid", "REPLAYED": "clean"}
 """What is found out by a row with such a label: it may be so or not."""
 
-EDIT = "! EDIT"
+EDIT = External("EDIT")
 """The developer edits the network; the pipeline does not move."""
 
 
@@ -92,6 +94,13 @@ class Pipeline:
         )
         out = f", without {', '.join(sorted(self.without))}" if self.without else ""
         return f"{self.table.name} ({told}{out})"
+
+    @property
+    def bound(self) -> Bound:
+        """How far its verdicts reach."""
+        if self.bounds is None:
+            return Bound(iterations="all", retries="all")
+        return Bound(iterations=self.bounds.iterations, retries=self.bounds.retries)
 
     def initial(self) -> Iterable[Place]:
         return (Place(self.table.initial, attended) for attended in (False, True))
@@ -182,7 +191,7 @@ class Pipeline:
         asked = OPEN.get(row.label)
         open_still = asked is not None and asked not in self.assumed
         for answer in (True, False) if open_still else (True,):
-            yield Step(_said(row), _found(target, asked, answer), left)
+            yield Step(_action(row), _found(target, asked, answer), left)
 
 
 def _found(place: Place, asked: str | None, answer: bool) -> Place:
@@ -194,8 +203,8 @@ def _found(place: Place, asked: str | None, answer: bool) -> Place:
     return place._replace(clean=answer) if asked == "clean" else place
 
 
-def _said(row: Transition) -> str:
-    return f"{row.guard} {row.label}" if row.guard else f"! {row.label}"
+def _action(row: Transition) -> Action:
+    return Decide(row.guard, row.label) if row.guard else External(row.label)
 
 
 def _carried(place: Place, row: Transition, cause: str) -> Place:

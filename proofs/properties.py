@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from proofs.explore import Space, Trace
 from proofs.model import Step
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Bound, Status, Verdict
 
 S = TypeVar("S", bound=Hashable)
 OnStep = Callable[[S, Step[S]], bool]
@@ -42,7 +42,7 @@ def never_deadlocks(space: Space[S], ended: Callable[[S], bool]) -> Verdict:
 def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -> Verdict:
     """No run is endless: the reachable graph has no cycle, of steps that it `takes`; else a lasso.
 
-    The lasso has a shortest stem to a cycle, and a shortest cycle of those so near. The detail of a
+    The lasso has a shortest stem to a cycle, and a shortest cycle of those so near. The bound of a
     model that terminates is the length of its longest run.
     """
     import networkx as nx
@@ -58,9 +58,7 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
         if len(component) > 1 or graph.has_edge(inner, inner):
             cyclic |= component
     if not cyclic:
-        return Verdict(
-            Status.HOLDS, f"the longest run has {nx.dag_longest_path_length(graph)} steps"
-        )
+        return Verdict(Status.HOLDS, bound=Bound(steps=nx.dag_longest_path_length(graph)))
     found = (state for state in space.steps if state in cyclic)
     nearest = next(found)
     stem = space.trace_to(nearest)

@@ -50,7 +50,7 @@ def room(numbers: Numbers) -> Feature:
 
 def others(numbers: Numbers, tags: Iterable[str]) -> Feature:
     """How many of the messages took no self-loop: exactly, up to a bound."""
-    taken = sum(map(numbers.named, tags), start=Whole(numbers, (), 0))
+    taken = sum(map(numbers.named, tags), start=Whole(numbers.anything, (), 0))
     rest = numbers.named("sent") - taken
     ways: dict[str, Given] = {str(i): (rest.equals(i),) for i in range(OTHERS + 1)}
     ways["more"] = ((OTHERS + 1 - rest).at_most(0),)

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from proofs.actions import Say
 from proofs.explore import Trace
 from proofs.model import Step
-from proofs.sessions import AGENTS, SessionModel, State
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from pxp_fsm.agent import Agent
 from pxp_fsm.automaton import Valuation
 from pxp_fsm.errors import PXPError
@@ -85,9 +86,9 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
     session = Session("trace", Instance("x", "x"), first, second, _rules(model.rules, trace))
     for step in trace.steps:
         sent = asyncio.run(session.step())
-        got = f"{sent.sender} {sent.tag}" if sent else f"nothing ({session.cause})"
+        got = Say(sent.sender, sent.tag) if sent else f"nothing ({session.cause})"
         states = tuple(session.states.values())
-        if got != step.label or states != step.target.at:
+        if got != step.action or states != step.target.at:
             raise NotReplayed(
                 f"after {len(session.history)} messages the model says {step.label} and states "
                 f"{step.target.at}, the machines {got} and {states}"
@@ -98,7 +99,7 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
 def _answers(trace: Trace[State], agent: str, relation: int) -> Iterable[bool]:
     """What MATCH (0) or AGREE (1) of `agent` answered: facts alternate between the two."""
     for step in trace.steps:
-        if step.label.startswith(f"{agent} "):
+        if AGENTS[speaker_of(step)] == agent:
             yield from step.facts[relation::2]
 
 
@@ -111,4 +112,4 @@ def _rules(rules: Rules, trace: Trace[State]) -> Rules:
 
 
 def _chooses_term(step: Step[State]) -> bool:
-    return step.label.endswith(f" {Tag.TERM}") and not step.facts
+    return tag_of(step) == Tag.TERM and not step.facts

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from proofs.explore import Space, explore
 from proofs.model import Step
 from proofs.product import Product
-from proofs.sessions import AGENTS, SessionModel, State
+from proofs.sessions import SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Transition, happening
 from pxp_fsm.errors import NotEnabled
@@ -29,10 +29,9 @@ def every_row_taken(model: SessionModel, space: Space[State]) -> Verdict:
 
 def _rows(model: SessionModel, state: State, step: Step[State]) -> Iterator[Transition]:
     """The rows that the two agents take in a step: for the message, and for a close after it."""
-    agent, _, tag = step.label.partition(" ")
     if step.target.over == "stuck":
         return
-    speaker = AGENTS.index(agent)
+    speaker, tag = speaker_of(step), tag_of(step)
     sent = model.both[speaker].sends(state.at[speaker], tag)
     heard = model.both[1 - speaker].receives(state.at[1 - speaker], tag)
     for row, table in ((sent, model.both[speaker]), (heard, model.both[1 - speaker])):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from proofs import deciding
+from proofs.actions import Say
 from proofs.explore import Space, explore
 from proofs.following import Following
 from proofs.model import Step
@@ -17,7 +18,7 @@ from proofs.properties import (
     never_deadlocks,
     terminates,
 )
-from proofs.sessions import SessionModel, State
+from proofs.sessions import SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Tag
@@ -25,10 +26,6 @@ from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact
 
 Check = Callable[[SessionModel, Space[State]], Verdict]
-
-
-def _tag(step: Step[State]) -> str:
-    return step.label.partition(" ")[2]
 
 
 def _stuck(state: State) -> bool:
@@ -52,7 +49,7 @@ def ends_within_n(model: SessionModel, space: Space[State]) -> Verdict:
 def reject_only_after_k(model: SessionModel, space: Space[State]) -> Verdict:
     """REJECT has a number above k."""
     k = model.rules.k or 0
-    return each_step(space, lambda _s, t: _tag(t) == Tag.REJECT, lambda _s, t: t.target.sent > k)
+    return each_step(space, lambda _s, t: tag_of(t) == Tag.REJECT, lambda _s, t: t.target.sent > k)
 
 
 def nothing_stuck(_model: SessionModel, space: Space[State]) -> Verdict:
@@ -77,7 +74,7 @@ def nothing_after_the_end(model: SessionModel, space: Space[State]) -> Verdict:
 
 def no_revise_at_two(_model: SessionModel, space: Space[State]) -> Verdict:
     """Message 2 is not REVISE."""
-    return each_step(space, lambda s, _t: s.sent == 1, lambda _s, t: _tag(t) != Tag.REVISE)
+    return each_step(space, lambda s, _t: s.sent == 1, lambda _s, t: tag_of(t) != Tag.REVISE)
 
 
 def ratify_answered(_model: SessionModel, space: Space[State]) -> Verdict:
@@ -85,7 +82,7 @@ def ratify_answered(_model: SessionModel, space: Space[State]) -> Verdict:
     return each_step(
         space,
         lambda s, _t: s.sent == 2 and s.tags[1] == Tag.RATIFY,
-        lambda _s, t: _tag(t) == Tag.RATIFY and t.target.over == "ratified",
+        lambda _s, t: tag_of(t) == Tag.RATIFY and t.target.over == "ratified",
     )
 
 
@@ -109,7 +106,7 @@ def final_agreement(_model: SessionModel, space: Space[State]) -> Verdict:
     return always(space, lambda s: s.over != "ratified" or agree(s))
 
 
-def impossible(*word: str) -> Check:
+def impossible(*word: Say) -> Check:
     """No session begins with `word`."""
 
     def check(model: SessionModel, _space: Space[State]) -> Verdict:
@@ -144,11 +141,11 @@ def replies_to(received: str) -> Check:
     """Every answer to `received`, TERM aside, is one that Proposition 5 names."""
 
     def answers(state: State, step: Step[State]) -> bool:
-        other = 1 if step.label.startswith("m ") else 0
-        return state.sent > 0 and state.tags[other] == received and _tag(step) != Tag.TERM
+        answered = state.tags[1 - speaker_of(step)]
+        return state.sent > 0 and answered == received and tag_of(step) != Tag.TERM
 
     def check(_model: SessionModel, space: Space[State]) -> Verdict:
-        return each_step(space, answers, lambda _s, t: _tag(t) in REPLIES[received])
+        return each_step(space, answers, lambda _s, t: tag_of(t) in REPLIES[received])
 
     return check
 
@@ -159,8 +156,8 @@ def ends_within_2k_plus_5(model: SessionModel, space: Space[State]) -> Verdict:
     if verdict.status is not Status.HOLDS:
         return verdict
     bound = 2 * (model.rules.k or 0) + 5
-    longest = int(verdict.detail.split()[-2])
-    return verdict if longest <= bound else Verdict(Status.FAILS, verdict.detail)
+    longest = (verdict.bound and verdict.bound.steps) or 0
+    return verdict if longest <= bound else replace(verdict, status=Status.FAILS)
 
 
 def every_session_ends(_model: SessionModel, space: Space[State]) -> Verdict:
@@ -172,8 +169,8 @@ def never_alternates(one: str, other: str) -> Check:
     """No session goes on for ever by answering `one` with `other` and `other` with `one`."""
 
     def alternates(state: State, step: Step[State]) -> bool:
-        received = state.tags[1] if step.label.startswith("m ") else state.tags[0]
-        return (received, _tag(step)) in ((one, other), (other, one))
+        received = state.tags[1 - speaker_of(step)]
+        return (received, tag_of(step)) in ((one, other), (other, one))
 
     def check(_model: SessionModel, space: Space[State]) -> Verdict:
         found = terminates(space, alternates)

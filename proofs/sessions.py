@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from proofs.actions import Blocked, Say
 from proofs.model import Step
 from proofs.relational import EMPTY, Structure, Theory
 from pxp_fsm.automaton import DECIDE, Automaton, Event, happening, one_hot, sending
@@ -81,22 +82,45 @@ class Judged(NamedTuple):
     taken: Structure
 
 
-class Exchange(NamedTuple):
-    """A message between the two machines: its label, where they are after it, its tag.
+class Taken(NamedTuple):
+    """What the two machines make of a message, and where they are after it."""
 
-    There is no tag where a table does not allow it; the label says which.
-    """
-
-    label: str
+    action: Say | Blocked
     at: tuple[str, str]
-    tag: str | None = None
+
+
+def action_of(step: Step[Any]) -> Say | Blocked:
+    """The action of a step of a session."""
+    if not isinstance(step.action, Say | Blocked):
+        raise TypeError(f"{step.label} is no step of a session")
+    return step.action
+
+
+def tag_of(step: Step[Any]) -> str:
+    """The tag that a step of a session says; "" where the speaker is blocked."""
+    return step.action.tag if isinstance(step.action, Say) else ""
+
+
+def speaker_of(step: Step[Any]) -> int:
+    """Whose step it is: 0 for the initiator, 1 for the responder."""
+    return AGENTS.index(action_of(step).agent)
+
+
+def session(*tags: Tag) -> tuple[Say, ...]:
+    """The messages with these tags, of the two agents in turn."""
+    return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
+
+
+def in_words(sequence: Iterable[Say]) -> str:
+    """The tags of a sequence of messages."""
+    return ", ".join(one.tag for one in sequence)
 
 
 Verdicts = tuple[bool, bool]
 """What one relation says at a message: `same` and `revision`, as in `Judged`."""
 
 
-class Outcome(NamedTuple):
+class Decision(NamedTuple):
     """A guard that may hold, the data that follow, and the answers of MATCH and AGREE to it.
 
     `answers` are in the order in which an agent with derived guards asks.
@@ -187,11 +211,11 @@ class SessionModel:
 
     def _outcomes(
         self, predictions: Structure, explanations: Structure, speaker: int, number: int
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[Decision, ...]:
         """Every guard that may hold at message `number`, with every data that may follow."""
         key = (predictions, explanations, speaker, number)
         if key not in self._known:
-            found: dict[tuple[object, ...], Outcome] = {}
+            found: dict[tuple[object, ...], Decision] = {}
             for y, e in product(
                 self._judge(predictions, speaker, number),
                 self._judge(explanations, speaker, number),
@@ -202,10 +226,10 @@ class SessionModel:
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[Structure, Structure, int, int], tuple[Outcome, ...]]:
+    def _known(self) -> dict[tuple[Structure, Structure, int, int], tuple[Decision, ...]]:
         return {}
 
-    def _outcome(self, y: Judged, e: Judged, number: int) -> Outcome:
+    def _outcome(self, y: Judged, e: Judged, number: int) -> Decision:
         """What the protocol's decision functions make of the two relations' answers."""
         found = self.rules.functions.category(y.same, e.same)
         answers: tuple[bool, ...] = (y.same, e.same)
@@ -218,7 +242,7 @@ class SessionModel:
         takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
         if self.keeps_unchanged and y.revision and e.revision:
             takes = False
-        return Outcome(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
+        return Decision(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
 
     def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
         """Everything that the speaker's relation may say at message `number`."""
@@ -275,21 +299,22 @@ class SessionModel:
         """The step in which `speaker` takes its row, the peer receives, and the rules may close."""
         listener = 1 - speaker
         taken = self._exchange(speaker, state.at, event, guard)
-        if taken.tag is None:
-            return Step(taken.label, state._replace(over="stuck"), facts)
+        if isinstance(taken.action, Blocked):
+            return Step(taken.action, state._replace(over="stuck"), facts)
+        tag, received = taken.action.tag, state.tags[listener]
         following = State(
             self._count(state.sent + 1),
             taken.at,
-            _put(state.tags, speaker, taken.tag),
+            _put(state.tags, speaker, tag),
             *data,
-            self._observed(state, speaker, taken.tag),
-            self._looped(state, state.tags[listener], taken.tag),
+            self._observed(state, speaker, tag),
+            self._looped(state, received, tag),
         )
-        return Step(taken.label, self._close(following, taken.tag, state.tags[listener]), facts)
+        return Step(taken.action, self._close(following, tag, received), facts)
 
     def _exchange(
         self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Exchange:
+    ) -> Taken:
         """What the two tables say of a message: the sender's row, then the receiver's."""
         key = (speaker, at, event, guard)
         if key not in self._exchanges:
@@ -297,24 +322,23 @@ class SessionModel:
         return self._exchanges[key]
 
     @cached_property
-    def _exchanges(self) -> dict[tuple[int, tuple[str, str], Event, Guard | None], Exchange]:
+    def _exchanges(self) -> dict[tuple[int, tuple[str, str], Event, Guard | None], Taken]:
         return {}
 
     def _exchanged(
         self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Exchange:
+    ) -> Taken:
         table, where, listener = self.both[speaker], at[speaker], 1 - speaker
         valuation = one_hot(guard, table.guards_of(where)) if guard else None
         try:
             row = table.step(where, event, valuation)
         except PXPError:
-            return Exchange(f"{AGENTS[speaker]} cannot {event}", at)
+            return Taken(Blocked(AGENTS[speaker], f"cannot {event}"), at)
         heard = self.both[listener].receives(at[listener], row.label)
-        label = f"{AGENTS[speaker]} {row.label}"
         if heard is None:
-            return Exchange(f"{label} is not taken", at)
+            return Taken(Blocked(AGENTS[speaker], f"{row.label} is not taken"), at)
         after = _put(_put(at, speaker, row.target), listener, heard.target)
-        return Exchange(label, after, row.label)
+        return Taken(Say(AGENTS[speaker], row.label), after)
 
     def _observed(self, state: State, speaker: int, tag: str) -> tuple[Sent, Sent]:
         if not self.observes:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from proofs.actions import Say
 from proofs.explore import Space, explore
 from proofs.model import Step
 from proofs.properties import always
@@ -49,7 +50,7 @@ class Tags:
                     DEFINITIONS[d].moves[where][place]
                     for d, where in zip(_NAMES, at[agent], strict=True)
                 )
-                yield Step(f"{name} {tag}", Read((sent[0], sent[1]), (at[0], at[1])))
+                yield Step(Say(name, tag), Read((sent[0], sent[1]), (at[0], at[1])))
 
     def propositions(self, state: Read) -> frozenset[str]:
         return frozenset(

@@ -8,21 +8,18 @@ fails, which is no counterexample: the exploration of sessions has those.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from proofs import claims as catalogue
-from proofs.claims import REFLEXIVE, REFUTED, REVISED
-from proofs.induction import INTERACT, NOTHING, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
+from proofs.claims import CLAIMS, REFUTED, REVISED, Claim, Induction
+from proofs.induction import INTERACT, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
 from proofs.numbers import Numbers
-from proofs.obligations import RATIFIED, Check, Obstacle, Ranking
+from proofs.obligations import RATIFIED, Obstacle
 from proofs.relational import Theory
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.relations import Assumption
-
-__all__ = ["CLAIMS", "REFLEXIVE", "WATCHED", "Claim", "Part", "Proof", "prove", "prove_parts"]
 
 Tables = tuple[Automaton, Automaton]
 
@@ -32,29 +29,28 @@ WATCHED = (RATIFIED, REFUTED, REVISED)
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim of the catalogue as the prover takes it: about what, and under which assumptions.
+class Theorem:
+    """A claim of the catalogue that is proved by induction, and how."""
 
-    `provable` is false for what cannot be proved, because it is not so; trying shows where.
-    `certified` is false for what stays out of the certificate, because its invariant is large.
-    """
+    claim: Claim
+    induction: Induction
 
-    name: str
-    text: str
-    subject: Subject
-    assumptions: frozenset[Assumption]
-    check: Check
-    keep: Keep = NOTHING
-    ranking: Ranking = ()
-    provable: bool = True
-    certified: bool = True
+    @property
+    def name(self) -> str:
+        """The claim's name with its protocol's."""
+        return self.claim.id
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return SUBJECTS[self.claim.protocol]
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of a claim: proved under `assumptions`, or where the induction fails."""
+    """What came of a theorem: proved under `assumptions`, or where the induction fails."""
 
-    claim: Claim
+    theorem: Theorem
     assumptions: frozenset[Assumption]
     obstacle: Obstacle | None
     nodes: int
@@ -66,24 +62,9 @@ class Proof:
         return self.obstacle is None
 
 
-def _claims() -> Iterator[Claim]:
-    for claim in catalogue.CLAIMS:
-        how = claim.induction
-        if how is not None:
-            yield Claim(
-                f"{claim.protocol}.{claim.name}",
-                claim.title,
-                SUBJECTS[claim.protocol],
-                how.assumptions,
-                how.check,
-                how.keep,
-                how.ranking,
-                how.provable,
-                how.certified,
-            )
-
-
-CLAIMS = {claim.name: claim for claim in _claims()}
+THEOREMS = {
+    claim.id: Theorem(claim, claim.induction) for claim in CLAIMS if claim.induction is not None
+}
 """Every claim for all n and k, by protocol and name, each with assumptions that suffice."""
 
 
@@ -97,23 +78,23 @@ class Part:
 
 
 def prove_parts(
-    claims: Iterable[Claim] = tuple(CLAIMS.values()),
+    theorems: Iterable[Theorem] = tuple(THEOREMS.values()),
     assumptions: frozenset[Assumption] | None = None,
     tables: Tables | None = None,
     numbers: Numbers | None = None,
     functions: Decisions = decisions,
 ) -> list[Part]:
-    """Prove `claims`, each under its own assumptions or all under `assumptions`.
+    """Prove `theorems`, each under its own assumptions or all under `assumptions`.
 
     `tables` are the two agents', by default each protocol's own; `functions` are the decision
     functions. Claims about one protocol under the same assumptions are read off one invariant.
     Raises `Unknown` where Z3 gives up.
     """
     numbers = numbers or Numbers()
-    groups: dict[tuple[str, tuple[Assumption, ...]], list[Claim]] = {}
-    for claim in claims:
-        assumed = claim.assumptions if assumptions is None else assumptions
-        groups.setdefault((claim.subject.name, tuple(sorted(assumed))), []).append(claim)
+    groups: dict[tuple[str, tuple[Assumption, ...]], list[Theorem]] = {}
+    for theorem in theorems:
+        assumed = theorem.induction.assumptions if assumptions is None else assumptions
+        groups.setdefault((theorem.subject.name, tuple(sorted(assumed))), []).append(theorem)
     parts = []
     for (_, names), group in groups.items():
         started, assumed = time.perf_counter(), frozenset(names)
@@ -122,29 +103,29 @@ def prove_parts(
         )
         size = len(invariant.nodes), sum(map(len, invariant.nodes.values()))
         proofs = []
-        for claim in group:
-            obstacle = claim.check(invariant)
+        for theorem in group:
+            obstacle = theorem.induction.check(invariant)
             now = time.perf_counter()
-            proofs.append(Proof(claim, assumed, obstacle, *size, now - started))
+            proofs.append(Proof(theorem, assumed, obstacle, *size, now - started))
             started = now
         parts.append(Part(invariant, assumed, tuple(proofs)))
     return parts
 
 
 def prove(
-    claims: Iterable[Claim] = tuple(CLAIMS.values()),
+    theorems: Iterable[Theorem] = tuple(THEOREMS.values()),
     assumptions: frozenset[Assumption] | None = None,
     tables: Tables | None = None,
     numbers: Numbers | None = None,
     functions: Decisions = decisions,
 ) -> list[Proof]:
     """The proofs of `prove_parts`, without the invariants."""
-    parts = prove_parts(claims, assumptions, tables, numbers, functions)
+    parts = prove_parts(theorems, assumptions, tables, numbers, functions)
     return [proof for part in parts for proof in part.proofs]
 
 
-def _kept(claims: list[Claim]) -> Keep:
-    keeps = [claim.keep for claim in claims]
+def _kept(theorems: list[Theorem]) -> Keep:
+    keeps = [theorem.induction.keep for theorem in theorems]
     return Keep(
         WATCHED,
         any(keep.replied for keep in keeps),

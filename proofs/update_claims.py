@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from proofs.actions import Decide, External
 from proofs.explore import Space
 from proofs.model import Step
 from proofs.network_agent import NetworkAgent
@@ -35,7 +36,7 @@ CURES = {
 
 
 @dataclass(frozen=True)
-class Claim:
+class NetworkClaim:
     """A claim about a table; `change` makes of its model one of which it is false, `instead` of it.
 
     `endless` claims that runs end: for all bounds they need an argument of their own.
@@ -52,14 +53,19 @@ class Claim:
 
 def label_of(step: Step[Any]) -> str:
     """The label of the row that a step takes."""
-    return step.label.partition(" ")[2]
+    return step.action.label if isinstance(step.action, Decide | External) else ""
+
+
+def guard_of(step: Step[Any]) -> str:
+    """The guard of the row that a step takes; "" where something happened from outside."""
+    return step.action.guard if isinstance(step.action, Decide) else ""
 
 
 def asked(place: Turn | Place, step: Step[Any]) -> bool:
     """Whether somebody outside has had a say: an example was given, or a developer asked."""
     if isinstance(place, Turn):
         return False
-    if label_of(step) in DEVELOPER | {"EXAMPLE"} or step.label == EDIT:
+    if label_of(step) in DEVELOPER | {"EXAMPLE"} or step.action == EDIT:
         return True
     return place.attended and label_of(step) in ("AGREED", "RAN")
 
@@ -112,7 +118,7 @@ def _is(label: str) -> Callable[[Any, Step[Any]], bool]:
 
 
 def _confirms(place: Place, step: Step[Place]) -> bool:
-    return place.at.endswith("_MADE") and not step.label.startswith(("AGAIN", "STUCK", "!"))
+    return place.at.endswith("_MADE") and guard_of(step) not in ("AGAIN", "STUCK", "")
 
 
 def _alone(place: Place, step: Step[Place]) -> bool:
@@ -159,8 +165,8 @@ def resets_on_agreement(counters: Counters, label: str) -> Counters:
     return counted(counters, label)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[NetworkClaim, ...] = (
+    NetworkClaim(
         AGENT,
         "no-deadlock",
         "an agent is never stuck before its turn is over",
@@ -168,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
         "giving a lost reply up",
         _lacking("FAIL"),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "turn-ends",
         "every turn ends: a module is asked again a bounded number of times",
@@ -177,7 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("tries_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "required-wins",
         "an agent with an inactive required predecessor is never active",
@@ -185,7 +191,7 @@ CLAIMS: tuple[Claim, ...] = (
         "looking at it first",
         lambda model: replace(model, gate=_enabled_first),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "disabled-asks-nothing",
         "a control module that is switched off is not asked",
@@ -193,21 +199,20 @@ CLAIMS: tuple[Claim, ...] = (
         "looking at Enabled",
         lambda model: replace(model, gate=lambda one: "BLOCKED" if one.blocked else "ASK"),
     ),
-    Claim(
+    NetworkClaim(
         AGENT,
         "malformed-no-result",
         "a reply that is not of the form never becomes a result or an activation",
         _each(
             lambda turn, step: (
-                turn.at in ("CONTROLLED", "EXECUTED")
-                and not step.label.startswith(("AGAIN", "LOST"))
+                turn.at in ("CONTROLLED", "EXECUTED") and guard_of(step) not in ("AGAIN", "LOST")
             ),
             lambda turn, _step: turn.usable,
         ),
         "strict reading",
         _out("usable"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-deadlock",
         "the pipeline is never stuck",
@@ -215,7 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         "giving up where alone",
         _lacking("GIVE_UP"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "always-acyclic",
         "the network never has a cycle",
@@ -223,7 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
         "validation",
         _out("valid"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-stale-commit",
         "what was made for an earlier version of the network is never committed",
@@ -231,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
         "comparing versions",
         _out("fresh"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-hole-confirmed",
         "no result with a hole is gone on with",
@@ -239,7 +244,7 @@ CLAIMS: tuple[Claim, ...] = (
         "looking for holes",
         _out("complete"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "no-unseen-regression",
         "an update that breaks an earlier example is committed only if the developer accepts it",
@@ -247,7 +252,7 @@ CLAIMS: tuple[Claim, ...] = (
         "replay",
         _out("clean"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "end-reachable",
         "from wherever it is, the pipeline can come to its end",
@@ -255,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         "the row that finishes",
         _lacking("FINISH"),
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "never-loops-unasked",
         "the pipeline never goes on for ever without asking somebody",
@@ -264,7 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("retries_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "unattended-ends",
         "without a developer every example comes to an end",
@@ -273,7 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         _out("iterations_left"),
         endless=True,
     ),
-    Claim(
+    NetworkClaim(
         PIPELINE,
         "one-strategy",
         "each cause of an error picks exactly one strategy, the paper's",

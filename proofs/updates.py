@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from proofs.actions import Decide, External
 from proofs.explore import Space, Trace, explore
 from proofs.network_agent import NetworkAgent
 from proofs.pipeline import EDIT, Bounds, Pipeline
-from proofs.update_claims import CLAIMS, Claim, Network, asked, ends, label_of
-from proofs.verdicts import Status, Verdict
+from proofs.update_claims import CLAIMS, Network, NetworkClaim, asked, ends, label_of
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.automaton import Automaton, one_hot
 from pxp_fsm.machine import Machine
 from pxp_fsm.tables import builtin
@@ -28,30 +29,18 @@ class NotTaken(Exception):
     """A trace that the real machine does not take."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """A claim's verdict on a model, with the time in s; `expected` is what it ought to be."""
-
-    claim: Claim
-    model: str
-    verdict: Verdict
-    expected: Status
-    seconds: float
-    changed: str = ""
-
-
 def models(bounds: Bounds = BOUNDS, tries: int = 3) -> dict[str, Network]:
     """The model of each table, within bounds."""
     agent = NetworkAgent(builtin(AGENT), tries)
     return {AGENT: agent, PIPELINE: Pipeline(builtin(PIPELINE), bounds)}
 
 
-def claims_of(table: str) -> tuple[Claim, ...]:
+def claims_of(table: str) -> tuple[NetworkClaim, ...]:
     """The claims about a table of networks."""
     return tuple(claim for claim in CLAIMS if claim.table == table)
 
 
-def check(claim: Claim, model: Network, *, changed: bool = False) -> Result:
+def check(claim: NetworkClaim, model: Network, *, changed: bool = False) -> Result:
     """The verdict on a claim: as it is for all bounds, or up to them; or FAILS where `changed`."""
     started = time.perf_counter()
     subject = claim.change(model) if changed else model
@@ -61,12 +50,14 @@ def check(claim: Claim, model: Network, *, changed: bool = False) -> Result:
     if verdict.status is Status.HOLDS:
         verdict = _beyond(claim, subject, verdict)
     return Result(
-        claim,
-        subject.name,
+        claim.table,
+        claim.name,
+        claim.title,
+        f"without {claim.without}" if changed else "any oracles",
         verdict,
         Status.FAILS if changed else Status.HOLDS,
         time.perf_counter() - started,
-        claim.without if changed else "",
+        subject.name,
     )
 
 
@@ -82,26 +73,25 @@ def replayed(table: Automaton, trace: Trace[Any]) -> str:
     """The state that the real machine is in after the trace. Raises `NotTaken`."""
     machine = Machine(table)
     for step in trace.steps:
-        guard, _, label = step.label.partition(" ")
-        if step.label == EDIT:
-            continue
-        if guard == "!":
-            machine.happen(label)
-        else:
-            machine.decide(one_hot(guard, table.guards_of(machine.state)))
+        match step.action:
+            case action if action == EDIT:
+                continue
+            case Decide(guard):
+                machine.decide(one_hot(guard, table.guards_of(machine.state)))
+            case External(label):
+                machine.happen(label)
         if machine.state != step.target.at:
             raise NotTaken(f"{step.label} led to {machine.state}, not to {step.target.at}")
     return machine.state
 
 
-def _beyond(claim: Claim, model: Network, verdict: Verdict) -> Verdict:
+def _beyond(claim: NetworkClaim, model: Network, verdict: Verdict) -> Verdict:
     """What holds within bounds holds for all, if it does where the bounds are left open.
 
     A run that never ends within any bounds would pass rows that count for ever, which the bounds
     forbid, or in the end none of them: where no such run is, each has an end (a ranking by
     iterations, then retries).
     """
-    told = model.name.partition("(")[2].removesuffix(")")
     if isinstance(model, NetworkAgent):
         wide: Network = replace(model, tries=None)
         counts = {"RETURN"}
@@ -116,8 +106,8 @@ def _beyond(claim: Claim, model: Network, verdict: Verdict) -> Verdict:
     else:
         holds = claim.check(wide, space).status is Status.HOLDS
     if holds:
-        return Verdict(Status.HOLDS, "for all bounds")
-    return Verdict(Status.HOLDS_UP_TO, told)
+        return Verdict(Status.HOLDS, bound=wide.bound)
+    return Verdict(Status.HOLDS_UP_TO, bound=model.bound)
 
 
 def _ranked(model: Network, space: Space[Any], counts: set[str]) -> bool:

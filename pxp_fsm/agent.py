@@ -17,7 +17,7 @@ from typing import TypeVar
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.decisions import Guard
 from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError
-from pxp_fsm.interfaces import Guards, Learner, Relation, Respondent, Reviewer
+from pxp_fsm.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.learning import Gate, Lessons
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, Tag, answer_problem
@@ -26,12 +26,13 @@ from pxp_fsm.relations import (
     Judgement,
     OracleFailed,
     Outcome,
+    Relation,
     Relations,
     overdue,
     stopped_from_outside,
 )
 from pxp_fsm.rules import Rules
-from pxp_fsm.situation import Situation
+from pxp_fsm.situation import Guards, Situation
 
 _T = TypeVar("_T")
 
@@ -85,10 +86,19 @@ class Move:
 
 
 class Participant:
-    """An agent in one session about one instance; `earlier` is what it is carried on from."""
+    """An agent in one session about one instance; `earlier` is what it is carried on from.
+
+    `session` is the session's name, which is told to whoever is asked.
+    """
 
     def __init__(
-        self, agent: Agent, rules: Rules, instance: Instance, earlier: tuple[Episode, ...] = ()
+        self,
+        agent: Agent,
+        rules: Rules,
+        instance: Instance,
+        earlier: tuple[Episode, ...] = (),
+        *,
+        session: str = "",
     ) -> None:
         self.agent = agent
         self.machine = Machine(rules.automaton)
@@ -98,10 +108,12 @@ class Participant:
             memo=agent.memo,
             timeout=agent.timeout,
             around=self._clock_stopped,
+            session=session,
         )
         self._clock: asyncio.Timeout | None = None
         self._rules = rules
         self._instance = instance
+        self._session = session
         self._earlier = earlier
         self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
 
@@ -158,7 +170,12 @@ class Participant:
         `OracleFailed` or `GuardError`; the machine has not moved.
         """
         question = Question(
-            self.agent.query, self._instance, context, tuple(history), self._earlier
+            self.agent.query,
+            self._instance,
+            context,
+            tuple(history),
+            self._earlier,
+            self._session,
         )
         respondent = self.agent.respondent
         while True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -9,37 +11,65 @@ class PXPError(Exception):
     """Anything this package refuses or cannot do; its text says what, where and what to do."""
 
 
-class TableError(PXPError):
-    """An automaton table that cannot be used.
+Place = tuple[str | int, ...]
+"""The way to a value in a file: keys and list indices from the root, as in `("rows", 3, "to")`."""
 
-    `problems` holds every fault found, one sentence each, with file, line and a remedy.
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a file: where, which `value` stands there, and a message with the remedy.
+
+    `kind` is the keyword of JSON Schema that is violated, or a name of its own; `allowed` are the
+    values that may stand there, where they can be listed. `file` and `line` (from 1) are known once
+    it has been located; of a JSON file `path` says more than a line.
     """
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+    path: Place
+    message: str
+    kind: str = ""
+    value: object = field(default=None, compare=False)
+    allowed: tuple[str, ...] = ()
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if not self.file:
+            return self.message
+        where = f", at {written(self.path)}" if self.line is None else f", line {self.line}"
+        return f"{self.file}{where}: {self.message}"
 
 
-class ExperimentError(PXPError):
-    """An experiment's file that cannot be used.
-
-    `problems` holds every fault found, one sentence each, with file, line and a remedy.
-    """
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+def written(path: Place) -> str:
+    """The way to a value as people write it: `agents.machine`, `instances[2]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).lstrip(".") or "the top"
 
 
-class LanError(PXPError):
-    """A file of a network of agents that cannot be used.
+class FileError(PXPError):
+    """A file that cannot be used: `faults` holds every fault found, each with a remedy."""
 
-    `problems` holds every fault found, one sentence each, with file, line and a remedy.
-    """
+    def __init__(self, faults: Iterable[Fault | str]) -> None:
+        self.faults = tuple(
+            Fault((), fault) if isinstance(fault, str) else fault for fault in faults
+        )
+        super().__init__("\n".join(self.problems))
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The faults in words, with file and line."""
+        return tuple(map(str, self.faults))
+
+
+class TableError(FileError):
+    """An automaton table that cannot be used."""
+
+
+class ExperimentError(FileError):
+    """An experiment's file that cannot be used."""
+
+
+class LanError(FileError):
+    """A file of a network of agents that cannot be used."""
 
 
 class NotEnabled(PXPError):

@@ -9,15 +9,13 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pxp_fsm.errors import Fault, Place, written
 from pxp_fsm.messages import quoted
 from pxp_fsm.positions import line_of
-
-Place = tuple[str | int, ...]
-Fault = tuple[Place, str]
-"""Where in the file, and what is wrong, in words of somebody who edits it."""
 
 _MAX_BYTES = 1_000_000
 
@@ -85,34 +83,30 @@ def faults(
     return list(dict.fromkeys(found))
 
 
-def located(found: Iterable[Fault], text: str, filename: str) -> tuple[str, ...]:
-    """Each fault with file and line; of a JSON file, with the way to it."""
+def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
+    """Each fault with file and line; of a JSON file, whose lines say little, with the file."""
     if filename.endswith(".json"):
-        return tuple(f"{filename}, at {place(path)}: {said}" for path, said in found)
-    return tuple(f"{filename}, line {line_of(text, path)}: {said}" for path, said in found)
-
-
-def place(path: Place) -> str:
-    """The way to a value as people write it: `agents.machine`, `instances[2]`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).lstrip(".") or "the top"
+        return tuple(replace(fault, file=filename) for fault in found)
+    return tuple(replace(one, file=filename, line=line_of(text, one.path)) for one in found)
 
 
 def _fault(error: Any, said: str | None) -> Fault:
     path: Place = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path:
         path = (*path, error.instance)
-    where = f"{place(path)}: " if path else ""
+    where = f"{written(path)}: " if path else ""
     properties = error.schema.get("properties", {})
-    known = error.validator_value
+    known, value = error.validator_value, error.instance
+    allowed: tuple[str, ...] = ()
     if said is not None:
         text = said
     elif error.validator == "additionalProperties":
         unknown = sorted(set(error.instance) - set(properties))
         text = f"unknown key {', '.join(unknown)}; known here: {', '.join(properties)}"
-        path = (*path, unknown[0])
+        path, value, allowed = (*path, unknown[0]), unknown[0], tuple(properties)
     elif error.validator == "enum":
-        text = f"{quoted(error.instance)} is none of {', '.join(map(str, known))}"
+        allowed = tuple(map(str, known))
+        text = f"{quoted(error.instance)} is none of {', '.join(allowed)}"
     elif error.validator == "const":
         text = f"{quoted(error.instance)} is not one that this version reads; write {known}"
     elif error.validator == "required":
@@ -131,4 +125,4 @@ def _fault(error: Any, said: str | None) -> Fault:
         text = f"{quoted(error.instance)} cannot stand here. {error.schema['description']}"
     else:
         text = str(error.message)[:300]
-    return path, where + text
+    return Fault(path, where + text, error.validator, value, allowed)

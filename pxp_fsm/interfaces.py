@@ -1,20 +1,17 @@
-"""The small interfaces: respondent, learner, relation, guards, blackboard, decision functions.
+"""The small interfaces: respondent, learner, blackboard, decision functions.
 
+Those of relations and of guards are beside what they speak of (`relations`, `situation`).
 Everything here is a `Protocol`: whatever has these methods fits, and nothing is inherited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from pxp_fsm.decisions import Category, Guard
 from pxp_fsm.messages import Answer, Instance, Message, Question
-
-if TYPE_CHECKING:
-    from pxp_fsm.automaton import Valuation
-    from pxp_fsm.decisions import Category, Guard
-    from pxp_fsm.relations import Assumption, Judgement, Outcome, Verdict
-    from pxp_fsm.situation import Situation
+from pxp_fsm.relations import Judgement
 
 
 class Respondent(Protocol):
@@ -57,39 +54,6 @@ class CopyableLearner(Learner, Respondent, Protocol):
 
     def copy(self) -> CopyableLearner:
         """The same, with what it has learned; what it learns from then on, the first does not."""
-
-
-class Relation(Protocol):
-    """MATCH or AGREE of one agent: whether two texts count as the same for it."""
-
-    @property
-    def name(self) -> str:
-        """What it compares by, as a session records it (`chemistry`, `exact`)."""
-
-    @property
-    def assumptions(self) -> frozenset[Assumption]:
-        """What is true of every answer it gives; empty for a judge that may say anything."""
-
-    async def holds(self, left: str, right: str) -> Outcome | Verdict:
-        """Whether the relation holds of the ordered pair; raises where it cannot be decided.
-
-        A `Verdict` says besides what is to be stored with the outcome.
-        """
-
-
-class Guards(Protocol):
-    """What supplies the truth of the guards when an agent must answer."""
-
-    @property
-    def name(self) -> str:
-        """What decides, as a session records it (`derived`, `direct`, `free`)."""
-
-    @property
-    def follows_relations(self) -> bool:
-        """Whether they follow from MATCH and AGREE; where not, a session assumes nothing."""
-
-    async def decide(self, situation: Situation) -> Valuation:
-        """The truth of every guard of the situation's state; asked once per message."""
 
 
 class Blackboard(Protocol):

@@ -17,11 +17,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from pxp_fsm.asking import asked_for
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
-from pxp_fsm.interfaces import CopyableLearner, Learner, Relation, Respondent
+from pxp_fsm.interfaces import CopyableLearner, Learner, Respondent
 from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, quoted
-from pxp_fsm.relations import LEARN, Judgement, OracleFailed, Outcome, digest
+from pxp_fsm.relations import (
+    LEARN,
+    Judgement,
+    OracleFailed,
+    Outcome,
+    Relation,
+    digest,
+    in_session,
+    reply_of,
+)
 
 Ask = Callable[[Respondent, Question], Awaitable[Answer]]
 Teach = Callable[[Respondent, Message], None]
@@ -226,27 +234,33 @@ class Lessons:
         before = self._gate.standing
         if before is None:
             history = question.history[:-1]
-            before, _ = await self._right(untaught, question.query, history, match, ask)
-        after, unanswered = await self._right(taught, question.query, question.history, match, ask)
+            before, _ = await self._right(untaught, replace(question, history=history), match, ask)
+        after, unanswered = await self._right(taught, question, match, ask)
         return Weighing(before, after, len(self._gate.rows), unanswered)
 
     async def _right(
         self,
         respondent: Respondent,
-        query: str,
-        history: tuple[Message, ...],
+        question: Question,
         match: Relation,
         ask: Ask,
     ) -> tuple[int, int]:
         """How many validation instances are answered rightly, and how many not at all."""
-        episodes = (*self._earlier, Episode(self._instance, history))
+        episodes = (*self._earlier, Episode(self._instance, question.history))
+        match = in_session(match, question.session)
         places = asyncio.Semaphore(AT_ONCE)
 
         async def right(instance: Instance, prediction: str) -> bool | None:
             async with places:
-                asked_for.set("validation")  # for this task and what it asks alone
+                asked = Question(
+                    question.query,
+                    instance,
+                    earlier=episodes,
+                    session=question.session,
+                    purpose="validation",
+                )
                 try:
-                    answer = await ask(respondent, Question(query, instance, earlier=episodes))
+                    answer = await ask(respondent, asked)
                 except NoAnswer:
                     return None
                 return await _matches(match, answer.prediction, prediction)
@@ -262,7 +276,7 @@ class Lessons:
 
 async def _matches(match: Relation, predicted: str, right: str) -> bool:
     try:
-        return await match.holds(predicted, right) is Outcome.YES
+        return reply_of(await match.holds(predicted, right)).outcome is Outcome.YES
     except Exception as error:
         cause = f"MATCH ({match.name}) on a validation instance: {type(error).__name__}: {error}"
         raise OracleFailed(Outcome.BROKEN, cause) from error

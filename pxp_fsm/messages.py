@@ -72,6 +72,8 @@ class Question:
     `history` is the messages themselves, for respondents that want them with their parts apart.
     `earlier` is what the context holds about other instances: sessions that went before, where the
     context is carried on; and, where a validation instance is asked about, the session itself.
+    `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
+    `answer`, or `validation` where a lesson is weighed by it.
     """
 
     query: str
@@ -79,6 +81,8 @@ class Question:
     context: tuple[str, ...] = ()
     history: tuple[Message, ...] = field(default=(), repr=False)
     earlier: tuple[Episode, ...] = field(default=(), repr=False)
+    session: str = field(default="", repr=False)
+    purpose: str = field(default="answer", repr=False)
 
 
 def text_problem(text: str) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 
 class Role(StrEnum):
@@ -148,6 +149,29 @@ class Model(Protocol):
 
     async def reply(self, request: Request) -> Reply:
         """Its reply; raises `NoAnswer` where, after all retries, there is none."""
+
+
+Ask = Callable[[Request], Coroutine[Any, Any, Reply]]
+"""How a model is asked: what its `reply` is."""
+Layer = Callable[[Ask, Request], Coroutine[Any, Any, Reply]]
+"""Middleware around a model: given how the model within is asked, and the request."""
+
+
+@dataclass(frozen=True)
+class LayeredModel:
+    """A model by its name, its capabilities and how it is asked; fills `Model`."""
+
+    name: str
+    capabilities: frozenset[Capability]
+    reply: Ask
+
+
+def layered(model: Model, *layers: Layer) -> Model:
+    """`model` asked through `layers`, the first of which is next to it."""
+    ask = model.reply
+    for layer in layers:
+        ask = partial(layer, ask)
+    return LayeredModel(model.name, model.capabilities, ask)
 
 
 def fingerprint(request: Request) -> str:

@@ -84,7 +84,7 @@ Slots = Mapping[str, tuple[set[str], set[str]]]
 """A prompt's texts by name: the slots that each may have, and those that it must have."""
 
 
-def read(source: str, where: str) -> Prompts:
+def read_prompts(source: str, where: str) -> Prompts:
     """The prompts that are written in `source`; raises `DataError`, which names `where`."""
     raw = _raw(source, where)
     _keys(raw, {"answer", "judge", "tags"}, where)

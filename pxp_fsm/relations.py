@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol, runtime_checkable
 
 from pxp_fsm.errors import Halted, PXPError
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.messages import storable
 
 
@@ -66,7 +66,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RelationReply:
     """An outcome with what is to be stored beside it: who judged, how it was asked, what it said.
 
     `asked` is false where the judge knew the answer and asked nobody.
@@ -75,6 +75,37 @@ class Verdict:
     outcome: Outcome
     detail: str = ""
     asked: bool = True
+
+
+class Relation(Protocol):
+    """MATCH or AGREE of one agent: whether two texts count as the same for it."""
+
+    @property
+    def name(self) -> str:
+        """What it compares by, as a session records it (`chemistry`, `exact`)."""
+
+    @property
+    def assumptions(self) -> frozenset[Assumption]:
+        """What is true of every answer it gives; empty for a judge that may say anything."""
+
+    async def holds(self, left: str, right: str) -> Outcome | RelationReply:
+        """Whether the relation holds of the ordered pair; raises where it cannot be decided.
+
+        A `RelationReply` says besides what is to be stored with the outcome.
+        """
+
+
+@runtime_checkable
+class SessionAware(Protocol):
+    """A relation that depends on the session in which it is asked: a judge, which records it."""
+
+    def for_session(self, session: str) -> Relation:
+        """The same relation, asked in the session of that name; both share one memory."""
+
+
+def in_session(relation: Relation, session: str) -> Relation:
+    """`relation` as it is asked in `session`: itself, unless it depends on the session."""
+    return relation.for_session(session) if isinstance(relation, SessionAware) else relation
 
 
 class OracleFailed(PXPError):
@@ -96,6 +127,7 @@ class Relations:
     With `memo` (the default) a text is never compared with itself and an ordered pair is judged
     once, so that any judge is deterministic and reflexive within the session. `timeout` is in
     seconds, for one question; None waits for ever. Each question is asked within `around()`.
+    `session` is the session's name.
     """
 
     def __init__(
@@ -106,8 +138,10 @@ class Relations:
         memo: bool = True,
         timeout: float | None = None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        session: str = "",
     ) -> None:
         self._relations = {"MATCH": match, "AGREE": agree}
+        self._session = session
         self.memo = memo
         self._timeout = timeout
         self._around = around
@@ -192,37 +226,37 @@ class Relations:
         self.remember([judgement])
         return judgement
 
-    async def _ask(self, relation: Relation, left: str, right: str) -> Verdict:
+    async def _ask(self, relation: Relation, left: str, right: str) -> RelationReply:
         started = time.perf_counter()
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
-                    outcome = await relation.holds(left, right)
+                    outcome = await in_session(relation, self._session).holds(left, right)
         except asyncio.CancelledError:
             if stopped_from_outside():
                 raise
-            return Verdict(Outcome.BROKEN, "it cancelled itself")
+            return RelationReply(Outcome.BROKEN, "it cancelled itself")
         except TimeoutError as error:
-            return Verdict(Outcome.LATE, str(error) or f"no answer within {self._timeout} s")
+            return RelationReply(Outcome.LATE, str(error) or f"no answer within {self._timeout} s")
         except Halted:
             raise
         except PXPError as error:
-            return Verdict(Outcome.BROKEN, str(error))
+            return RelationReply(Outcome.BROKEN, str(error))
         except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
-            return Verdict(Outcome.BROKEN, f"{type(error).__name__}: {error}")
+            return RelationReply(Outcome.BROKEN, f"{type(error).__name__}: {error}")
         if overdue(started, self._timeout):
-            return Verdict(Outcome.LATE, f"it took longer than {self._timeout} s")
-        return _said(outcome)
+            return RelationReply(Outcome.LATE, f"it took longer than {self._timeout} s")
+        return reply_of(outcome)
 
 
-def _said(said: object) -> Verdict:
-    """What an oracle answered, with the detail that belongs to it."""
+def reply_of(said: object) -> RelationReply:
+    """What an oracle answered, with the detail that belongs to it; broken where it is neither."""
     if isinstance(said, Outcome):
         own = said in (Outcome.LATE, Outcome.BROKEN)
-        return Verdict(said, f"it answered {said.value!r} itself" if own else "")
-    if isinstance(said, Verdict) and isinstance(said.outcome, Outcome):
+        return RelationReply(said, f"it answered {said.value!r} itself" if own else "")
+    if isinstance(said, RelationReply) and isinstance(said.outcome, Outcome):
         return said
-    return Verdict(Outcome.BROKEN, f"answered {said!r}, which is no Outcome")
+    return RelationReply(Outcome.BROKEN, f"answered {said!r}, which is no Outcome")
 
 
 def overdue(started: float, timeout: float | None) -> bool:

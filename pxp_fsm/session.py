@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pxp_fsm.agent import Agent, Move, Participant
-from pxp_fsm.asking import asked_in
 from pxp_fsm.channel import Channel
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
 from pxp_fsm.interfaces import Blackboard
@@ -76,7 +75,7 @@ class Session:
         self._limit = limit
         self._on_message = on_message
         self._participants = tuple(
-            Participant(agent, rules, instance, earlier.get(agent.name, ()))
+            Participant(agent, rules, instance, earlier.get(agent.name, ()), session=name)
             for agent in (initiator, responder)
         )
         self._channel = Channel(
@@ -112,14 +111,11 @@ class Session:
             raise UsageError(f"session {self.name} is over ({self.ending.value})")
         speaker, listener = self._turn()
         self._deliver()
-        within = asked_in.set(self.name)
         try:
             move = await self._move(speaker)
         except (NoAnswer, OracleFailed, GuardError) as error:
             self._fail(error)
             return None
-        finally:
-            asked_in.reset(within)
         message = Message(
             self.name,
             len(self.history) + 1,

@@ -1,18 +1,16 @@
-"""What guards are told when an agent must answer."""
+"""Guards, and what they are told when an agent must answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pxp_fsm.automaton import Valuation, one_hot
 from pxp_fsm.decisions import GUARDS
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
-
-if TYPE_CHECKING:
-    from pxp_fsm.rules import Rules
+from pxp_fsm.rules import Rules
 
 
 @dataclass
@@ -66,3 +64,18 @@ class Situation:
             if revises:
                 changes = await self.rules.revises(self.relations, new, own, received)
         return one_hot(self.rules.guard(found, changes, self.number), tuple(GUARDS))
+
+
+class Guards(Protocol):
+    """What supplies the truth of the guards when an agent must answer."""
+
+    @property
+    def name(self) -> str:
+        """What decides, as a session records it (`derived`, `direct`, `free`)."""
+
+    @property
+    def follows_relations(self) -> bool:
+        """Whether they follow from MATCH and AGREE; where not, a session assumes nothing."""
+
+    async def decide(self, situation: Situation) -> Valuation:
+        """The truth of every guard of the situation's state; asked once per message."""

@@ -1,28 +1,19 @@
 """What must hold of a table before anything runs on it: the faults a schema cannot see.
 
-Each check yields `Problem`s, so that a person who edits a table is told all of them at once.
+Each check yields `Fault`s, so that a person who edits a table is told all of them at once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pxp_fsm.automaton import Automaton, Kind, Transition
-from pxp_fsm.errors import TableError
+from pxp_fsm.errors import Fault, Place, TableError
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A fault at a path of the table (`("rows", 3, "to")`), with its remedy in `text`."""
-
-    path: tuple[str | int, ...]
-    text: str
-
-
-def problems_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Problem]:
+def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
     """Every fault of a structurally valid table; `raw` is the file's content, for the places.
 
     The checks build on each other: while names are wrong nothing is said of reachability.
@@ -33,7 +24,7 @@ def problems_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Problem]:
         (_guards(automaton, raw), _determinism(automaton, rows)),
         (_reachability(automaton), _reception(automaton, rows)),
     ):
-        found = [problem for check in checks for problem in check]
+        found = [fault for check in checks for fault in check]
         if found:
             return found
     return []
@@ -60,9 +51,9 @@ def _labels(automaton: Automaton, kind: Kind) -> set[str]:
     return {t.label for t in automaton.transitions if t.kind is kind}
 
 
-def _places(automaton: Automaton, raw: Mapping[str, Any]) -> list[tuple[str | int, ...]]:
+def _places(automaton: Automaton, raw: Mapping[str, Any]) -> list[Place]:
     """For each transition the path of the row that it was written in."""
-    places: list[tuple[str | int, ...]] = []
+    places: list[Place] = []
     for index, row in enumerate(raw["rows"]):
         labels = row.get("send") or row.get("receive") or row["event"]
         width = 1 if isinstance(labels, str) else len(labels)
@@ -71,99 +62,128 @@ def _places(automaton: Automaton, raw: Mapping[str, Any]) -> list[tuple[str | in
     return places
 
 
-def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Problem]:
+def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
     names = [state.name for state in automaton.states]
     known = ", ".join(dict.fromkeys(names))
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield Problem(("states", index), f"state {name} stands here twice; drop one of them")
+            yield Fault(
+                ("states", index),
+                f"state {name} stands here twice; drop one of them",
+                "duplicate-state",
+                name,
+            )
     if automaton.initial not in names:
-        yield Problem(("initial",), f"unknown state {automaton.initial}; the states are {known}")
+        yield _unknown_state(("initial",), automaton.initial, f"the states are {known}", names)
     for index, name in enumerate(raw["final"]):
         if name not in names:
-            yield Problem(("final", index), f"unknown state {name}; the states are {known}")
+            yield _unknown_state(("final", index), name, f"the states are {known}", names)
     numbers: dict[int, int] = {}
     for index, row in enumerate(raw["rows"]):
         if "partner" in row and "event" in row:
-            yield Problem(
+            yield Fault(
                 ("rows", index, "partner"),
                 "an event comes from outside and has no partner; drop it, or send or receive",
+                "event-with-partner",
+                row["partner"],
             )
         if numbers.setdefault(row.get("number", -index), index) != index:
-            yield Problem(
+            yield Fault(
                 ("rows", index, "number"),
                 f"number {row['number']} stands at an earlier row too; number each row once",
+                "duplicate-number",
+                row["number"],
             )
         sources = [row["from"]] if isinstance(row["from"], str) else row["from"]
         for key, name in [*(("from", source) for source in sources), ("to", row["to"])]:
             if name not in names:
-                yield Problem(
-                    ("rows", index, key),
-                    f"unknown state {name}; add it to states, or write one of {known}",
-                )
+                remedy = f"add it to states, or write one of {known}"
+                yield _unknown_state(("rows", index, key), name, remedy, names)
 
 
-def _guards(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Problem]:
+def _unknown_state(path: Place, name: str, remedy: str, names: Sequence[str]) -> Fault:
+    allowed = tuple(dict.fromkeys(names))
+    return Fault(path, f"unknown state {name}; {remedy}", "unknown-state", name, allowed)
+
+
+def _guards(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
     declared = ", ".join(automaton.guards) or "none"
     for index, row in enumerate(raw["rows"]):
         guard = row.get("guard")
         if guard is None:
             continue
         if guard not in automaton.guards:
-            yield Problem(
+            yield Fault(
                 ("rows", index, "guard"),
                 f"guard {guard} is declared nowhere (declared: {declared}); "
                 f"add it under [guards] with its meaning, or write one of those",
+                "undeclared-guard",
+                guard,
+                tuple(automaton.guards),
             )
         if "receive" in row:
-            yield Problem(
+            yield Fault(
                 ("rows", index, "guard"),
                 "a row that receives has no guard: what is received is the peer's choice; "
                 "receive without one, and decide in the state that follows",
+                "guarded-receive",
+                guard,
             )
     used = {row.get("guard") for row in raw["rows"]}
     for guard in automaton.guards:
         if guard not in used:
-            yield Problem(
-                ("guards", guard), f"guard {guard} stands on no row; use it, or take it out"
+            yield Fault(
+                ("guards", guard),
+                f"guard {guard} stands on no row; use it, or take it out",
+                "unused-guard",
+                guard,
             )
     for index, state in enumerate(raw["states"]):
         yield from _state_guards(automaton, state, ("states", index))
 
 
-def _state_guards(
-    automaton: Automaton, state: Mapping[str, Any], place: tuple[str | int, ...]
-) -> Iterator[Problem]:
+def _state_guards(automaton: Automaton, state: Mapping[str, Any], place: Place) -> Iterator[Fault]:
     """One state's declaration against the rows that leave it."""
     name, listed = state["name"], list(state.get("guards", ()))
     used = list(dict.fromkeys(t.guard for t in automaton.leaving(name) if t.guard is not None))
     missing = [word for word in ("exclusive", "complete") if state.get(word) is not True]
     if (listed or used) and missing:
-        yield Problem(
+        yield Fault(
             place,
             f"state {name} is left under guards, but they are not declared "
             f"{' and '.join(missing)}; write exclusive = true and complete = true if exactly one "
             f"holds whenever a decision is due, else add the guards that are missing",
+            "undeclared-decision",
+            name,
         )
     for guard, times in Counter(listed).items():
         if guard not in automaton.guards:
-            yield Problem(
-                (*place, "guards"), f"guard {guard} is declared nowhere; add it under [guards]"
+            yield Fault(
+                (*place, "guards"),
+                f"guard {guard} is declared nowhere; add it under [guards]",
+                "undeclared-guard",
+                guard,
+                tuple(automaton.guards),
             )
         elif guard not in used:
-            yield Problem(
+            yield Fault(
                 (*place, "guards"),
                 f"guard {guard} decides in state {name}, but no row leaves it under {guard}; "
                 f"add that row, or take {guard} out",
+                "unused-guard",
+                guard,
             )
         if times > 1:
-            yield Problem((*place, "guards"), f"guard {guard} stands here twice; drop one")
+            message = f"guard {guard} stands here twice; drop one"
+            yield Fault((*place, "guards"), message, "duplicate-guard", guard)
     unlisted = [guard for guard in used if guard not in listed]
     if unlisted:
-        yield Problem(
+        yield Fault(
             place,
             f"rows leave state {name} under {', '.join(unlisted)}; "
             f"list them: guards = {_toml_list([*listed, *unlisted])}",
+            "unlisted-guard",
+            unlisted,
         )
 
 
@@ -171,7 +191,7 @@ def _toml_list(names: list[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 
-def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> Iterator[Problem]:
+def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
     """One event under one guard takes one row; one tag is sent by one row of a state."""
     by_event: dict[object, Transition] = {}
     by_tag: dict[object, Transition] = {}
@@ -180,20 +200,24 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
         earlier = anybody.setdefault((transition.source, transition.kind, transition.label), {})
         earlier.setdefault(transition.partner, transition)
         if len(earlier) > 1 and "" in earlier:
-            yield Problem(
+            yield Fault(
                 place,
                 f"of the rows with {transition.kind.value}{transition.label} that leave "
                 f"{transition.source} one names its partner and one does not; name it on each",
+                "mixed-partners",
+                transition.action,
             )
             continue
         key = (transition.source, transition.event, transition.guard)
         first = by_event.setdefault(key, transition)
         if first is not transition:
             under = f" under {transition.guard}" if transition.guard else f" on {transition.action}"
-            yield Problem(
+            yield Fault(
                 place,
                 f"a second row leaves {transition.source}{under} (row {first.row} does already); "
                 f"drop one, or tell them apart by guards",
+                "nondeterminism",
+                transition.action,
             )
             continue
         if transition.kind is not Kind.SEND:
@@ -202,14 +226,16 @@ def _determinism(automaton: Automaton, places: list[tuple[str | int, ...]]) -> I
             (transition.source, transition.label, transition.partner), transition
         )
         if twin is not transition:
-            yield Problem(
+            yield Fault(
                 place,
                 f"a second row sends {transition.label} from {transition.source} (row {twin.row} "
                 f"does already); a session is rebuilt from its tags, so use two tags",
+                "duplicate-tag",
+                transition.label,
             )
 
 
-def _reachability(automaton: Automaton) -> Iterator[Problem]:
+def _reachability(automaton: Automaton) -> Iterator[Fault]:
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -219,20 +245,24 @@ def _reachability(automaton: Automaton) -> Iterator[Problem]:
     ending = set(automaton.final).union(*(nx.ancestors(graph, state) for state in automaton.final))
     for index, state in enumerate(automaton.states):
         if state.name not in reached:
-            yield Problem(
+            yield Fault(
                 ("states", index),
                 f"state {state.name} is unreachable from {automaton.initial}; "
                 f"add a row that leads to it, or drop it",
+                "unreachable-state",
+                state.name,
             )
         if state.name not in ending:
-            yield Problem(
+            yield Fault(
                 ("states", index),
                 f"state {state.name} is a trap: no way leads from it to an end state "
                 f"({', '.join(sorted(automaton.final))}); add a row out, or make it final",
+                "trap",
+                state.name,
             )
 
 
-def _reception(automaton: Automaton, places: list[tuple[str | int, ...]]) -> Iterator[Problem]:
+def _reception(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
     """With itself as the peer; others are checked where they meet (`check_peers`, systems)."""
     if automaton.peer and automaton.peer != automaton.name:
         return
@@ -241,8 +271,10 @@ def _reception(automaton: Automaton, places: list[tuple[str | int, ...]]) -> Ite
     unheard = _labels(automaton, Kind.SEND) - _labels(automaton, Kind.RECEIVE)
     for transition, place in zip(automaton.transitions, places, strict=True):
         if transition.kind is Kind.SEND and transition.label in unheard:
-            yield Problem(
+            yield Fault(
                 place,
                 f"{transition.label} is sent, but no state of the peer receives it; add a row "
                 f'with receive = "{transition.label}", or name the peer\'s table with peer = ...',
+                "unreceived-tag",
+                transition.label,
             )

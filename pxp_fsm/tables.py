@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.errors import TableError
-from pxp_fsm.forms import Fault, Unreadable, faults, located, read, text_of
-from pxp_fsm.soundness import Problem, problems_of
+from pxp_fsm.errors import Fault, TableError
+from pxp_fsm.forms import Unreadable, faults, located, read, text_of
+from pxp_fsm.soundness import faults_of
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
 """The protocols' automata that come with the package."""
@@ -89,23 +89,19 @@ def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
 
 
 def automaton_from(
-    raw: Mapping[str, Any], told: Callable[[list[Fault]], tuple[str, ...]]
+    raw: Mapping[str, Any], located: Callable[[list[Fault]], Iterable[Fault]]
 ) -> Automaton:
     """The automaton that the content of a file describes, however the file is written.
 
-    `told` says faults at paths of `raw` in the words of that file, for the `TableError`.
+    `located` finds file and line of faults at paths of `raw`, for the `TableError`.
     """
-    found = _structure_problems(raw)
+    found = faults(raw, schema(), _in_words)
     if not found:
         automaton = _build(raw)
-        found = problems_of(automaton, raw)
+        found = faults_of(automaton, raw)
         if not found:
             return automaton
-    raise TableError(told([(problem.path, problem.text) for problem in found]))
-
-
-def _structure_problems(raw: Mapping[str, Any]) -> list[Problem]:
-    return [Problem(*fault) for fault in faults(raw, schema(), _in_words)]
+    raise TableError(located(found))
 
 
 def _in_words(error: Any) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backends.models.conversation import answer_schema, assemble, with_reason
-from pxp_fsm.asking import asked_for, asked_in
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.messages import Answer, Question, quoted, text_problem
 from pxp_fsm.models import Capability, Model, Reply, Request
@@ -65,8 +64,8 @@ class ModelRespondent:
         return replace(
             request,
             schema=answer_schema(self._problem) if structured else None,
-            session=asked_in.get(),
-            purpose=asked_for.get(),
+            session=question.session,
+            purpose=question.purpose,
         )
 
 

@@ -11,10 +11,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from backends.models.catalogue import Server
+from backends.models.catalogue import ModelFacts
 from backends.models.failures import CallFailed, explained, malformed
 from backends.models.keys import Key
-from backends.models.naming import ModelName
 from pxp_fsm.errors import Halted, PXPError
 from pxp_fsm.models import (
     Capability,
@@ -56,15 +55,13 @@ class AnthropicMessages:
 
     def __init__(
         self,
-        name: ModelName,
-        server: Server,
+        facts: ModelFacts,
         key: Key | None,
         *,
         timeout: float = 600.0,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._name = name
-        self._server = server
+        self._facts = facts
         self._key = key
         self._timeout = timeout
         self._transport = transport
@@ -72,11 +69,11 @@ class AnthropicMessages:
 
     @property
     def name(self) -> str:
-        return str(self._name)
+        return str(self._facts.name)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        return self._server.can
+        return self._facts.server.can
 
     def _client(self) -> AsyncAnthropic:
         """The vendor's client, made when first needed: its import takes about a second."""
@@ -90,7 +87,7 @@ class AnthropicMessages:
                 )
             self._made = anthropic.AsyncAnthropic(
                 api_key=self._key.reveal() if self._key is not None else "none",
-                base_url=self._name.url,
+                base_url=self._facts.name.url,
                 timeout=self._timeout,
                 max_retries=0,
                 open_telemetry=False,
@@ -190,7 +187,7 @@ class AnthropicMessages:
         if missing:
             raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
         arguments: dict[str, Any] = {
-            "model": self._name.model,
+            "model": self._facts.name.model,
             "max_tokens": request.max_tokens,
             "messages": [_message(turn) for turn in request.turns],
         }
@@ -203,7 +200,7 @@ class AnthropicMessages:
             arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         if Capability.CACHING in self.capabilities and request.purpose == GROWS:
             arguments["cache_control"] = {"type": "ephemeral"}
-        extra = dict(self._server.extra)
+        extra = dict(self._facts.server.extra)
         if request.temperature is not None:  # only a server of one's own can have declared it
             extra["temperature"] = request.temperature
         return {**arguments, "extra_body": extra} if extra else arguments

@@ -7,23 +7,19 @@ has come in for a while: a session may be waiting for a person, or for another m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.models import Capability, Model, Reply, Request
+from pxp_fsm.models import Reply, Request
 
 QUIET = 2.0
 """Seconds without a new request, after which those that are there are sent."""
 
 
-class Batcher(Model, Protocol):
-    """A model that takes many requests at once."""
-
-    async def batch(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
-        """A reply or a failure for each, in their order."""
+SendBatch = Callable[[Sequence[Request]], Awaitable[Sequence[Reply | CallFailed]]]
+"""Sends many requests as one batch: a reply or a failure for each, in their order."""
 
 
 class Gathering:
@@ -32,7 +28,7 @@ class Gathering:
     def __init__(self) -> None:
         self.open = 0
         self.waiting = 0
-        self._batched: list[Batched] = []
+        self._queues: list[BatchQueue] = []
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -44,9 +40,9 @@ class Gathering:
             self.open -= 1
             self.look()
 
-    def join(self, batched: Batched) -> None:
+    def join(self, queue: BatchQueue) -> None:
         """Another model whose batches wait for the same sessions."""
-        self._batched.append(batched)
+        self._queues.append(queue)
 
     def look(self) -> None:
         """Send what has been gathered, if every open session is waiting."""
@@ -55,17 +51,17 @@ class Gathering:
 
     def send(self) -> None:
         """Send what has been gathered."""
-        for batched in self._batched:
-            batched.send()
+        for queue in self._queues:
+            queue.send()
 
 
-class Batched:
-    """`model`, which gets the requests that are waiting at the same time in one batch."""
+class BatchQueue:
+    """The requests that wait at the same time, which `send_batch` sends in one batch."""
 
     def __init__(
-        self, model: Batcher, gathering: Gathering | None = None, *, quiet: float = QUIET
+        self, send_batch: SendBatch, gathering: Gathering | None = None, *, quiet: float = QUIET
     ) -> None:
-        self._model = model
+        self._send_batch = send_batch
         self._gathering = gathering or Gathering()
         self._gathering.join(self)
         self._quiet = quiet
@@ -73,15 +69,8 @@ class Batched:
         self._gathered: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._under_way: set[asyncio.Task[None]] = set()
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
     async def reply(self, request: Request) -> Reply:
+        """The reply to `request`, which waits for its batch."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         self._gathered.append((request, answer))
@@ -111,7 +100,7 @@ class Batched:
 
     async def _send(self, gathered: list[tuple[Request, asyncio.Future[Reply]]]) -> None:
         try:
-            answers = await self._model.batch([request for request, _ in gathered])
+            answers = await self._send_batch([request for request, _ in gathered])
         except BaseException as error:
             for _, answer in gathered:
                 if not answer.done():

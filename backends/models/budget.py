@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import math
 
-from backends.models.catalogue import Price, Server
+from backends.models.catalogue import ModelFacts
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted, UsageError
-from pxp_fsm.models import Capability, Model, Reply, Request, Usage
+from pxp_fsm.models import Ask, Layer, Reply, Request, Usage
 
 _PARTS = 10**12
 """Money is counted in whole parts of a dollar, so that no sum is a rounding away from its cap."""
@@ -114,35 +114,21 @@ def unpriced(name: str) -> UsageError:
     )
 
 
-class Capped:
-    """`model` within a `budget`.
+def capped(budget: Budget, facts: ModelFacts) -> Layer:
+    """Keeps a model within `budget`.
 
     Raises `UsageError` at once where money is capped, but no price is known.
     """
+    if facts.price is None and budget.capped_in_money:
+        raise unpriced(str(facts.name))
 
-    def __init__(self, model: Model, budget: Budget, price: Price | None, server: Server) -> None:
-        if price is None and budget.capped_in_money:
-            raise unpriced(model.name)
-        self._model = model
-        self._budget = budget
-        self._price = price
-        self._server = server
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
-        worst = 0.0 if self._price is None else self._price.worst(request, self._server)
-        part = await self._budget.set_aside(worst)
+    async def reply(ask: Ask, request: Request) -> Reply:
+        worst = facts.worst(request)
+        part = await budget.set_aside(worst)
         cost = worst  # what was cut short may have been made, and billed, all the same
         try:
-            reply = await self._model.reply(request)
-            cost = self._cost(reply, worst)
+            reply = await ask(request)
+            cost = _cost(reply, facts, worst)
         except CallFailed as error:
             cost = error.cost = worst if error.billed else 0.0
             raise
@@ -152,10 +138,13 @@ class Capped:
         else:
             return reply
         finally:
-            self._budget.settle(part, cost)
+            budget.settle(part, cost)
 
-    def _cost(self, reply: Reply, worst: float) -> float:
-        """What it cost; all that was set aside where a server does not say what was used."""
-        if self._price is None or reply.usage == Usage():
-            return worst
-        return self._price.of(reply.usage, batched=reply.served.batched)
+    return reply
+
+
+def _cost(reply: Reply, facts: ModelFacts, worst: float) -> float:
+    """What it cost; all that was set aside where a server does not say what was used."""
+    if facts.price is None or reply.usage == Usage():
+        return worst
+    return facts.price.of(reply.usage, batched=reply.served.batched)

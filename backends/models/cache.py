@@ -15,9 +15,21 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import Any
 
+from backends.models.catalogue import ModelFacts
 from pxp_fsm.errors import DataError, Halted
 from pxp_fsm.messages import quoted
-from pxp_fsm.models import Capability, Model, Reply, Request, Served, Stop, Usage, fingerprint
+from pxp_fsm.models import (
+    Ask,
+    Layer,
+    LayeredModel,
+    Model,
+    Reply,
+    Request,
+    Served,
+    Stop,
+    Usage,
+    fingerprint,
+)
 
 FORMAT = "pxp-fsm calls"
 VERSION = 1
@@ -139,66 +151,49 @@ def from_line(raw: Any) -> tuple[Asked, Reply]:
     return asked, Reply(raw["text"], Stop(raw["stop"]), usage, served)
 
 
-class Cached:
-    """`model`, asked only for what `cache` does not hold; two who ask the same at once share it."""
+def cached(name: str, cache: CallCache) -> Layer:
+    """Asks the model `name` only for what `cache` does not hold.
 
-    def __init__(self, model: Model, cache: CallCache) -> None:
-        self._model = model
-        self._cache = cache
-        self._under_way: dict[Asked, asyncio.Future[None]] = {}
+    Two who ask the same at once share the reply.
+    """
+    under_way: dict[Asked, asyncio.Future[None]] = {}
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
-        asked = (self.name, fingerprint(request), request.epoch)
-        while asked in self._under_way:
-            await asyncio.shield(self._under_way[asked])
-        found = self._cache.find(asked)
+    async def reply(ask: Ask, request: Request) -> Reply:
+        asked = (name, fingerprint(request), request.epoch)
+        while asked in under_way:
+            await asyncio.shield(under_way[asked])
+        found = cache.find(asked)
         if found is not None:
             return _cached(found)
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._under_way[asked] = over
+        under_way[asked] = over
         try:
-            reply = await self._model.reply(request)
-            self._cache.keep(asked, reply)
+            reply = await ask(request)
+            cache.keep(asked, reply)
             return reply
         finally:
-            del self._under_way[asked]
+            del under_way[asked]
             over.set_result(None)
 
+    return reply
 
-class Replayed:
+
+def replayed(facts: ModelFacts, cache: CallCache) -> Model:
     """A recorded model: it replies what it replied then, and nothing is sent anywhere."""
+    name = str(facts.name)
 
-    def __init__(self, name: str, can: frozenset[Capability], cache: CallCache) -> None:
-        self._name = name
-        self._can = can
-        self._cache = cache
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._can
-
-    async def reply(self, request: Request) -> Reply:
+    async def reply(request: Request) -> Reply:
         said = fingerprint(request)
-        found = self._cache.find((self._name, said, request.epoch))
+        found = cache.find((name, said, request.epoch))
         if found is None:
             raise Halted(
-                f"the recording {self._cache.path or ''} has no reply of {self._name} to request "
+                f"the recording {cache.path or ''} has no reply of {name} to request "
                 f"{said[:12]}… (epoch {request.epoch}, {request.purpose}): it is of another run, "
                 f"or its prompts have changed"
             )
         return _cached(found)
+
+    return LayeredModel(name, facts.server.can, reply)
 
 
 def _cached(reply: Reply) -> Reply:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from backends.models.naming import ModelName
+from backends.models.naming import ModelName, parse_model_name
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.models import Capability, Request, Usage
@@ -75,6 +75,19 @@ def most_sent(request: Request, server: Server) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model: its name, its server, and its price (None: not known)."""
+
+    name: ModelName
+    server: Server
+    price: Price | None = None
+
+    def worst(self, request: Request) -> float:
+        """The most that `request` can cost, in dollars; 0 where no price is known."""
+        return 0.0 if self.price is None else self.price.worst(request, self.server)
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """Servers and prices, the first that fits a name counting."""
 
@@ -87,6 +100,11 @@ class Catalogue:
             if _fits(server.models, name):
                 return server
         raise UsageError(f"no server in the catalogue fits {quoted(str(name))}; add a [[server]]")
+
+    def facts(self, name: str) -> ModelFacts:
+        """What is known of the model `name`; raises `UsageError` for a name that is none."""
+        model = parse_model_name(name)
+        return ModelFacts(model, self.server(model), self.price(model))
 
     def price(self, name: ModelName) -> Price | None:
         """What the model `name` costs, or None where that is not known."""

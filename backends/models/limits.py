@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import UsageError
-from pxp_fsm.models import Capability, Model, Reply, Request
+from pxp_fsm.models import Ask, Layer, Reply, Request
 
 MINUTE = 60.0
 _BYTES_A_TOKEN = 3
@@ -110,30 +110,20 @@ class Limits:
         return self._taken[0].at + MINUTE - now if full else 0.0
 
 
-class Limited:
-    """`model` within `limits`; a server that asks for a pause gets it from all who share them."""
+def limited(limits: Limits) -> Layer:
+    """Keeps a model within `limits`; a server that asks for a pause gets it from all its models."""
 
-    def __init__(self, model: Model, limits: Limits) -> None:
-        self._model = model
-        self._limits = limits
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
-        async with self._limits.place(likely_tokens(request)) as correct:
+    async def reply(ask: Ask, request: Request) -> Reply:
+        async with limits.place(likely_tokens(request)) as correct:
             try:
-                reply = await self._model.reply(request)
+                reply = await ask(request)
             except CallFailed as error:
                 if error.wait:
-                    self._limits.hold(error.wait)
+                    limits.hold(error.wait)
                 raise
             used = reply.usage
             if used.sent or used.received:
                 correct(used.sent + used.cache_written + used.received)
             return reply
+
+    return reply

@@ -33,7 +33,7 @@ class ModelName:
         return f"{self.kind}:{self.model}" + ("" if self.at_home else f"@{self.url}")
 
 
-def parsed(name: str) -> ModelName:
+def parse_model_name(name: str) -> ModelName:
     """The model that `name` means; raises `UsageError`."""
     kind, colon, rest = name.partition(":")
     if not colon or kind not in HOMES:

@@ -10,10 +10,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from backends.models.anthropic_messages import STREAMED
-from backends.models.catalogue import Server
+from backends.models.catalogue import ModelFacts
 from backends.models.failures import explained, malformed
 from backends.models.keys import Key
-from backends.models.naming import ModelName
 from pxp_fsm.errors import Halted, PXPError, UsageError
 from pxp_fsm.models import (
     Capability,
@@ -43,15 +42,13 @@ class OpenAIChat:
 
     def __init__(
         self,
-        name: ModelName,
-        server: Server,
+        facts: ModelFacts,
         key: Key | None,
         *,
         timeout: float = 600.0,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._name = name
-        self._server = server
+        self._facts = facts
         self._key = key
         self._timeout = timeout
         self._transport = transport
@@ -59,11 +56,11 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        return str(self._name)
+        return str(self._facts.name)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        return self._server.can
+        return self._facts.server.can
 
     def _client(self) -> AsyncOpenAI:
         if self._made is None:
@@ -79,7 +76,7 @@ class OpenAIChat:
                 options["http_client"] = openai.DefaultAsyncHttpxClient(transport=self._transport)
             self._made = openai.AsyncOpenAI(
                 api_key=self._key.reveal() if self._key is not None else "none",
-                base_url=self._name.url,
+                base_url=self._facts.name.url,
                 timeout=self._timeout,
                 max_retries=0,
                 **options,
@@ -124,8 +121,8 @@ class OpenAIChat:
             raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
         system = [{"role": "system", "content": request.system}] if request.system else []
         arguments: dict[str, Any] = {
-            "model": self._name.model,
-            self._server.limit: request.max_tokens,
+            "model": self._facts.name.model,
+            self._facts.server.limit: request.max_tokens,
             "messages": [*system, *map(_message, request.turns)],
         }
         if request.schema is not None:
@@ -135,8 +132,8 @@ class OpenAIChat:
             arguments["temperature"] = request.temperature
         if request.seed is not None:
             arguments["seed"] = request.seed
-        if self._server.extra:
-            arguments["extra_body"] = dict(self._server.extra)
+        if self._facts.server.extra:
+            arguments["extra_body"] = dict(self._facts.server.extra)
         return arguments
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted
-from pxp_fsm.models import Capability, Model, Reply, Request
+from pxp_fsm.models import Ask, Layer, Reply, Request
 
 ATTEMPTS = 10
 TOLD = 5.0
@@ -36,56 +36,41 @@ class Patience:
         return max(drawn, wait or 0.0)
 
 
-class Retried:
-    """`model`, asked again where that may help. `sleep` and `draw` are the clock and the dice.
+def retried(
+    patience: Patience = Patience(),
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    draw: Callable[[], float] = random.random,
+    on_wait: Callable[[str], None] = lambda _why: None,
+) -> Layer:
+    """Asks a model again where that may help. `sleep` and `draw` are the clock and the dice.
 
     `on_wait` is told of each pause that somebody might wonder at: how long it is, and why.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        patience: Patience = Patience(),
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        draw: Callable[[], float] = random.random,
-        on_wait: Callable[[str], None] = lambda _why: None,
-    ) -> None:
-        self._model = model
-        self._patience = patience
-        self._sleep = sleep
-        self._draw = draw
-        self._on_wait = on_wait
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
+    async def reply(ask: Ask, request: Request) -> Reply:
         failed, lost = 0, 0.0
         while True:
             try:
-                reply = await self._model.reply(request)
+                reply = await ask(request)
             except CallFailed as error:
                 failed += 1
                 lost += error.cost
-                if not error.again or failed >= self._patience.attempts:
+                if not error.again or failed >= patience.attempts:
                     raise _given_up(error, failed, lost) from error
-                if (error.wait or 0.0) > self._patience.longest:
+                if (error.wait or 0.0) > patience.longest:
                     raise Halted(
                         f"{error}; it asks to wait {error.wait:.0f} s: resume the run then"
                     ) from error
-                pause = self._patience.pause(failed, error.wait, self._draw())
+                pause = patience.pause(failed, error.wait, draw())
                 if pause >= TOLD:
-                    after = f"attempt {failed} of {self._patience.attempts}"
-                    self._on_wait(f"waiting {pause:.0f} s: {error} ({after})")
-                await self._sleep(pause)
+                    after = f"attempt {failed} of {patience.attempts}"
+                    on_wait(f"waiting {pause:.0f} s: {error} ({after})")
+                await sleep(pause)
             else:
                 return replace(reply, served=replace(reply.served, retries=failed, lost=lost))
+
+    return reply
 
 
 def _given_up(error: CallFailed, failed: int, lost: float) -> Exception:

@@ -54,7 +54,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """What is said to which requests, and how often (None: always)."""
 
     purpose: str
@@ -80,7 +80,7 @@ class Script:
 
     capabilities = frozenset(Capability)
 
-    def __init__(self, lines: Iterable[Line], name: str = "script") -> None:
+    def __init__(self, lines: Iterable[ScriptLine], name: str = "script") -> None:
         self._lines = tuple(lines)
         self._name = name
         self._used = [0] * len(self._lines)
@@ -108,7 +108,7 @@ class Script:
         )
 
 
-def read(path: Path) -> Script:
+def read_script(path: Path) -> Script:
     """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
 
     Raises `DataError`, with every fault and its line.
@@ -124,25 +124,27 @@ def read(path: Path) -> Script:
         return Script((_line(path, at, said) for at, said in written if said.strip()), name)
     found = forms.faults(raw, SCHEMA)
     if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
     return Script(map(_line_of, raw["line"]), name)
 
 
-def _line(path: Path, number: int, text: str) -> Line:
+def _line(path: Path, number: int, text: str) -> ScriptLine:
     try:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError.at(path, number, f"this is no JSON: {error}") from error
     found = forms.faults(raw, LINE)
     if found:
-        raise DataError.at(path, number, "; ".join(said for _place, said in found))
+        raise DataError.at(path, number, "; ".join(fault.message for fault in found))
     return _line_of(raw)
 
 
-def _line_of(raw: Mapping[str, Any]) -> Line:
+def _line_of(raw: Mapping[str, Any]) -> ScriptLine:
     reply = raw["reply"]
     said = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return Line(raw["purpose"], said, raw.get("when", {}), raw.get("where", {}), raw.get("times"))
+    return ScriptLine(
+        raw["purpose"], said, raw.get("when", {}), raw.get("where", {}), raw.get("times")
+    )
 
 
 def _holds(value: object, text: str) -> bool:

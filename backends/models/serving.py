@@ -13,19 +13,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from backends.models.anthropic_messages import AnthropicMessages
-from backends.models.batching import Batched, Gathering
-from backends.models.budget import Budget, Capped, unpriced
-from backends.models.cache import Asked, Cached, CallCache, Replayed
-from backends.models.catalogue import Catalogue, Server, catalogue
+from backends.models.batching import BatchQueue, Gathering
+from backends.models.budget import Budget, capped, unpriced
+from backends.models.cache import Asked, CallCache, cached, replayed
+from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.keys import Key, find_key
-from backends.models.limits import Limited, Limits
-from backends.models.naming import ModelName, parsed
+from backends.models.limits import Limits, limited
 from backends.models.openai_chat import OpenAIChat
-from backends.models.recording import Recorded
-from backends.models.retrying import ATTEMPTS, Patience, Retried
-from backends.models.telemetry import Traced
+from backends.models.recording import recorded
+from backends.models.retrying import ATTEMPTS, Patience, retried
+from backends.models.telemetry import traced
 from pxp_fsm.errors import UsageError
-from pxp_fsm.models import CallLog, Capability, Model, Reply
+from pxp_fsm.models import CallLog, Capability, LayeredModel, Model, Reply, layered
 
 if TYPE_CHECKING:
     import httpx2
@@ -56,7 +55,7 @@ class Settings:
     catalogue: Path | None = None
 
 
-def check(
+def check_model(
     name: str, needs: Iterable[Capability] = (), settings: Settings = Settings()
 ) -> frozenset[Capability]:
     """What the model `name` can do; raises `UsageError` or `DataError` before anything is run.
@@ -64,58 +63,43 @@ def check(
     Refused are a name that is none, a model that lacks what it `needs`, one whose price a cap
     would have to know, and one whose key is not there (unless a recording stands in for it).
     """
-    table = catalogue(settings.catalogue)
-    model, server = _found(name, table)
+    facts = catalogue(settings.catalogue).facts(name)
+    can = facts.server.can
     wanted = {*needs, *([Capability.BATCHES] if settings.batches else [])}
-    missing = sorted(str(one) for one in wanted - server.can)
+    missing = sorted(str(one) for one in wanted - can)
     if missing:
         raise UsageError(
-            f"{model} cannot do what is asked of it here: {', '.join(missing)}; if your server "
-            f"can, say so in a catalogue of your own"
+            f"{facts.name} cannot do what is asked of it here: {', '.join(missing)}; if your "
+            f"server can, say so in a catalogue of your own"
         )
     if settings.replay is None:
-        _library(model)
-        if settings.dollars is not None and table.price(model) is None:
-            raise unpriced(str(model))
-        _key(model, server)
-    return server.can
+        _check_library(facts)
+        if settings.dollars is not None and facts.price is None:
+            raise unpriced(str(facts.name))
+        _key(facts)
+    return can
 
 
-def _library(name: ModelName) -> None:
+def _check_library(facts: ModelFacts) -> None:
     """Raise `UsageError` where the library that speaks to the server is not installed."""
-    if name.kind == "openai" and find_spec("openai") is None:
-        raise UsageError(f"{name} needs the openai library: pip install 'pxp-fsm[openai]'")
+    if facts.name.kind == "openai" and find_spec("openai") is None:
+        raise UsageError(f"{facts.name} needs the openai library: pip install 'pxp-fsm[openai]'")
 
 
-def _found(name: str, table: Catalogue) -> tuple[ModelName, Server]:
-    model = parsed(name)
-    return model, table.server(model)
-
-
-def _key(name: ModelName, server: Server) -> Key | None:
+def _key(facts: ModelFacts) -> Key | None:
     """The key for a server, or None where it takes none; `UsageError` where it is missing."""
-    if not server.key:
+    variable = facts.server.key
+    if not variable:
         return None
-    key = find_key(server.key)
+    key = find_key(variable)
     if key is None:
         raise UsageError(
-            f"{name} needs a key: put it into the environment as {server.key}, or into a .env file "
-            f"in this folder. Without a key DRUG and RAD have agents of their own, which run "
+            f"{facts.name} needs a key: put it into the environment as {variable}, or into a .env "
+            f"file in this folder. Without a key DRUG and RAD have agents of their own, which run "
             f"offline (name no model), pxp lan takes a script (script:FILE), and all of them "
             f"take a recording (--replay FILE)"
         )
     return key
-
-
-def _client(
-    name: ModelName,
-    server: Server,
-    key: Key | None,
-    settings: Settings,
-    transport: httpx2.AsyncBaseTransport | None,
-) -> AnthropicMessages | OpenAIChat:
-    kind = AnthropicMessages if name.kind == "anthropic" else OpenAIChat
-    return kind(name, server, key, timeout=settings.timeout, transport=transport)
 
 
 class Serving:
@@ -150,14 +134,13 @@ class Serving:
         self._log = log
         self._transport = transport
         self._table = catalogue(settings.catalogue)
-        recorded = settings.replay is not None
-        self._cache = CallCache(settings.replay or settings.cache, writes=not recorded)
+        self._cache = CallCache(settings.replay or settings.cache, writes=settings.replay is None)
         for asked, reply in known:
             self._cache.keep(asked, reply)
         self._limits: dict[str, Limits] = {}
         self._models: dict[str, Model] = {}
         self._clients: list[AnthropicMessages | OpenAIChat] = []
-        self._batched: list[Batched] = []
+        self._queues: list[BatchQueue] = []
 
     async def __aenter__(self) -> Serving:
         return self
@@ -172,8 +155,8 @@ class Serving:
 
     async def aclose(self) -> None:
         """Close every connection, and the cache."""
-        for batched in self._batched:
-            await batched.aclose()
+        for queue in self._queues:
+            await queue.aclose()
         for client in self._clients:
             await client.aclose()
         self._cache.close()
@@ -184,47 +167,49 @@ class Serving:
         return self.gathering.session()
 
     def model(self, name: str) -> Model:
-        """The model `name`; the same one each time. Raises what `check` does."""
+        """The model `name`; the same one each time. Raises what `check_model` does."""
         if name not in self._models:
             self._models[name] = self._opened(name)
         return self._models[name]
 
     def _opened(self, name: str) -> Model:
-        named, server = _found(name, self._table)
-        price = self._table.price(named)
-        model: Model
+        facts = self._table.facts(name)
         if self.settings.replay is not None:
-            model = Replayed(str(named), server.can, self._cache)
+            model = replayed(facts, self._cache)
         else:
-            model = self._live(named, server)
-            model = Capped(model, self.budget, price, server)
             patience = Patience(self.settings.attempts)
-            model = Retried(model, patience, sleep=self._sleep, on_wait=self._on_wait)
-            model = Cached(model, self._cache)
-        model = Traced(model, named)
-        return model if self._log is None else Recorded(model, self._log, price)
+            model = layered(
+                self._live(facts),
+                capped(self.budget, facts),
+                retried(patience, sleep=self._sleep, on_wait=self._on_wait),
+                cached(str(facts.name), self._cache),
+            )
+        outer = [traced(facts.name)]
+        if self._log is not None:
+            outer.append(recorded(str(facts.name), self._log, facts.price))
+        return layered(model, *outer)
 
-    def _live(self, named: ModelName, server: Server) -> Model:
-        check(str(named), settings=self.settings)
-        client = _client(named, server, _key(named, server), self.settings, self._transport)
+    def _live(self, facts: ModelFacts) -> Model:
+        settings = self.settings
+        check_model(str(facts.name), settings=settings)
+        kind = AnthropicMessages if facts.name.kind == "anthropic" else OpenAIChat
+        client = kind(facts, _key(facts), timeout=settings.timeout, transport=self._transport)
         self._clients.append(client)
-        if self.settings.batches and isinstance(client, AnthropicMessages):
-            batched = Batched(client, self.gathering)
-            self._batched.append(batched)
-            return batched
+        if settings.batches and isinstance(client, AnthropicMessages):
+            queue = BatchQueue(client.batch, self.gathering)
+            self._queues.append(queue)
+            return LayeredModel(client.name, client.capabilities, queue.reply)
         limits = self._limits.setdefault(
-            named.url,
+            facts.name.url,
             Limits(
-                self.settings.requests,
-                self.settings.tokens,
-                self.settings.in_flight,
-                self._clock,
-                self._sleep,
+                settings.requests, settings.tokens, settings.in_flight, self._clock, self._sleep
             ),
         )
-        return Limited(client, limits)
+        return layered(client, limited(limits))
 
 
-def opened(name: str, settings: Settings = Settings(), log: CallLog | None = None) -> Model:
-    """The model `name` by itself, for a script; a run has a `Serving`. Raises what `check` does."""
+def open_model(name: str, settings: Settings = Settings(), log: CallLog | None = None) -> Model:
+    """The model `name` by itself, for a script; a run has a `Serving`. Raises what `check_model`
+    does.
+    """
     return Serving(settings, log).model(name)

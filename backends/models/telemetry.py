@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from backends.models.naming import ModelName
 from pxp_fsm import __version__
-from pxp_fsm.models import Capability, Model, Reply, Request
+from pxp_fsm.models import Ask, Layer, Reply, Request
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -20,27 +20,17 @@ if TYPE_CHECKING:
 SCOPE = "pxp_fsm"
 
 
-class Traced:
-    """`model`, with a span around each call."""
+def traced(name: ModelName) -> Layer:
+    """Puts a span around each call of the model `name`."""
 
-    def __init__(self, model: Model, name: ModelName) -> None:
-        self._model = model
-        self._named = name
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
-        with _span(self._named, request) as span:
-            reply = await self._model.reply(request)
+    async def reply(ask: Ask, request: Request) -> Reply:
+        with _span(name, request) as span:
+            reply = await ask(request)
             if span is not None and span.is_recording():
                 span.set_attributes(_of_reply(reply))
             return reply
+
+    return reply
 
 
 @contextmanager

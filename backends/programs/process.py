@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Self
 
-from backends.programs.wire import RESET, Request, Unfit, read, request, written
+from backends.programs.wire import RESET, Request, Unfit, parse_answer, request, written
 from pxp_fsm.automaton import Event, Valuation
 from pxp_fsm.errors import NoAnswer, PXPError, UsageError
 from pxp_fsm.messages import printable
@@ -182,7 +182,7 @@ class Program:
         if rest:
             raise Broke(f"it said more than one line {told}")
         try:
-            return read(said)
+            return parse_answer(said)
         except Unfit as error:
             raise Broke(f"it said {error}, {told}") from None
 

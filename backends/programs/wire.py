@@ -43,7 +43,7 @@ def written(asked: Request) -> bytes:
     return json.dumps(asked, ensure_ascii=False).encode() + b"\n"
 
 
-def read(line: bytes) -> str | None:
+def parse_answer(line: bytes) -> str | None:
     """What an answer says was done, or None where it is a refusal; raises `Unfit`."""
     try:
         text = line.decode("utf-8")

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from backends.models.scripts import read
+from backends.models.scripts import read_script
 from guards import Exact
 from pxp_fsm.diagrams import write
 from pxp_fsm.lan.drawing import diagram
@@ -57,7 +57,7 @@ def translator() -> Lan:
 def main(folder: Path | None = None) -> None:
     """Train the Translator, saying what happens; draw each step into `folder`, if there is one."""
     lan = translator()
-    trainer = Trainer(lan, read(HERE / "script.toml"), Exact())
+    trainer = Trainer(lan, read_script(HERE / "script.toml"), Exact())
     for number, example in enumerate(EXAMPLES):
         first = lan.version
         outcome = asyncio.run(trainer.handle(example))

@@ -65,10 +65,10 @@ class Protocols:
 
     def ending(self, word: Word) -> str | None:
         empty = Answer("", "")
-        sent = [one.partition(":") for one in word[-2:]]
+        sent = word[-2:]
         # only the latest tags and the number of messages count
         history = [Message("", 0, "", "", empty, "")] * (len(word) - len(sent))
-        history += [Message("", 0, agent, tag, empty, "") for agent, _, tag in sent]
+        history += [Message("", 0, one.agent, one.tag, empty, "") for one in sent]
         found = self.rules.ending(history) if history else None
         return None if found is None else found.value
 

@@ -42,7 +42,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Move:
+class Attempt:
     """Something that is tried: `given` to an agent; None is the delivery of what is on its way.
 
     A tag to be received is carried as a message of the other agent.
@@ -67,7 +67,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Effect:
     """What a move comes to: where it leads, whether something moved, which cases it decides.
 
     A case is decided where the table's answer to it has shown: its row was taken, or it was refused
@@ -96,10 +96,10 @@ class Plan:
         self.start = Configuration((tables[0].initial, tables[1].initial))
 
     @cached_property
-    def moves(self) -> tuple[Move, ...]:
+    def moves(self) -> tuple[Attempt, ...]:
         """Everything that can be tried, anywhere."""
-        tried = [Move(agent, given) for agent in (0, 1) for given in self.inputs[agent]]
-        return (*tried, *((Move(0, None), Move(1, None)) if self.capacity else ()))
+        tried = [Attempt(agent, given) for agent in (0, 1) for given in self.inputs[agent]]
+        return (*tried, *((Attempt(0, None), Attempt(1, None)) if self.capacity else ()))
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -114,7 +114,7 @@ class Plan:
                 for given in self.inputs[agent]:
                     yield Case(agent, state.name, given)
 
-    def outcome(self, at: Configuration, move: Move) -> Outcome:
+    def outcome(self, at: Configuration, move: Attempt) -> Effect:
         """What `move` comes to in `at`, by the tables alone."""
         agent, given = move.agent, move.given
         if given is None:
@@ -124,12 +124,12 @@ class Plan:
         said, target = answer_of(self.tables[agent], at.states[agent], given)
         case = Case(agent, at.states[agent], given)
         if said is None:
-            return Outcome(at, False, (case,))
+            return Effect(at, False, (case,))
         if said[:1] == Kind.SEND:
             return self._carried(at, agent, said[1:], case)
-        return Outcome(Configuration(_with(at.states, agent, target), at.queues), True, (case,))
+        return Effect(Configuration(_with(at.states, agent, target), at.queues), True, (case,))
 
-    def _carried(self, at: Configuration, sender: int, tag: str, case: Case | None) -> Outcome:
+    def _carried(self, at: Configuration, sender: int, tag: str, case: Case | None) -> Effect:
         """A message of `sender`; `case` is the one that made it send, None for one from outside."""
         receiver = 1 - sender
         row = self.tables[sender].sends(at.states[sender], tag)
@@ -137,32 +137,32 @@ class Plan:
         taken = self.tables[receiver].receives(at.states[receiver], tag)
         if self.capacity:
             if row is None or len(at.queues[receiver]) >= self.capacity:
-                return Outcome(at, False, ())
+                return Effect(at, False, ())
             queues = _with(at.queues, receiver, (*at.queues[receiver], tag))
             states = _with(at.states, sender, row.target)
-            return Outcome(Configuration(states, queues), True, (case,) if case else ())
+            return Effect(Configuration(states, queues), True, (case,) if case else ())
         if taken is None:
-            return Outcome(at, False, (heard,))
+            return Effect(at, False, (heard,))
         if row is None:
-            return Outcome(at, False, ())
+            return Effect(at, False, ())
         states = _with(_with(at.states, sender, row.target), receiver, taken.target)
-        return Outcome(Configuration(states), True, (case, heard) if case else (heard,))
+        return Effect(Configuration(states), True, (case, heard) if case else (heard,))
 
-    def _delivered(self, at: Configuration, agent: int) -> Outcome:
+    def _delivered(self, at: Configuration, agent: int) -> Effect:
         if not at.queues[agent]:
-            return Outcome(at, False, ())
+            return Effect(at, False, ())
         tag, *rest = at.queues[agent]
         case = Case(agent, at.states[agent], Stimulus(receiving(tag)))
         taken = self.tables[agent].receives(at.states[agent], tag)
         if taken is None:
-            return Outcome(at, False, (case,))
+            return Effect(at, False, (case,))
         states = _with(at.states, agent, taken.target)
-        return Outcome(Configuration(states, _with(at.queues, agent, tuple(rest))), True, (case,))
+        return Effect(Configuration(states, _with(at.queues, agent, tuple(rest))), True, (case,))
 
     @cached_property
-    def _outcomes(self) -> dict[Configuration, tuple[Outcome, ...]]:
+    def _outcomes(self) -> dict[Configuration, tuple[Effect, ...]]:
         """Of each configuration that can be reached, what each move comes to."""
-        found: dict[Configuration, tuple[Outcome, ...]] = {}
+        found: dict[Configuration, tuple[Effect, ...]] = {}
         waiting = deque([self.start])
         seen = {self.start}
         while waiting:
@@ -190,16 +190,16 @@ class Plan:
         return graph
 
     @cached_property
-    def _deciding(self) -> dict[Case, dict[Configuration, Move]]:
+    def _deciding(self) -> dict[Case, dict[Configuration, Attempt]]:
         """For each case, where it is decided and by which move."""
-        found: dict[Case, dict[Configuration, Move]] = {}
+        found: dict[Case, dict[Configuration, Attempt]] = {}
         for at, outcomes in self._outcomes.items():
             for move, outcome in zip(self.moves, outcomes, strict=True):
                 for case in outcome.cases:
                     found.setdefault(case, {}).setdefault(at, move)
         return found
 
-    def way(self, case: Case, at: Configuration) -> tuple[Move, ...] | None:
+    def way(self, case: Case, at: Configuration) -> tuple[Attempt, ...] | None:
         """A shortest way from `at` to `case`, or None where only a new session leads to it."""
         import networkx as nx
 

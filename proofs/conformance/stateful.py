@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from proofs.conformance.covering import Coverage
 from proofs.conformance.ends import Build, End, TableEnd
-from proofs.conformance.planning import NAMES, Case, Move, Outcome, Plan
+from proofs.conformance.planning import NAMES, Attempt, Case, Effect, Plan
 from proofs.conformance.stimuli import Stimulus, answer_of
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.channel import Channel
@@ -39,10 +39,10 @@ class Pair:
         machines = {name: end.machine for name, end in zip(NAMES, self._ends, strict=True)}
         self._channel = Channel("conformance", machines, plan.capacity)
         self._sent = 0
-        self._way: list[Move] = []
+        self._way: list[Attempt] = []
         self.at = plan.start
 
-    def attempt(self, move: Move) -> Outcome:
+    def attempt(self, move: Attempt) -> Effect:
         """Try `move` on the agents and compare with the tables; raises `Wrong`."""
         expected = self._plan.outcome(self.at, move)
         self._way.append(move)
@@ -66,7 +66,7 @@ class Pair:
         self.at = expected.after
         return expected
 
-    def _tried(self, move: Move) -> bool:
+    def _tried(self, move: Attempt) -> bool:
         """Whether something has moved; an error of this package is a refusal."""
         agent, given = move.agent, move.given
         if given is None:
@@ -100,7 +100,7 @@ class Pair:
         if not self._plan.capacity:
             self._ends[1 - sender].carried(message)
 
-    def _wrong(self, move: Move, what: str) -> Wrong:
+    def _wrong(self, move: Attempt, what: str) -> Wrong:
         before = ", ".join(map(str, self._way[:-1])) or "nothing"
         states = f"{NAMES[0]} in {self.at.states[0]}, {NAMES[1]} in {self.at.states[1]}"
         return Wrong(f"{move} ({states}) {what}; before it: {before}")
@@ -160,10 +160,10 @@ def state_machine(
                     self.go(move)
 
         @rule(move=st.sampled_from(plan.moves))
-        def attempt(self, move: Move) -> None:
+        def attempt(self, move: Attempt) -> None:
             self.go(move)
 
-        def go(self, move: Move) -> None:
+        def go(self, move: Attempt) -> None:
             for case in self.pair.attempt(move).cases:
                 collected.note(case)
                 if case in self.left:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.parsers import expat
 
 from proofs.exchange.documents import rows
 from proofs.exchange.scxml import CHOOSE, DECIDE, OURS, PEER, SCXML, unescaped
 from pxp_fsm.automaton import Automaton, Kind, Transition
-from pxp_fsm.errors import TableError
-from pxp_fsm.forms import Fault, Place
+from pxp_fsm.errors import Fault, Place, TableError
 from pxp_fsm.messages import quoted
 from pxp_fsm.tables import automaton_from
 
@@ -89,7 +88,7 @@ def _parsed(text: str, filename: str) -> _Element:
 
 
 def _refused(filename: str, line: int, said: str) -> TableError:
-    return TableError((f"{filename}, line {line}: {said}",))
+    return TableError((Fault((), said, file=filename, line=line),))
 
 
 class _Reading:
@@ -97,7 +96,7 @@ class _Reading:
 
     def __init__(self, filename: str) -> None:
         self.filename = filename
-        self.faults: list[tuple[int, str]] = []
+        self.faults: list[Fault] = []
         self.lines: dict[Place, int] = {(): 1}
 
     def table(self, root: _Element) -> Automaton:
@@ -106,12 +105,12 @@ class _Reading:
             raise _refused(self.filename, root.line, said)
         raw = self._document(root)
         if self.faults:
-            told = sorted(self.faults)
-            raise TableError(tuple(f"{self.filename}, line {line}: {t}" for line, t in told))
-        return automaton_from(raw, self._told)
+            self.faults.sort(key=lambda one: (one.line or 0, one.message))
+            raise TableError(self.faults)
+        return automaton_from(raw, self._located)
 
-    def _told(self, faults: list[Fault]) -> tuple[str, ...]:
-        return tuple(f"{self.filename}, line {self._line(at)}: {said}" for at, said in faults)
+    def _located(self, faults: list[Fault]) -> list[Fault]:
+        return [replace(one, file=self.filename, line=self._line(one.path)) for one in faults]
 
     def _line(self, at: Place) -> int:
         while at not in self.lines:
@@ -239,7 +238,7 @@ class _Reading:
         return ""
 
     def _fault(self, element: _Element, said: str) -> None:
-        self.faults.append((element.line, said))
+        self.faults.append(Fault((), said, file=self.filename, line=element.line))
 
 
 @dataclass(frozen=True)

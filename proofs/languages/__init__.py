@@ -1,7 +1,7 @@
 """Tag languages: the complete tag sequences of protocols, definitions and recordings, compared."""
 
 from proofs.languages.classes import CLASSES, class_language
-from proofs.languages.language import SYMBOLS, Language, Word, of_words, symbol
+from proofs.languages.language import SYMBOLS, Language, Letter, Word, of_words, symbol
 from proofs.languages.protocols import Reading, sequences, started
 from proofs.languages.witnesses import realised, replayed
 
@@ -9,6 +9,7 @@ __all__ = [
     "CLASSES",
     "SYMBOLS",
     "Language",
+    "Letter",
     "Reading",
     "Word",
     "class_language",

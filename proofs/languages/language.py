@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,36 @@ from pxp_fsm.intelligibility import ALPHABET
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
-Word = tuple[str, ...]
+
+class Letter(str):
+    """A symbol that says of what: `tag` sent by `agent` (m or h)."""
+
+    agent: str
+    tag: str
+
+    def __new__(cls, agent: str, tag: str) -> Letter:
+        found = super().__new__(cls, f"{agent}:{tag}")
+        found.agent, found.tag = agent, tag
+        return found
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override] # str's is (str,)
+        return self.agent, self.tag
+
+
+@lru_cache(maxsize=10_000)
+def symbol(agent: str, tag: str) -> Letter:
+    """The symbol for `tag` sent by `agent` (m or h)."""
+    return Letter(agent, tag)
+
+
+Word = tuple[Letter, ...]
 """A tag sequence, symbol by symbol."""
 
-
-def symbol(agent: str, tag: str) -> str:
-    """The symbol for `tag` sent by `agent` (m or h)."""
-    return f"{agent}:{tag}"
-
-
-SYMBOLS = tuple(sorted(symbol(agent, tag) for agent in AGENTS for tag in ALPHABET))
+SYMBOLS: tuple[str, ...] = tuple(sorted(symbol(agent, tag) for agent in AGENTS for tag in ALPHABET))
 """The symbols that every language here is over, in alphabetical order."""
+
+
+_LETTERS = {str(one): one for agent in AGENTS for tag in ALPHABET for one in (symbol(agent, tag),)}
 
 
 @dataclass(frozen=True)
@@ -133,7 +152,7 @@ class Language:
                 continue
             for one in sorted(moves[state], reverse=True):
                 if moves[state][one] in self._reach[left - 1]:
-                    waiting.append((moves[state][one], (*word, one)))
+                    waiting.append((moves[state][one], (*word, _LETTERS[one])))
 
     @cached_property
     def _reach(self) -> list[frozenset[Any]]:

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from proofs.actions import Say
 from proofs.claims import name_of
 from proofs.explore import TooLarge, explore
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
 from proofs.model import Model, Step
 from proofs.relational import Theory
-from proofs.sessions import SessionModel, State
+from proofs.sessions import SessionModel, State, action_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.relations import Assumption
 from pxp_fsm.rules import Interact, Rules
@@ -132,7 +133,7 @@ def automaton_of(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
     for state, steps in space.steps.items():
         row = moves.setdefault(numbers[state], {})
         for step in steps:
-            row.setdefault(_symbol(step.label), set()).add(numbers[step.target])
+            row.setdefault(_symbol(step), set()).add(numbers[step.target])
     (start,) = (numbers[state] for state, parent in space.parents.items() if parent is None)
     return DFA.from_nfa(
         NFA(
@@ -147,9 +148,8 @@ def automaton_of(model: Model[S], accepts: Callable[[S], bool]) -> DFA:
     )
 
 
-def _symbol(label: str) -> str:
-    agent, _, tag = label.partition(" ")
-    found = symbol(agent, tag)
-    if found not in SYMBOLS:
-        raise UsageError(f"{label!r} happens in a session, which is none of the six tags")
-    return found
+def _symbol(step: Step[Any]) -> str:
+    action = action_of(step)
+    if isinstance(action, Say) and (found := symbol(action.agent, action.tag)) in SYMBOLS:
+        return found
+    raise UsageError(f"{step.label!r} happens in a session, which is none of the six tags")

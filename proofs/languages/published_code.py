@@ -18,7 +18,7 @@ from proofs.languages.language import Language, Word, of_automaton
 from proofs.languages.protocols import ENDLESS, automaton_of
 from proofs.model import Step
 from proofs.relational import Theory
-from proofs.sessions import AGENTS, SessionModel, State
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from pxp_fsm import decisions
 from pxp_fsm.errors import UsageError
 from pxp_fsm.interfaces import Decisions
@@ -101,9 +101,8 @@ class PublishedCode:
         if at.over:
             return
         for step in self._sessions.successors(at.session):
-            agent, _, tag = step.label.partition(" ")
-            after = self._after(at, AGENTS.index(agent), tag, step.target)
-            yield Step(step.label, after, step.facts)
+            after = self._after(at, speaker_of(step), tag_of(step), step.target)
+            yield Step(step.action, after, step.facts)
 
     def propositions(self, at: At) -> frozenset[str]:
         return self._sessions.propositions(at.session)
@@ -113,8 +112,7 @@ class PublishedCode:
         ratified = (False, False)
         over = ""
         for number, one in enumerate(word, start=1):
-            agent, _, tag = one.partition(":")
-            ratified, over = self._stop(ratified, AGENTS.index(agent), tag, number)
+            ratified, over = self._stop(ratified, AGENTS.index(one.agent), one.tag, number)
         return over or None
 
     def _after(self, at: At, agent: int, tag: str, session: State) -> At:

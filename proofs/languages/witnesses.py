@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
+from proofs.actions import Say
 from proofs.explore import Trace, explore
 from proofs.following import Following
-from proofs.languages.language import Word
+from proofs.languages.language import symbol
 from proofs.languages.protocols import Reading
 from proofs.model import Step
 from proofs.replay import replay
-from proofs.sessions import State
+from proofs.sessions import AGENTS, State
+from pxp_fsm.intelligibility import ALPHABET
 from pxp_fsm.messages import Message
 
+_MESSAGES: dict[str, Say] = {
+    symbol(agent, tag): Say(agent, tag) for agent, tag in product(AGENTS, ALPHABET)
+}
 
-def realised(reading: Reading, word: Word, *, complete: bool = True) -> Trace[State] | None:
+
+def realised(
+    reading: Reading, word: Iterable[str], *, complete: bool = True
+) -> Trace[State] | None:
     """A trace whose tags are `word`, of a session that is then over; None where there is none.
 
     With `complete` false it need not be over.
     """
-    labels = tuple(one.replace(":", " ", 1) for one in word)
-    space = explore(Following(reading.model, labels))
+    followed = tuple(_MESSAGES.get(one) for one in word)
+    space = explore(Following(reading.model, followed))
     found = space.find(
-        lambda place: place.followed == len(labels) and bool(place.state.over or not complete)
+        lambda place: place.followed == len(followed) and bool(place.state.over or not complete)
     )
     if found is None:
         return None
-    steps = tuple(Step(step.label, step.target.state, step.facts) for step in found.steps)
+    steps = tuple(Step(step.action, step.target.state, step.facts) for step in found.steps)
     return Trace(found.start.state, steps)
 
 
-def replayed(reading: Reading, word: Word, *, complete: bool = True) -> tuple[Message, ...]:
+def replayed(
+    reading: Reading, word: Iterable[str], *, complete: bool = True
+) -> tuple[Message, ...]:
     """The messages of a real session with the tags `word`, sent by two running agents.
 
     Empty where the protocol has no such session. Raises `NotReplayed` where the machines do

@@ -14,7 +14,7 @@ from proofs.model import Step
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Bound, Status, Verdict
 from pxp_fsm.messages import Message
 from pxp_fsm.relations import Assumption
 from pxp_fsm.rules import Rules
@@ -53,14 +53,13 @@ def check(
 
 def plain(trace: Trace[Noted]) -> Trace[State]:
     """A trace of the session model itself."""
-    steps = (Step(step.label, step.target.state, step.facts) for step in trace.steps)
+    steps = (Step(step.action, step.target.state, step.facts) for step in trace.steps)
     return Trace(trace.start.state, tuple(steps))
 
 
 def bounded(verdict: Verdict, rules: Rules) -> Verdict:
     """HOLDS UP TO the n and k that were explored, where there are such."""
-    numbers = (("n", rules.n), ("k", rules.k))
-    bounds = ", ".join(f"{name} = {number}" for name, number in numbers if number is not None)
-    if verdict.status is not Status.HOLDS or not bounds:
+    bound = Bound(rules.n, rules.k)
+    if verdict.status is not Status.HOLDS or not bound.parameters:
         return verdict
-    return Verdict(Status.HOLDS_UP_TO, bounds)
+    return Verdict(Status.HOLDS_UP_TO, bound=bound)

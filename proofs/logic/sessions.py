@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from proofs.logic import mistakes
 from proofs.model import Step
-from proofs.sessions import AGENTS, SessionModel, State
+from proofs.sessions import SessionModel, State, action_of, speaker_of, tag_of
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.intelligibility import DEFINITIONS, ONE_WAY, Definition
 from pxp_fsm.messages import Tag
@@ -221,7 +221,7 @@ class Sessions:
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for step in self.model.successors(state.state):
-            yield Step(step.label, Noted(step.target, self._seen(state.seen, step)), step.facts)
+            yield Step(step.action, Noted(step.target, self._seen(state.seen, step)), step.facts)
 
     def propositions(self, state: Noted) -> frozenset[str]:
         return self.reading.true(state.seen)
@@ -231,23 +231,17 @@ class Sessions:
         where, tables = state.state.at, self.reading.tables
         if step.target.state.over == "stuck":
             return ()
-        sender, tag = _said(step.label)
+        sender, tag = speaker_of(step), tag_of(step)
         sent = tables[sender].sends(where[sender], tag)
         heard = tables[1 - sender].receives(where[1 - sender], tag)
         return ((sender, sent), (1 - sender, heard))
 
     def agents(self, _state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
         """Whose step it is: the agent's that sends."""
-        return (step.label.partition(" ")[0],)
+        return (action_of(step).agent,)
 
     def _seen(self, before: Seen, step: Step[State]) -> Seen:
         if step.target.over == "stuck":
             return before._replace(sender=-1, tag="", guard="", over="stuck")
-        sender, tag = _said(step.label)
+        sender, tag = speaker_of(step), tag_of(step)
         return self.reading.after(before, sender, tag, step.target.at, step.target.over)
-
-
-def _said(label: str) -> tuple[int, str]:
-    """Which agent's message a step's label is, and its tag."""
-    who, _, tag = label.partition(" ")
-    return AGENTS.index(who), tag

@@ -46,7 +46,7 @@ def classes(sent: Sent) -> Classes:
     )
 
 
-class Result(NamedTuple):
+class Conclusion(NamedTuple):
     """What a session comes to: why it is over, and its classes for m and for h."""
 
     ending: str
@@ -61,16 +61,18 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Move:
+class Branch:
     """The outcomes of a draw that send `tag`, and where they lead: a state's place, or a result."""
 
     draw: Draw
     cells: frozenset[Cell]
     tag: str
-    target: int | Result
+    target: int | Conclusion
 
 
-Gathered = Mapping["int | Result", tuple[tuple[tuple[Draw, frozenset[Cell]], tuple[int, ...]], ...]]
+Gathered = Mapping[
+    "int | Conclusion", tuple[tuple[tuple[Draw, frozenset[Cell]], tuple[int, ...]], ...]
+]
 """For each target the draws, with their outcomes, that lead to it, and from which states."""
 
 
@@ -81,9 +83,9 @@ class Chain:
     `speakers` says who sends next, `bounds` what a session comes to that the bound ends there.
     """
 
-    moves: tuple[tuple[tuple[Move, ...], ...], tuple[tuple[Move, ...], ...]]
+    moves: tuple[tuple[tuple[Branch, ...], ...], tuple[tuple[Branch, ...], ...]]
     speakers: tuple[int, ...]
-    bounds: tuple[Result, ...]
+    bounds: tuple[Conclusion, ...]
 
     @cached_property
     def gathered(self) -> tuple[tuple[Gathered, Gathered], tuple[Gathered, Gathered]]:
@@ -103,7 +105,7 @@ class Chain:
         return frozenset((move.draw, move.cells) for move in moves)
 
     def _gathered(self, stage: int, speaker: int) -> Gathered:
-        found: dict[int | Result, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
+        found: dict[int | Conclusion, dict[tuple[Draw, frozenset[Cell]], list[int]]] = {}
         for state, moves in enumerate(self.moves[stage]):
             if self.speakers[state] == speaker:
                 for move in moves:
@@ -136,7 +138,7 @@ def chain(contexts: frozenset[Draw] = frozenset()) -> Chain:
     return _quotient(start, found, blocks)
 
 
-_Moves = dict[tuple[Draw, str, "_Node | Result"], set[Cell]]
+_Moves = dict[tuple[Draw, str, "_Node | Conclusion"], set[Cell]]
 
 
 def _plain(state: State, speaker: int) -> State:
@@ -166,7 +168,7 @@ def _explored(
             target
             for moves in found[node]
             for _, _, target in moves
-            if not isinstance(target, Result)
+            if not isinstance(target, Conclusion)
         )
     return found
 
@@ -185,16 +187,16 @@ def _moves(model: SessionModel, node: _Node, contexts: frozenset[Draw], stage: i
         step = model.answering(state._replace(sent=number - 1), (same[0], held), (same[1], held))
         after = step.target
         tag = after.tags[speaker]
-        target: _Node | Result = (1 - speaker, _plain(after, 1 - speaker))
+        target: _Node | Conclusion = (1 - speaker, _plain(after, 1 - speaker))
         if after.over:
             target = _result(after.over, after)
         moves.setdefault((draw, tag, target), set()).add(cell)
     return moves
 
 
-def _result(ending: str, state: State) -> Result:
+def _result(ending: str, state: State) -> Conclusion:
     left, right = map(classes, state.history)
-    return Result(ending, (left, right))
+    return Conclusion(ending, (left, right))
 
 
 def _partition(
@@ -224,8 +226,8 @@ def _partition(
         blocks = refined
 
 
-def _block(target: _Node | Result, blocks: Mapping[_Node, int]) -> int | Result:
-    return target if isinstance(target, Result) else blocks[target]
+def _block(target: _Node | Conclusion, blocks: Mapping[_Node, int]) -> int | Conclusion:
+    return target if isinstance(target, Conclusion) else blocks[target]
 
 
 def _quotient(
@@ -240,7 +242,7 @@ def _quotient(
     early, late = (
         tuple(
             tuple(
-                Move(draw, frozenset(cells), tag, _block(target, blocks))
+                Branch(draw, frozenset(cells), tag, _block(target, blocks))
                 for (draw, tag, target), cells in found[one[place]][stage].items()
             )
             for place in places

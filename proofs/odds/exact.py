@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
-from proofs.odds.chain import Result
+from proofs.odds.chain import Conclusion
 from proofs.odds.results import Odds
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed
 from pxp_fsm import decisions
@@ -121,14 +121,14 @@ _Terms = tuple[tuple[Any, int, tuple[int, ...]], ...]
 
 def _planned(
     into: Mapping[Any, Any], ending: bool
-) -> tuple[list[tuple[int, _Terms]], list[tuple[Result, _Terms]]]:
+) -> tuple[list[tuple[int, _Terms]], list[tuple[Conclusion, _Terms]]]:
     """What is added up for each state, and for each result."""
     terms = {
         target: tuple((weight, first, tuple(others)) for weight, (first, *others) in each)
         for target, each in into.items()
     }
     onward = [(target, each) for target, each in terms.items() if isinstance(target, int)]
-    over = [(target, each) for target, each in terms.items() if isinstance(target, Result)]
+    over = [(target, each) for target, each in terms.items() if isinstance(target, Conclusion)]
     return onward, over if ending else []
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from proofs.odds.chain import ENDLESS, LATE, Result
+from proofs.odds.chain import ENDLESS, LATE, Conclusion
 from proofs.odds.exact import last, moments
 from proofs.odds.results import Odds, kept
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed
@@ -89,7 +89,7 @@ def _reached(rows: dict[int, Row], start: set[int]) -> set[int]:
     return found
 
 
-def _close(row: Row, state: int, one: Any, bound: Result) -> None:
+def _close(row: Row, state: int, one: Any, bound: Conclusion) -> None:
     """Solve a row for its own state: what leads back to it is divided out."""
     back = row.pop(state, None)
     if back is None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from proofs.odds.chain import EARLY, LATE, Result
+from proofs.odds.chain import EARLY, LATE, Conclusion
 from proofs.odds.duals import placed
 from proofs.odds.results import OUTCOMES
 from proofs.odds.weights import Players, Weighted, spanned
@@ -38,7 +38,7 @@ def prism(
             for stage in weighted.into
             for into in stage
             for target in into
-            if isinstance(target, Result)
+            if isinstance(target, Conclusion)
         )
     )
     return "\n".join(_lines(weighted, results, k, n, free is not None)) + "\n"
@@ -50,10 +50,10 @@ def label_of(outcome: str) -> str:
 
 
 def _lines(
-    weighted: Weighted[Slope], results: list[Result], k: int, n: int | None, free: bool
+    weighted: Weighted[Slope], results: list[Conclusion], k: int, n: int | None, free: bool
 ) -> Iterator[str]:
     states = len(weighted.chain.speakers)
-    places: dict[int | Result, int] = {state: state for state in range(states)}
+    places: dict[int | Conclusion, int] = {state: state for state in range(states)}
     places |= {result: states + place for place, result in enumerate(results)}
     most = k if n is None else n
     going = "" if n is None else f" & sent<{n}"
@@ -97,8 +97,8 @@ def _lines(
 
 def _by_state(
     weighted: Weighted[Slope], stage: int, speaker: int
-) -> dict[int, list[tuple[int | Result, Slope]]]:
-    found: dict[int, list[tuple[int | Result, Slope]]] = {}
+) -> dict[int, list[tuple[int | Conclusion, Slope]]]:
+    found: dict[int, list[tuple[int | Conclusion, Slope]]] = {}
     for target, terms in weighted.into[stage][speaker].items():
         for weight, states in terms:
             for state in states:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from proofs.odds.chain import ENDLESS, Classes, Result
+from proofs.odds.chain import ENDLESS, Classes, Conclusion
 from pxp_fsm.errors import UsageError
 from pxp_fsm.rules import Ending
 
@@ -16,16 +16,16 @@ V = TypeVar("V")
 _M, _H = 0, 1
 
 
-def _ends(ending: str) -> Callable[[Result], bool]:
+def _ends(ending: str) -> Callable[[Conclusion], bool]:
     return lambda result: result.ending == ending
 
 
-def _of(agent: int, name: str) -> Callable[[Result], bool]:
+def _of(agent: int, name: str) -> Callable[[Conclusion], bool]:
     place = Classes._fields.index(name)
     return lambda result: result.classes[agent][place]
 
 
-OUTCOMES: Mapping[str, Callable[[Result], bool]] = {
+OUTCOMES: Mapping[str, Callable[[Conclusion], bool]] = {
     "one-way, human": _of(_H, "one_way"),
     "one-way, machine": _of(_M, "one_way"),
     "two-way": lambda result: all(each.one_way for each in result.classes),
@@ -46,7 +46,7 @@ The machine is the initiator m, the human the responder h, as in Table 1.
 """
 
 
-def named(outcome: str) -> Callable[[Result], bool]:
+def named(outcome: str) -> Callable[[Conclusion], bool]:
     """The outcome of that name; raises `UsageError` where there is none."""
     try:
         return OUTCOMES[outcome]
@@ -65,13 +65,13 @@ class Odds(Generic[V]):
     is asked for is added up before it is divided, since to reduce long fractions takes time.
     """
 
-    numerators: Mapping[Result, Any]
+    numerators: Mapping[Conclusion, Any]
     messages: Any
     denominator: int
     over: Callable[[Any, int], V]
 
     @cached_property
-    def results(self) -> Mapping[Result, V]:
+    def results(self) -> Mapping[Conclusion, V]:
         """The probability of each result."""
         return {
             result: self.over(value, self.denominator) for result, value in self.numerators.items()

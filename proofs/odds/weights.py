@@ -13,7 +13,7 @@ from math import lcm
 from typing import Generic, TypeVar
 
 from proofs.odds.behaviour import Cell, Player
-from proofs.odds.chain import Chain, Draw, Result, chain
+from proofs.odds.chain import Chain, Conclusion, Draw, chain
 
 R = TypeVar("R")
 
@@ -23,7 +23,7 @@ Players = tuple[Player, Player]
 LENGTH = "length"
 """Where the expected number of messages is added up, beside the results."""
 
-Target = int | Result
+Target = int | Conclusion
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from proofs.systems.product import Composition, Configuration
 from proofs.systems.replaying import shown
 from proofs.systems.stuck import lost_for_good
 from proofs.systems.wiring import System
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Bound, Status, Verdict
 from pxp_fsm.automaton import Kind, Transition
 
 MOST_STATES = 200_000
@@ -130,7 +130,7 @@ def _verdict(bounded: Bounded, name: str) -> Verdict | None:
     if lost is not None:
         detail = f"reached with capacity {k}, and {k}-exhaustive"
         return Verdict(Status.FAILS, detail, bounded.trace_to(lost))
-    return Verdict(Status.HOLDS, f"{k}-multiparty compatible: any capacity from {k}, and unbounded")
+    return Verdict(Status.HOLDS, bound=Bound(capacities_from=k))
 
 
 def outside_the_class(system: System) -> Iterator[str]:

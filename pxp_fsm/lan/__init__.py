@@ -1,6 +1,6 @@
 """Networks of LLM agents (LANs), run and trained from few examples (EasyLAN)."""
 
-from pxp_fsm.lan.developer import Act, Choice, Developer, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Developer, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Control, Network
 from pxp_fsm.lan.pipeline import Example, Limits, Trainer
@@ -17,8 +17,8 @@ __all__ = [
     "Limits",
     "Network",
     "Onward",
+    "RegressionChoice",
     "StepView",
     "Supervision",
     "Trainer",
-    "Verdict",
 ]

@@ -8,7 +8,6 @@ from functools import cache
 from importlib import resources
 from typing import TypeVar
 
-from pxp_fsm.asking import asked_in
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.framing import encoded, framed
 from pxp_fsm.models import Capability, Model, Reply, Request, Role, Turn
@@ -45,7 +44,7 @@ SLOTS: Mapping[str, Slots] = {
 """Each prompt's texts, with the slots that they may have and must have."""
 
 
-def read(source: str, where: str) -> Mapping[str, Prompt]:
+def read_prompts(source: str, where: str) -> Mapping[str, Prompt]:
     """The prompts that are written in `source`; raises `DataError`, which names `where`."""
     return read_each(source, where, SLOTS)
 
@@ -54,7 +53,7 @@ def read(source: str, where: str) -> Mapping[str, Prompt]:
 def bundled() -> Mapping[str, Prompt]:
     """The prompts that come with the package."""
     text = resources.files("pxp_fsm.lan.prompts").joinpath("lan.toml").read_text("utf-8")
-    return read(text, "the prompts of networks")
+    return read_prompts(text, "the prompts of networks")
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ class Asker:
         if not 1 <= self.tries <= MOST_TRIES:
             raise UsageError(f"a module is asked 1 to {MOST_TRIES} times, not {self.tries}")
 
-    def request(self, name: str, schema: Schema, *texts: str) -> Request:
-        """The request of the prompt `name` for a reply of the form `schema`."""
+    def request(self, name: str, schema: Schema, *texts: str, session: str = "") -> Request:
+        """The request of the prompt `name` for a reply of the form `schema`, asked in `session`."""
         prompt = self.prompts[name]
         structured = Capability.SCHEMA in self.model.capabilities
         return Request(
@@ -80,7 +79,7 @@ class Asker:
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
             purpose=name,
-            session=asked_in.get(),
+            session=session,
         )
 
     def again(self, asked: Request, said: str, reason: str, attempt: int) -> Request:

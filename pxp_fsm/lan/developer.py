@@ -15,7 +15,7 @@ from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
-from pxp_fsm.lan.steps import Step, Strategy
+from pxp_fsm.lan.steps import Strategy, UpdateStep
 from pxp_fsm.messages import Message
 
 
@@ -47,7 +47,7 @@ class StepView:
     `may_reject` says whether REJECT is allowed by now; `refused` why their last act was not.
     """
 
-    step: Step
+    step: UpdateStep
     strategy: Strategy | None
     proposal: object
     rationale: str
@@ -59,7 +59,7 @@ class StepView:
     refused: str = ""
 
 
-class Verdict(StrEnum):
+class RegressionChoice(StrEnum):
     """What a developer says of earlier examples that would no longer be right."""
 
     ACCEPT = "ACCEPT"
@@ -87,7 +87,9 @@ class Developer(Protocol):
     async def review(self, view: StepView) -> Act:
         """What they do about a step's result; asked again after each of the system's answers."""
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
         """What is to be done with an update that breaks earlier examples."""
 
     async def handed(self, why: str, lan: Lan) -> Onward:

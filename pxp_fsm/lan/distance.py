@@ -19,7 +19,7 @@ from pxp_fsm.lan.network import Agent, Edge, Network
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EditStep:
     """One operation of a least edit: which, on what, and its UED."""
 
     operation: str
@@ -37,7 +37,7 @@ class Distance:
 
     lower: int
     upper: int
-    steps: tuple[Step, ...]
+    steps: tuple[EditStep, ...]
     pairs: tuple[Pair, ...]
     beyond: tuple[str, ...]
 
@@ -113,7 +113,7 @@ def _allowed(before: Network, after: Network) -> Iterator[Pair]:
             yield from ((name, other) for other in after.names if other not in both)
 
 
-def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Iterator[Step]:
+def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Iterator[EditStep]:
     """A least edit, what is taken away first, so that no cycle can come up on the way."""
     becomes = dict(found.pairs)
     kept = {
@@ -121,24 +121,24 @@ def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Ite
     }
     for name in before.names:
         if name not in becomes:
-            yield Step("delete", name, cost("delete"))
+            yield EditStep("delete", name, cost("delete"))
     for image, (a, b) in sorted(kept.items()):
         if image not in after.edges:
-            yield Step("disconnect", f"{a} → {b}", cost("disconnect"))
+            yield EditStep("disconnect", f"{a} → {b}", cost("disconnect"))
     for a, b in found.pairs:
         spent = edited_cost(before.agent(a), after.agent(b), text)
         if spent:
-            yield Step("edit", a, spent)
+            yield EditStep("edit", a, spent)
     made = set(becomes.values())
     for agent in after.agents:
         if agent.name not in made:
-            yield Step("create", agent.name, made_cost(agent))
+            yield EditStep("create", agent.name, made_cost(agent))
     for edge in sorted(after.edges - set(kept)):
-        yield Step("connect", " → ".join(edge), cost("connect"))
+        yield EditStep("connect", " → ".join(edge), cost("connect"))
     required = _required(before)
     marked = {image for image, edge in kept.items() if edge in required and image in after.edges}
     for edge in sorted(marked ^ _required(after)):
-        yield Step("require", " → ".join(edge), cost("require"))
+        yield EditStep("require", " → ".join(edge), cost("require"))
 
 
 def _beyond(before: Network, after: Network, found: Found) -> tuple[str, ...]:

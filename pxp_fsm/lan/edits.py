@@ -37,7 +37,7 @@ from pxp_fsm.lan.operations import (
     Split,
     Teach,
 )
-from pxp_fsm.lan.soundness import check
+from pxp_fsm.lan.soundness import check_network
 from pxp_fsm.messages import quoted
 
 _Example = TypeVar("_Example", bound=ControlExample | ExecutionExample)
@@ -53,7 +53,7 @@ def applied(network: Network, operations: Iterable[Operation]) -> Network:
     """
     for operation in operations:
         network = apply(network, operation)
-    check(network)
+    check_network(network)
     return network
 
 

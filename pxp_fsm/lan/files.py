@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.errors import DataError, LanError, PXPError
-from pxp_fsm.forms import Fault, Unreadable, faults, place, read, text_of
+from pxp_fsm.errors import DataError, Fault, LanError, PXPError, written
+from pxp_fsm.forms import Unreadable, faults, read, text_of
 from pxp_fsm.lan import json_form
 from pxp_fsm.lan.history import History, begun_as, replayed
 from pxp_fsm.lan.soundness import faults_of
@@ -43,23 +44,23 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
         raise LanError((told,)) from error
     found = faults(raw, schema())
     if found:
-        raise LanError(tuple(_line(text, filename, fault) for fault in found))
+        raise LanError(_located(text, filename, fault) for fault in found)
     network = json_form.network(raw)
-    unsound = [(fault.path, fault.text) for fault in faults_of(network)]
+    unsound = list(faults_of(network))
     if unsound:
-        raise LanError(tuple(_line(text, filename, fault) for fault in unsound))
+        raise LanError(_located(text, filename, fault) for fault in unsound)
     try:
         if "log" not in raw:
             return begun_as(network)
         history = replayed(map(json_form.change, raw["log"]))
     except PXPError as error:
-        raise LanError((_line(text, filename, (("log",), str(error))),)) from error
+        raise LanError((_located(text, filename, Fault(("log",), str(error))),)) from error
     if history.network != network:
         said = (
             "the log does not lead to the network that the file holds; undo what was changed by "
             "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
         )
-        raise LanError((_line(text, filename, (("log",), said)),))
+        raise LanError((_located(text, filename, Fault(("log",), said)),))
     return history
 
 
@@ -76,8 +77,9 @@ def save(history: History, path: Path) -> None:
         raise DataError(f"{path}: the network cannot be written ({why})") from error
 
 
-def _line(text: str, filename: str, fault: Fault) -> str:
-    path, said = fault
-    named = f"{place(path)}: "
-    told = said if said.startswith(named) or not path else named + said
-    return f"{filename}, line {json_line_of(text, path)}: {told}"
+def _located(text: str, filename: str, fault: Fault) -> Fault:
+    named = f"{written(fault.path)}: "
+    known = fault.message.startswith(named) or not fault.path
+    message = fault.message if known else named + fault.message
+    line = json_line_of(text, fault.path)
+    return replace(fault, message=message, file=filename, line=line)

@@ -73,7 +73,7 @@ def question(
     )
 
 
-def read(module: Module, reply: Reply) -> Said:
+def read_reply(module: Module, reply: Reply) -> Said:
     """What the module said; raises `DataError` for a reply that is not of the form."""
     key = "active" if module is Module.CONTROL else "result"
     found = object_of(reply, {"thoughts", key})

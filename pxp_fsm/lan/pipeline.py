@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from pxp_fsm.automaton import Transition, one_hot
 from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.history import Author, Change
@@ -22,13 +21,14 @@ from pxp_fsm.lan.proposing import Context, Proposer
 from pxp_fsm.lan.replaying import Regression, holds, remembered, replay
 from pxp_fsm.lan.running import Event, Memory, Run, Runner
 from pxp_fsm.lan.soundness import Unsound
-from pxp_fsm.lan.steps import CAUSE_OF, Step, Strategy, problem_of
+from pxp_fsm.lan.steps import CAUSE_OF, Strategy, UpdateStep, problem_of
 from pxp_fsm.lan.strategies import Update, protected
 from pxp_fsm.lan.supervision import Agreement, Supervision
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import quoted
 from pxp_fsm.models import Model
+from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Ending
 from pxp_fsm.tables import builtin
 from pxp_fsm.updating import PIPELINE, Counters, Facts, counted, made_anew, pipeline_guard
@@ -52,7 +52,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExampleResult:
     """What came of an example: handled after how many iterations, or not, and why."""
 
     example: Example
@@ -83,7 +83,7 @@ class _Hand:
     example: Example = Example("", "")
     run: Run | None = None
     satisfied: bool = False
-    values: dict[Step, object] = field(default_factory=dict)
+    values: dict[UpdateStep, object] = field(default_factory=dict)
     strategy: Strategy | None = None
     operations: tuple[Operation, ...] = ()
     copy: Network | None = None
@@ -101,7 +101,7 @@ class _Hand:
     @property
     def agent(self) -> str:
         """The agent that the error is about; empty where it is about none."""
-        found = self.values.get(Step.REASON)
+        found = self.values.get(UpdateStep.REASON)
         return str(found.get("agent_name", "")) if isinstance(found, dict) else ""
 
 
@@ -126,7 +126,7 @@ class Trainer:
     ) -> None:
         self.lan = lan
         self.machine = Machine(builtin(PIPELINE))
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ExampleResult] = []
         self._same = same
         self._developer = developer
         self._limits = limits
@@ -145,14 +145,14 @@ class Trainer:
         """How often the agents of the network have asked the model."""
         return self._runner.calls
 
-    async def train(self, examples: Iterable[Example]) -> tuple[Outcome, ...]:
+    async def train(self, examples: Iterable[Example]) -> tuple[ExampleResult, ...]:
         """Handle the examples in turn. Raises `Halted` where the run cannot go on now."""
         for example in examples:
             await self.handle(example)
         self._take(self.machine.happen("FINISH"))
         return tuple(self.outcomes)
 
-    async def handle(self, example: Example) -> Outcome:
+    async def handle(self, example: Example) -> ExampleResult:
         """Iterate until the example is handled, or given up."""
         if self.machine.state != "IDLE":
             raise UsageError(f"the pipeline is in state {self.machine.state}, not waiting")
@@ -161,7 +161,7 @@ class Trainer:
         while self.machine.state != "IDLE":
             row = await self._advance()
         handled = row.label == "RECORD"
-        outcome = Outcome(
+        outcome = ExampleResult(
             example, handled, self._counters.iterations, "" if handled else self._hand.why
         )
         self.outcomes.append(outcome)
@@ -201,7 +201,7 @@ class Trainer:
 
     def _facts(self, state: str) -> Facts:
         hand = self._hand
-        step = Step(state.removesuffix("_MADE")) if state.endswith("_MADE") else None
+        step = UpdateStep(state.removesuffix("_MADE")) if state.endswith("_MADE") else None
         value = hand.values.get(step) if step is not None else None
         complete = step is not None and (
             problem_of(step, value, self.lan.network, hand.strategy) is None
@@ -221,8 +221,8 @@ class Trainer:
 
     async def _happens(self, state: str) -> str:
         """What happens in a state in which the pipeline waits for something."""
-        if state in Step.__members__:
-            return await self._step(Step(state))
+        if state in UpdateStep.__members__:
+            return await self._step(UpdateStep(state))
         return await {
             "RUN": self._run,
             "REPLAY": self._replay,
@@ -249,7 +249,7 @@ class Trainer:
             return await self._developer.satisfied(run, truth, self.lan)
         return await holds(self._same, run.output, truth)
 
-    async def _step(self, step: Step) -> str:
+    async def _step(self, step: UpdateStep) -> str:
         """A step as a session between the system and the developer."""
         hand = self._hand
         hand.steps += 1
@@ -259,7 +259,7 @@ class Trainer:
                 self.lan,
                 hand.ran,
                 hand.example.truth,
-                hand.strategy if step is Step.PARAMETERS else None,
+                hand.strategy if step is UpdateStep.PARAMETERS else None,
                 hand.agent,
                 dict(hand.values),
                 hand.refused,
@@ -268,12 +268,13 @@ class Trainer:
         except UsageError as error:
             hand.why = str(error)
             return "FAILED"
+        session = f"{self._name}/{len(self.outcomes) + 1}/{hand.steps}"
         agreed = await self._supervision.step(
-            f"{self._name}/{len(self.outcomes) + 1}/{hand.steps}",
+            session,
             x,
             self._developer or Confirms(),
             context.view,
-            self._proposer.propose(context),
+            self._proposer.propose(context, session),
             context.problem,
         )
         self._on_event(agreed)
@@ -287,7 +288,7 @@ class Trainer:
         """Apply the strategy to a copy; a copy that could not be saved is none."""
         hand = self._hand
         hand.copy, hand.operations = None, ()
-        value = hand.values[Step.PARAMETERS]
+        value = hand.values[UpdateStep.PARAMETERS]
         if hand.strategy is None or not isinstance(value, dict):
             raise AssertionError("a strategy is chosen, and its parameters are of their form")
         update = Update(hand.strategy, hand.agent, value["parameters"])
@@ -305,7 +306,7 @@ class Trainer:
         if hand.regressions:
             lost = ", ".join(quoted(one.handled.external) for one in hand.regressions)
             hand.why = f"earlier examples would no longer be right: {lost}"
-            hand.refused = (hand.values[Step.PARAMETERS], hand.why)
+            hand.refused = (hand.values[UpdateStep.PARAMETERS], hand.why)
         return "REPLAYED"
 
     async def _weigh(self) -> str:

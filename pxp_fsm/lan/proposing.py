@@ -18,7 +18,7 @@ from pxp_fsm.lan.edits import applied
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.soundness import Unsound
-from pxp_fsm.lan.steps import Step, Strategy, form_of, problem_of
+from pxp_fsm.lan.steps import Strategy, UpdateStep, form_of, problem_of
 from pxp_fsm.lan.strategies import Update, operations_of
 from pxp_fsm.lan.supervision import Propose
 from pxp_fsm.lan.wildcards import fits, value_of, written
@@ -34,13 +34,13 @@ class Context:
     `refused` is a result of this step that could not be used, and why.
     """
 
-    step: Step
+    step: UpdateStep
     lan: Lan = field(repr=False)
     run: Run = field(repr=False)
     truth: str = ""
     strategy: Strategy | None = None
     agent: str = ""
-    values: Mapping[Step, object] = field(default_factory=dict)
+    values: Mapping[UpdateStep, object] = field(default_factory=dict)
     refused: tuple[object, str] | None = None
 
     @property
@@ -75,26 +75,26 @@ class Proposer:
         """
         network, run, step = context.lan.network, context.run, context.step
         told: dict[str, Any] = {}
-        if step is Step.REASON:
-            told |= _object(context.values.get(Step.GAP))
-        if step is Step.WEAKNESS:
-            told["poor_performance"] = _object(context.values.get(Step.REASON)).get(
+        if step is UpdateStep.REASON:
+            told |= _object(context.values.get(UpdateStep.GAP))
+        if step is UpdateStep.WEAKNESS:
+            told["poor_performance"] = _object(context.values.get(UpdateStep.REASON)).get(
                 "reason_content", ""
             )
-        if step is Step.PARAMETERS:
+        if step is UpdateStep.PARAMETERS:
             told["strategy"] = str(context.strategy)
-            told["steps"] = [context.values[one] for one in Step if one in context.values]
-        if step is not Step.WEAKNESS:
+            told["steps"] = [context.values[one] for one in UpdateStep if one in context.values]
+        if step is not UpdateStep.WEAKNESS:
             told["network"] = descriptions.of_network(network, run, context.truth)
-        if step in (Step.WEAKNESS, Step.PARAMETERS) and context.agent:
+        if step in (UpdateStep.WEAKNESS, UpdateStep.PARAMETERS) and context.agent:
             told["agent"] = descriptions.of_agent(network, context.agent, run)
         if context.refused is not None:
             value, why = context.refused
             told["refused"] = {"result": value, "reason": why}
         return encoded(told)
 
-    def propose(self, context: Context) -> Propose:
-        """How results of the step are made; the function raises `NoAnswer`."""
+    def propose(self, context: Context, session: str) -> Propose:
+        """How results of the step are made in `session`; the function raises `NoAnswer`."""
         wanted = form_of(context.step, context.strategy)
         properties = {"rationale": text("why, in a few sentences"), **_properties(wanted)}
         schema = {**wanted, "properties": properties, "required": list(properties)}
@@ -116,7 +116,8 @@ class Proposer:
             def read(reply: Reply) -> Answer:
                 return _read(reply, set(properties), context, kept)
 
-            return await self.asker.ask(self.asker.request(name, schema, told, more), read)
+            request = self.asker.request(name, schema, told, more, session=session)
+            return await self.asker.ask(request, read)
 
         return made
 

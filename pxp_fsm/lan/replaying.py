@@ -10,11 +10,10 @@ import asyncio
 from dataclasses import dataclass
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.lan.modules import Module, Said, known_as
 from pxp_fsm.lan.network import Handled, Network
 from pxp_fsm.lan.running import Memory, Runner
-from pxp_fsm.relations import Outcome, Verdict
+from pxp_fsm.relations import Outcome, Relation, reply_of
 
 AT_ONCE = 8
 
@@ -71,8 +70,7 @@ async def _lost(
 
 async def holds(relation: Relation, left: str, right: str) -> bool:
     """Whether a relation holds; unsure counts as not. Raises `NoAnswer` where it is not decided."""
-    said = await relation.holds(left, right)
-    outcome = said.outcome if isinstance(said, Verdict) else said
+    outcome = reply_of(await relation.holds(left, right)).outcome
     if outcome in (Outcome.LATE, Outcome.BROKEN):
         raise NoAnswer(f"{relation.name}: {outcome}")
     return outcome is Outcome.YES

@@ -13,9 +13,9 @@ from pxp_fsm.automaton import one_hot
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError
 from pxp_fsm.lan.asking import Asker
 from pxp_fsm.lan.flow import Flow
-from pxp_fsm.lan.modules import Known, Module, Said, known_as, question, read
+from pxp_fsm.lan.modules import Known, Module, Said, known_as, question, read_reply
 from pxp_fsm.lan.network import Agent, Network, Received
-from pxp_fsm.lan.soundness import check
+from pxp_fsm.lan.soundness import check_network
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import quoted, text_problem
 from pxp_fsm.tables import builtin
@@ -100,22 +100,17 @@ class NoneActive(NoAnswer):
     """No agent was active on an input, so that the network has no output."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Runner:
     """Runs networks by asking models through `asker`.
 
     What `memory` holds is not asked again, and what is asked is kept there; None remembers nothing.
-    `asked` counts the questions that were put to the model.
+    `calls` counts how often a model was asked.
     """
 
     asker: Asker
     memory: Memory | None = None
-    counts: dict[str, int] = field(default_factory=lambda: {"calls": 0})
-
-    @property
-    def calls(self) -> int:
-        """How often a model was asked."""
-        return self.counts["calls"]
+    calls: int = field(default=0, init=False)
 
     async def run(
         self, network: Network, external: str, on_event: Listener = lambda _event: None
@@ -125,7 +120,7 @@ class Runner:
         Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
         `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
         """
-        check(network)
+        check_network(network)
         problem = text_problem(external) if isinstance(external, str) else "it is no text"
         if problem is not None:
             raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
@@ -192,7 +187,7 @@ class Runner:
         request, attempt = asked, 0
         while True:
             attempt += 1
-            self.counts["calls"] += 1
+            self.calls += 1
             try:
                 reply = await self.asker.model.reply(request)
             except NoAnswer as error:
@@ -201,7 +196,7 @@ class Runner:
             machine.happen("REPLY")
             said, reason = None, ""
             try:
-                said = read(module, reply)
+                said = read_reply(module, reply)
             except DataError as error:
                 reason = str(error)
                 request = self.asker.again(asked, reply.text, reason, attempt)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pxp_fsm.lan.act_cost import act_cost
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.replaying import Regression
@@ -46,8 +46,10 @@ class Confirming:
     async def review(self, view: StepView) -> Act:
         return act(view, Choice.CONFIRM)
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
-        return Verdict.ACCEPT
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
+        return RegressionChoice.ACCEPT
 
     async def handed(self, why: str, lan: Lan) -> Onward:
         return Onward.SKIP
@@ -75,7 +77,7 @@ class Editing(Confirming):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptedAct:
     """One line of a developer's script: in this `step`, on inputs with the text `about`, it acts.
 
     `sets` are the values that it gives to fields of the result, by their names.
@@ -94,7 +96,7 @@ class Following(Confirming):
     `left` are the lines that it has not come to.
     """
 
-    def __init__(self, lines: Sequence[Line], will_do: Satisfied = equal) -> None:
+    def __init__(self, lines: Sequence[ScriptedAct], will_do: Satisfied = equal) -> None:
         super().__init__(will_do, "simulated: follows a script")
         self.left = list(lines)
 

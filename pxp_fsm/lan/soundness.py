@@ -7,9 +7,8 @@ write, so what could steer a terminal or hide in a list is refused too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, Fault
 from pxp_fsm.lan.network import Agent, Edge, Network
 from pxp_fsm.messages import quoted, text_problem
 
@@ -21,18 +20,10 @@ class Unsound(DataError):
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         self.faults = faults
-        super().__init__("; ".join(fault.text for fault in faults))
+        super().__init__("; ".join(fault.message for fault in faults))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong, and at which path of the network's file."""
-
-    path: tuple[str | int, ...]
-    text: str
-
-
-def check(network: Network) -> None:
+def check_network(network: Network) -> None:
     """Raise `Unsound` where the network has a fault."""
     found = tuple(faults_of(network))
     if found:

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pxp_fsm.lan.measures import Acted, Action
-from pxp_fsm.lan.steps import Step
+from pxp_fsm.lan.steps import UpdateStep
 from pxp_fsm.lan.supervision import DEVELOPER, EFFORT
 from pxp_fsm.messages import Instance, Tag
 from pxp_fsm.session import Entry
 
 STEPS = {
-    Step.GAP: Action.STEP_1,
-    Step.REASON: Action.STEP_2,
-    Step.WEAKNESS: Action.STEP_3,
-    Step.PARAMETERS: Action.STEP_4,
+    UpdateStep.GAP: Action.STEP_1,
+    UpdateStep.REASON: Action.STEP_2,
+    UpdateStep.WEAKNESS: Action.STEP_3,
+    UpdateStep.PARAMETERS: Action.STEP_4,
 }
 
 
@@ -31,9 +31,9 @@ class Effort:
     seconds: float = 0.0
 
 
-def step_of(instance: Instance) -> Step:
+def step_of(instance: Instance) -> UpdateStep:
     """The step that a session is about."""
-    return Step(instance.key.partition("-")[0])
+    return UpdateStep(instance.key.partition("-")[0])
 
 
 def effort_of(entry: Entry) -> Effort:
@@ -58,7 +58,7 @@ def in_steps(sessions: Iterable[tuple[Instance, Iterable[Entry]]]) -> Iterator[A
                 yield Acted(_action(step, entry.message.tag), instance.key, ued)
 
 
-def _action(step: Step, tag: str) -> Action:
+def _action(step: UpdateStep, tag: str) -> Action:
     if tag == Tag.RATIFY:
         return Action.CONFIRM
     return Action.TAKE_OVER if tag == Tag.REJECT else STEPS[step]

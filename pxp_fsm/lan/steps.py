@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from pxp_fsm.forms import faults, place
+from pxp_fsm.errors import written
+from pxp_fsm.forms import faults
 from pxp_fsm.lan.asking import form, text
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.wildcards import holes
 from pxp_fsm.messages import quoted
 
 
-class Step(StrEnum):
+class UpdateStep(StrEnum):
     """The steps, by the states of the pipeline in which they are made."""
 
     GAP = "GAP"
@@ -27,7 +28,7 @@ class Step(StrEnum):
     @property
     def number(self) -> int:
         """Its number in the paper, from 1."""
-        return list(Step).index(self) + 1
+        return list(UpdateStep).index(self) + 1
 
 
 class Strategy(StrEnum):
@@ -92,17 +93,17 @@ _PARAMETERS: Mapping[Strategy, dict[str, object]] = {
 }
 
 
-def form_of(step: Step, strategy: Strategy | None = None) -> dict[str, object]:
+def form_of(step: UpdateStep, strategy: Strategy | None = None) -> dict[str, object]:
     """The JSON Schema of a step's result; of the last step, with its strategy's parameters."""
-    if step is Step.GAP:
+    if step is UpdateStep.GAP:
         return form(gap=text("the deficiency, and the subtask that it is of"))
-    if step is Step.REASON:
+    if step is UpdateStep.REASON:
         return form(
             reason_type={"type": "string", "enum": list(_TYPES[:3])},
             agent_name=text("the agent that it is about; empty for lack_of_agent"),
             reason_content=text("why the gap exists"),
         )
-    if step is Step.WEAKNESS:
+    if step is UpdateStep.WEAKNESS:
         return form(
             reason_type={"type": "string", "enum": list(_TYPES[3:])},
             reason_content=text("why the agent does poorly"),
@@ -111,7 +112,7 @@ def form_of(step: Step, strategy: Strategy | None = None) -> dict[str, object]:
 
 
 def problem_of(
-    step: Step, value: object, network: Network, strategy: Strategy | None = None
+    step: UpdateStep, value: object, network: Network, strategy: Strategy | None = None
 ) -> str | None:
     """Why `value` is no result of the step, or None: a hole, another form, an agent unknown.
 
@@ -119,13 +120,13 @@ def problem_of(
     """
     found = next(holes(value), None)
     if found is not None:
-        return f"there is a hole at {place(found)}"
+        return f"there is a hole at {written(found)}"
     if not isinstance(value, dict):
         return f"it is no JSON object, but {quoted(value)}"
     wrong = faults(value, form_of(step, strategy))
     if wrong:
-        return "; ".join(said for _path, said in wrong)
-    return _named_problem(value, network) if step is Step.REASON else None
+        return "; ".join(fault.message for fault in wrong)
+    return _named_problem(value, network) if step is UpdateStep.REASON else None
 
 
 def _named_problem(value: Mapping[str, Any], network: Network) -> str | None:

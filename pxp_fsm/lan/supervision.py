@@ -18,11 +18,11 @@ from pxp_fsm.agent import Agent
 from pxp_fsm.automaton import Valuation, one_hot
 from pxp_fsm.decisions import Guard
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.interfaces import Blackboard, Relation
+from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Act, Choice, Developer, StepView
 from pxp_fsm.lan.wildcards import HintFollowed, SameJson, fits, holes, value_of, written
 from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
-from pxp_fsm.relations import Judgement, Outcome, digest
+from pxp_fsm.relations import Judgement, Outcome, Relation, digest
 from pxp_fsm.rules import Ending, Interact
 from pxp_fsm.session import Session
 from pxp_fsm.situation import Situation

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pxp_fsm.models import Capability, Model, Reply, Request
+from pxp_fsm.models import Ask, Layer, Reply, Request
 
 
 @dataclass
@@ -58,24 +58,14 @@ class Stopwatch:
             self._busy += self.clock() - self._since
 
 
-class Timed:
-    """A model, and a stopwatch that runs while it is asked; fills `Model`."""
+def timed(watch: Stopwatch) -> Layer:
+    """Runs a stopwatch while a model is asked."""
 
-    def __init__(self, model: Model, watch: Stopwatch) -> None:
-        self._model = model
-        self._watch = watch
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        return self._model.capabilities
-
-    async def reply(self, request: Request) -> Reply:
-        self._watch.begin()
+    async def reply(ask: Ask, request: Request) -> Reply:
+        watch.begin()
         try:
-            return await self._model.reply(request)
+            return await ask(request)
         finally:
-            self._watch.end()
+            watch.end()
+
+    return reply

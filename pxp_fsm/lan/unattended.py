@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.replaying import Regression
@@ -20,8 +20,10 @@ class Confirms:
     async def review(self, view: StepView) -> Act:
         return Act(Choice.CONFIRM)
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
-        return Verdict.RETRY
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
+        return RegressionChoice.RETRY
 
     async def handed(self, why: str, lan: Lan) -> Onward:
         return Onward.SKIP

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pxp_fsm.errors import DataError
-from pxp_fsm.interfaces import Relation
 from pxp_fsm.messages import quoted
-from pxp_fsm.relations import TOLERANCE, Assumption, Outcome, Verdict
+from pxp_fsm.relations import TOLERANCE, Assumption, Outcome, Relation, RelationReply, in_session
 
 HOLE = "<??>"
 
@@ -90,7 +89,11 @@ class HintFollowed:
         given = TOLERANCE if self.judge is None else self.judge.assumptions
         return given - {Assumption.TRANSITIVE}
 
-    async def holds(self, left: str, right: str) -> Outcome | Verdict:
+    def for_session(self, session: str) -> HintFollowed:
+        """The same, its judge asked in `session`."""
+        return HintFollowed(None if self.judge is None else in_session(self.judge, session))
+
+    async def holds(self, left: str, right: str) -> Outcome | RelationReply:
         if not left.strip() or not right.strip() or left == right:
             return Outcome.YES
         return Outcome.NO if self.judge is None else await self.judge.holds(left, right)

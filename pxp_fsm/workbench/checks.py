@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from proofs import update_claims, updates
 from proofs.certificate import Certificate, beyond, certify
-from proofs.checking import Bounds, Checker, Result
+from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, assumptions_of, find
 from proofs.explicit import check_explicit
 from proofs.product import Product, standing_checks
 from proofs.theorems import Proof
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import Message
 from pxp_fsm.soundness import check_peers
 from pxp_fsm.tables import NETWORKS, load_automaton
 
@@ -58,29 +57,13 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One property with its verdict; `expected` is None where nothing was expected."""
-
-    subject: str
-    name: str
-    title: str
-    assumptions: str
-    verdict: Verdict
-    expected: Status | None
-    as_expected: bool
-    seconds: float
-    model: str = ""
-    messages: tuple[Message, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True)
 class Checked:
     """The lines of a check, and the certificates of what was proved on the way.
 
     Where it was `interrupted` there are lines of what was checked before.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[Result, ...]
     certificates: tuple[Certificate, ...] = ()
     interrupted: bool = False
 
@@ -96,16 +79,16 @@ def run(request: Request) -> Checked:
 
     Interrupted, it gives what was found so far.
     """
-    lines, certificates = list[Line](), list[Certificate]()
+    lines, certificates = list[Result](), list[Certificate]()
     try:
         for one in _checked(request):
-            (lines if isinstance(one, Line) else certificates).append(one)  # type: ignore[arg-type] # each to its own
+            (lines if isinstance(one, Result) else certificates).append(one)  # type: ignore[arg-type] # each to its own
     except KeyboardInterrupt:
         return Checked(tuple(lines), tuple(certificates), interrupted=True)
     return Checked(tuple(lines), tuple(certificates))
 
 
-def _checked(request: Request) -> Iterator[Line | Certificate]:
+def _checked(request: Request) -> Iterator[Result | Certificate]:
     """The lines, and the certificates, as they are found."""
     from pxp_fsm.workbench import systems
 
@@ -128,7 +111,7 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
         return
     found = False
     for one in _everything(request, bounds, own, builtin):
-        found = found or isinstance(one, Line)
+        found = found or isinstance(one, Result)
         yield one
     if not found:
         raise UsageError(
@@ -139,7 +122,7 @@ def _checked(request: Request) -> Iterator[Line | Certificate]:
 
 def _everything(
     request: Request, bounds: Bounds, own: Sequence[str], builtin: Sequence[str]
-) -> Iterator[Line | Certificate]:
+) -> Iterator[Result | Certificate]:
     """What is known to ask of each table."""
     proofs = list[Proof]()
     for table in builtin:
@@ -149,7 +132,7 @@ def _everything(
             certificate = certify(table)
             proofs += certificate.proofs
             yield certificate
-        known = {f"{claim.protocol}.{claim.name}" for claim in claims}
+        known = {claim.id for claim in claims}
         yield from _claims(claims, request, bounds, [*proofs, *beyond(table, known)])
     for table in NETWORKS:
         if table in request.tables:
@@ -162,7 +145,7 @@ def _check_names(names: Sequence[str]) -> None:
     known = {claim.name for claim in CLAIMS} | set(_TITLES)
     known |= {claim.name for claim in update_claims.CLAIMS}
     for name in names:
-        if name not in known | {f"{claim.protocol}.{claim.name}" for claim in CLAIMS}:
+        if name not in known | {claim.id for claim in CLAIMS}:
             raise UsageError(
                 f"there is no property {name!r}; there are: {', '.join(sorted(known))}"
             )
@@ -178,7 +161,7 @@ def _check_values(request: Request, own: Sequence[str], builtin: Sequence[str]) 
         )
 
 
-def _wanted(lines: Iterator[Line], request: Request) -> Iterator[Line]:
+def _wanted(lines: Iterator[Result], request: Request) -> Iterator[Result]:
     return (line for line in lines if not request.names or line.name in request.names)
 
 
@@ -187,49 +170,23 @@ def _claims_of(table: str, request: Request) -> list[Claim]:
         claim
         for claim in CLAIMS
         if claim.protocol in PROVED_OF[table]
-        and (
-            not request.names
-            or not {claim.name, f"{claim.protocol}.{claim.name}"}.isdisjoint(request.names)
-        )
+        and (not request.names or not {claim.name, claim.id}.isdisjoint(request.names))
     ]
 
 
 def _claims(
     claims: Sequence[Claim], request: Request, bounds: Bounds, proofs: Sequence[Proof]
-) -> Iterator[Line]:
+) -> Iterator[Result]:
     checkers = {small: Checker(_SMALL if small else bounds, proofs=proofs) for small in (0, 1)}
     for claim in claims:
         names = claim.expected if request.relations is None else (request.relations,)
         for name in names:
             small = request.relations is None and _only_shows_a_need(claim, name)
             try:
-                result = checkers[small].check(claim, name)
+                yield checkers[small].check(claim, name)
             except KeyboardInterrupt:
-                yield _cut_off(claim, name)
+                yield claim.result(name, Verdict(Status.UNKNOWN, "interrupted"))
                 raise
-            yield _line(result)
-
-
-def _line(result: Result) -> Line:
-    claim = result.claim
-    return Line(
-        claim.protocol,
-        claim.name,
-        claim.title,
-        result.assumptions,
-        result.verdict,
-        result.expected,
-        result.as_expected,
-        result.seconds,
-        result.model,
-        result.messages,
-    )
-
-
-def _cut_off(claim: Claim, assumptions: str) -> Line:
-    verdict = Verdict(Status.UNKNOWN, "interrupted")
-    expected = claim.expected.get(assumptions)
-    return Line(claim.protocol, claim.name, claim.title, assumptions, verdict, expected, False, 0.0)
 
 
 def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:
@@ -239,13 +196,12 @@ def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:
     )
 
 
-def _over_values(request: Request, bounds: Bounds) -> Iterator[Line]:
+def _over_values(request: Request, bounds: Bounds) -> Iterator[Result]:
     wanted = _claims_of("interact", request)
-    for result in check_explicit(wanted, bounds, request.values or 0):
-        yield _line(result)
+    yield from check_explicit(wanted, bounds, request.values or 0)
 
 
-def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Line, Checker]:
+def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Result, Checker]:
     """The failing line of the claim `name` (or PROTOCOL.NAME), with the checker that found it.
 
     Without `relations` it is the first set of assumptions under which the claim is known to fail.
@@ -259,11 +215,11 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Li
         if relations is not None or claim.expected[assumed] is Status.FAILS
     ]
     checker, seen = Checker(Bounds(n, k)), list[str]()
-    found = list[Line]()
+    found = list[Result]()
     for protocol in dict.fromkeys(claim.protocol for claim, _ in fails):
         for claim, assumed in fails:
             if claim.protocol == protocol:
-                line = _line(checker.check(claim, assumed))
+                line = checker.check(claim, assumed)
                 seen.append(f"{assumed}: {line.verdict.status}")
                 if line.verdict.status is Status.FAILS and line.verdict.trace is not None:
                     found.append(line)
@@ -277,7 +233,7 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Li
     return found[0], checker
 
 
-def _temporal(request: Request) -> Iterator[Line]:
+def _temporal(request: Request) -> Iterator[Result]:
     from pxp_fsm.workbench import formulas
 
     if request.termination:
@@ -289,7 +245,7 @@ def _temporal(request: Request) -> Iterator[Line]:
     return _formulas(request) if request.relations is None else formulas.over_sessions(request)
 
 
-def _formulas(request: Request) -> Iterator[Line]:
+def _formulas(request: Request) -> Iterator[Result]:
     from proofs.logic import Runs, parse
     from proofs.logic.systems import check
     from pxp_fsm.workbench.formulas import check_about_tables, demands, suffix
@@ -303,14 +259,13 @@ def _formulas(request: Request) -> Iterator[Line]:
         check_about_tables(text, formula)
         started = time.perf_counter()
         verdict = check(product, formula, Runs(request.runs), fairly)
-        yield Line(
+        yield Result(
             subject(product),
             text,
             text,
             f"free guards, {request.runs} runs{suffix(request)}",
             verdict,
             Status.HOLDS,
-            verdict.status is Status.HOLDS,
             time.perf_counter() - started,
             product.name,
         )
@@ -328,20 +283,9 @@ def subject(product: Product) -> str:
     return product.left.name if product.left == product.right else product.name
 
 
-def _of_network(table: str) -> Iterator[Line]:
+def _of_network(table: str) -> Iterator[Result]:
     """The claims about a table of networks, as built and without what each needs."""
-    for result in updates.checked(table):
-        yield Line(
-            table,
-            result.claim.name,
-            result.claim.title,
-            f"without {result.changed}" if result.changed else "any oracles",
-            result.verdict,
-            result.expected,
-            result.verdict.status is result.expected,
-            result.seconds,
-            result.model,
-        )
+    yield from updates.checked(table)
 
 
 _TITLES = {
@@ -354,22 +298,20 @@ _TITLES = {
 }
 
 
-def _standing(left: str, right: str) -> Iterator[Line]:
+def _standing(left: str, right: str) -> Iterator[Result]:
     """The standing checks of two tables under free guards."""
     product = product_of(left, right)
     started = time.perf_counter()
     verdicts = standing_checks(product)
     seconds = (time.perf_counter() - started) / len(verdicts)
     for name, verdict in verdicts.items():
-        holds = verdict.status is Status.HOLDS
-        yield Line(
+        yield Result(
             subject(product),
             name,
             _TITLES[name],
             "free guards",
             verdict,
             Status.HOLDS,
-            holds,
             seconds,
             product.name,
         )

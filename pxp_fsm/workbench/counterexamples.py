@@ -12,12 +12,13 @@ from pathlib import Path
 from proofs.checking import plain
 from proofs.model import Step
 from proofs.sessions import AGENTS, SessionModel, State
+from proofs.verdicts import Result
 from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer
 from pxp_fsm.rules import Interact
 from pxp_fsm.tracing import trace
-from pxp_fsm.workbench.checks import Line, counterexample
+from pxp_fsm.workbench.checks import counterexample
 from pxp_fsm.workbench.drawing import leave
 
 
@@ -44,7 +45,7 @@ def draw(
     return tuple(files)
 
 
-def chart(line: Line, model: SessionModel) -> SequenceChart:
+def chart(line: Result, model: SessionModel) -> SequenceChart:
     """The session of a failing `line`, with what the relations answered at each message."""
     steps = _steps(line)
     told = [
@@ -60,7 +61,7 @@ def chart(line: Line, model: SessionModel) -> SequenceChart:
     )
 
 
-def way(line: Line, model: SessionModel, agent: str) -> StateDiagram:
+def way(line: Result, model: SessionModel, agent: str) -> StateDiagram:
     """The way that `agent` took on its automaton in the session of a failing `line`."""
     last = _steps(line)[-1].target
     table = model.both[AGENTS.index(agent)]
@@ -68,7 +69,7 @@ def way(line: Line, model: SessionModel, agent: str) -> StateDiagram:
     return state_diagram(table, marked=last.at[AGENTS.index(agent)], path=path)
 
 
-def _steps(line: Line) -> Sequence[Step[State]]:
+def _steps(line: Result) -> Sequence[Step[State]]:
     if line.verdict.trace is None:
         raise UsageError(f"{line.name} has no trace to draw")
     return plain(line.verdict.trace).steps
@@ -88,7 +89,7 @@ def _answers(step: Step[State], model: SessionModel) -> tuple[str, str]:
     return judged, f"what it learned reconciles them: {_word(held)}"
 
 
-def _remarks(line: Line, model: SessionModel, last: State) -> Iterator[str]:
+def _remarks(line: Result, model: SessionModel, last: State) -> Iterator[str]:
     yield f"contradicts “{line.title}”"
     yield f"ended: {last.over}" if last.over else "goes on"
     if line.verdict.cycle:

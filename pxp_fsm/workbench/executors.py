@@ -53,7 +53,7 @@ class Done:
     error: str = ""
 
 
-def check(name: str, database: str | None) -> None:
+def check_executor(name: str, database: str | None) -> None:
     """Raise `UsageError` where `name` is no executor, or `database` none that workers can share."""
     kind, _, rest = name.partition("://")
     number = rest.isascii() and rest.isdigit() and len(rest) < 5 and int(rest) > 0
@@ -68,7 +68,7 @@ def check(name: str, database: str | None) -> None:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Executor]:
+def open_executor(name: str) -> Iterator[Executor]:
     """The executor that `name` means: `dask://HOST:PORT` or `processes://NUMBER`.
 
     Raises `UsageError` where it is not installed or does not answer.
@@ -139,7 +139,7 @@ def _deal_out(
     run: str, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
 ) -> None:
     """Have every unit of `left` carried; what is done is taken out of it."""
-    with opened(name) as executor:
+    with open_executor(name) as executor:
         given = [executor.submit(carry, Assignment(database, run, u)) for u in left.values()]
         try:
             for future in as_completed(given):
@@ -173,7 +173,7 @@ def carry(assignment: Assignment) -> Done:
     unit, started = assignment.unit, time.perf_counter()
     sessions = messages = 0
 
-    def count(step: runs.Step) -> None:
+    def count(step: runs.Progress) -> None:
         nonlocal sessions, messages
         sessions += step.message is None
         messages += step.message is not None

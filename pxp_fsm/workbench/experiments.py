@@ -14,18 +14,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backends.databases import SqlBlackboard
+from backends.models.serving import Settings
 from pxp_fsm import __version__, forms
-from pxp_fsm.errors import ExperimentError, UsageError
+from pxp_fsm.errors import ExperimentError, Fault, UsageError
 from pxp_fsm.workbench import defaults, plans, runs
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.prompts import written
 from pxp_fsm.workbench.tasks import DataSet, Task
-
-if TYPE_CHECKING:
-    from backends.models.serving import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,10 @@ def load(path: Path) -> Experiment:
         raise ExperimentError(forms.located(found, text, str(path)))
     plan = _plan(raw, path.absolute().parent)
     try:
-        task, data = plans.read(plan)
+        task, data = plans.read_plan(plan)
     except UsageError as error:
         at = next((key for key in _ABOUT if _about(key, str(error))), None)
-        fault = ((at,) if at else (), str(error))
+        fault = Fault((at,) if at else (), str(error))
         raise ExperimentError(forms.located([fault], text, str(path))) from error
     return Experiment(path, raw.get("title", path.stem), plan, task, data)
 
@@ -120,14 +118,14 @@ def _about(key: str, said: str) -> bool:
     return ("validation set" if key == "learning" else key.rstrip("s")) in said
 
 
-def _faults(raw: Mapping[str, Any]) -> list[forms.Fault]:
+def _faults(raw: Mapping[str, Any]) -> list[Fault]:
     """What a schema cannot say: which bound is of which protocol."""
     pxp = raw.get("protocol") == "pxp"
-    found: list[forms.Fault] = []
+    found: list[Fault] = []
     if pxp and "n" in raw:
-        found.append((("n",), "n is INTERACT's bound; PXP is bounded by k"))
+        found.append(Fault(("n",), "n is INTERACT's bound; PXP is bounded by k"))
     if not pxp and raw.get("k") == "unbounded":
-        found.append((("k",), "only PXP is unbounded; give INTERACT a number"))
+        found.append(Fault(("k",), "only PXP is unbounded; give INTERACT a number"))
     return found
 
 

@@ -15,13 +15,13 @@ from string import Template
 
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
-from proofs.explore import explore
+from proofs.explore import Trace, explore
 from proofs.product import Product
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
-from proofs.sessions import AGENTS, SessionModel
-from proofs.verdicts import Status
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.verdicts import Result, Status
 from pxp_fsm.diagrams import Diagram, sequence_chart
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
@@ -71,7 +71,7 @@ def find() -> Findings:
         **language_findings.words(),
         "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
-        "longest_tags": ", ".join(_tags(_longest(1)[1])),
+        "longest_tags": ", ".join(map(tag_of, _longest(1).steps)),
         "verdicts": str(len(lines)),
         "unexpected": str(sum(not line.as_expected for line in lines)),
     }
@@ -93,7 +93,7 @@ def _filled(page: str) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _line(lines: Iterable[checks.Line], claim: str, assumed: str) -> checks.Line:
+def _line(lines: Iterable[Result], claim: str, assumed: str) -> Result:
     return next(
         line
         for line in lines
@@ -101,21 +101,17 @@ def _line(lines: Iterable[checks.Line], claim: str, assumed: str) -> checks.Line
     )
 
 
-def _shown(line: checks.Line) -> str:
+def _shown(line: Result) -> str:
     trace = line.verdict.trace
     if trace is None:
         return line.verdict.detail
-    tags = _tags(trace.labels)
+    tags = list(map(tag_of, trace.steps))
     if line.verdict.cycle:
         return f"{', '.join(tags)} … (the last {line.verdict.cycle} for ever)"
     return ", ".join(tags)
 
 
-def _tags(labels: Iterable[str]) -> list[str]:
-    return [label.partition(" ")[2] for label in labels]
-
-
-def _claims(lines: Iterable[checks.Line]) -> Iterator[str]:
+def _claims(lines: Iterable[Result]) -> Iterator[str]:
     """A row a claim: where it holds, what it needs, and what happens without."""
     yield "| claim | name | holds for | how far | without, for instance |"
     yield "|---|---|---|---|---|"
@@ -131,7 +127,7 @@ def _claims(lines: Iterable[checks.Line]) -> Iterator[str]:
             if (line.subject, line.name) == (claim.protocol, claim.name)
         }
         yield (
-            f"| {claim.title} | `{claim.protocol}.{claim.name}` | {_where(claim)} | "
+            f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
             f"{_how_far(claim, own)} | {_without(claim, own)} |"
         )
 
@@ -145,7 +141,7 @@ def _where(claim: Claim) -> str:
     return "; or ".join(sets)
 
 
-def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+def _how_far(claim: Claim, own: Mapping[str, Result]) -> str:
     """The least that was established where it holds, and for more assumptions."""
     statuses = {
         name: line.verdict for name, line in own.items() if line.verdict.status is not Status.FAILS
@@ -163,7 +159,7 @@ def _how_far(claim: Claim, own: Mapping[str, checks.Line]) -> str:
     return f"{everywhere} for {for_all[0]}; {told}"
 
 
-def _without(claim: Claim, own: Mapping[str, checks.Line]) -> str:
+def _without(claim: Claim, own: Mapping[str, Result]) -> str:
     """The shortest counterexample for each thing that it cannot do without."""
     fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
     largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
@@ -186,8 +182,8 @@ def _replies() -> Iterator[str]:
         space = explore(SessionModel(Pxp(), Theory(assumptions), observes=False))
         for state, steps in space.steps.items():
             for step in steps:
-                agent, _, tag = step.label.partition(" ")
-                received = state.tags[1 - AGENTS.index(agent)]
+                tag = tag_of(step)
+                received = state.tags[1 - speaker_of(step)]
                 if received and tag != Tag.TERM:
                     found.setdefault(received, set()).add(tag)
         cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}
@@ -214,13 +210,12 @@ def _sizes() -> Iterator[str]:
             yield f"| {title}, {name} | {space.states} | {space.transitions} |"
 
 
-def _longest(k: int) -> tuple[SessionModel, tuple[str, ...]]:
-    model = SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)
-    return model, longest_run(explore(model)).labels
+def _longest(k: int) -> Trace[State]:
+    return longest_run(explore(SessionModel(Pxp(k), Theory(EQUIVALENCE), observes=False)))
 
 
 def _longest_lengths() -> str:
-    lengths = [f"{len(_longest(k)[1])} for k = {k}" for k in range(1, 6)]
+    lengths = [f"{len(_longest(k).steps)} for k = {k}" for k in range(1, 6)]
     return ", ".join(lengths)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from proofs.checking import Bounds
 from proofs.claims import assumptions_of
-from proofs.verdicts import Status
+from proofs.verdicts import Result, Status
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
-from pxp_fsm.workbench.checks import PROVED_OF, Line, Request, product_of, subject
+from pxp_fsm.workbench.checks import PROVED_OF, Request, product_of, subject
 
 if TYPE_CHECKING:
     from proofs.logic import Formula
@@ -43,7 +43,7 @@ def suffix(request: Request) -> str:
     return "".join(f", {text}" for text in request.fair)
 
 
-def over_sessions(request: Request) -> Iterator[Line]:
+def over_sessions(request: Request) -> Iterator[Result]:
     """Each formula over the sessions of a built-in protocol, for any data under assumptions."""
     from proofs.logic import Runs, parse
     from proofs.logic.asking import check
@@ -62,22 +62,20 @@ def over_sessions(request: Request) -> Iterator[Line]:
             verdict, messages = check(rules, assumptions, formula, Runs(request.runs), fairly)
             shown = f"{request.relations}, {request.runs} runs{suffix(request)}"
             seconds = time.perf_counter() - started
-            holds = verdict.status in (Status.HOLDS, Status.HOLDS_UP_TO)
-            yield Line(
+            yield Result(
                 protocol,
                 text,
                 text,
                 shown,
                 verdict,
                 Status.HOLDS,
-                holds,
                 seconds,
                 f"{protocol} under {request.relations}",
                 messages,
             )
 
 
-def termination(request: Request) -> Iterator[Line]:
+def termination(request: Request) -> Iterator[Result]:
     """Whether the product of the tables ends, one line a question."""
     from proofs.logic.systems import terminates
 
@@ -91,14 +89,13 @@ def termination(request: Request) -> Iterator[Line]:
     started = time.perf_counter()
     for question, verdict in terminates(product):
         now = time.perf_counter()
-        yield Line(
+        yield Result(
             subject(product),
             question.name,
             question.title,
             "free guards",
             verdict,
             question.expected,
-            question.expected in (None, verdict.status),
             now - started,
             product.name,
         )

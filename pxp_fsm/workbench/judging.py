@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backends.databases import SqlBlackboard
-from guards.consistency import Consistency, wilson
+from guards.consistency import Consistency
 from guards.judge import majority
 from pxp_fsm.errors import NotThere
 from pxp_fsm.messages import quoted
 from pxp_fsm.relations import Outcome, digest
+from pxp_fsm.workbench.intervals import wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +79,5 @@ def report(measured: Consistency, judged: Sequence[Judged]) -> Sequence[str]:
 def _share(count: int, among: int) -> str:
     if among == 0:
         return "none"
-    low, high = wilson(count, among)
-    return f"{count}/{among} ({count / among:.2f}, 95% {low:.2f}-{high:.2f})"
+    share = wilson(count, among)
+    return f"{count}/{among} ({count / among:.2f}, 95% {share.low:.2f}-{share.high:.2f})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.recordings import RecordedSession, recorded_sessions
@@ -18,9 +17,7 @@ from pxp_fsm.messages import Answer, Message, quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import BUILTIN
 from pxp_fsm.workbench.recorded import check_table
-
-if TYPE_CHECKING:
-    from pxp_fsm.workbench.runs import Step
+from pxp_fsm.workbench.runs import Progress
 
 _NAMED = 5
 """How many sessions a summary names that a formula is false of."""
@@ -126,18 +123,18 @@ class Live:
     say: Callable[[str], None] = print
     _watched: dict[str, dict[str, Watch]] = field(default_factory=dict)
 
-    def beside(self, on_step: Callable[[Step], None]) -> Callable[[Step], None]:
+    def beside(self, on_step: Callable[[Progress], None]) -> Callable[[Progress], None]:
         """`on_step`, and then the monitors."""
         if not self.monitors:
             return on_step
 
-        def both(step: Step) -> None:
+        def both(step: Progress) -> None:
             on_step(step)
             self.hear(step)
 
         return both
 
-    def hear(self, step: Step) -> None:
+    def hear(self, step: Progress) -> None:
         """A message that was sent, or a session that is over."""
         message = step.message
         if message is None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from backends.models import serving
+from backends.models.presets import Asking, Preset, adapted, find_preset
+from backends.models.serving import Settings
 from guards.judge import GIVES, Scope
 from pxp_fsm.errors import UsageError
 from pxp_fsm.models import Capability
 from pxp_fsm.prompts import Prompt, Prompts
 from pxp_fsm.workbench import prompts as written
+from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.tasks import DataSet, Task
-
-if TYPE_CHECKING:
-    from backends.models.presets import Asking, Preset
-    from backends.models.serving import Settings
-    from pxp_fsm.workbench.plans import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +74,6 @@ def _able(
     paper: Preset | None,
     settings: Settings | None,
 ) -> Named:
-    from backends.models import serving
-
     settings = settings or serving.Settings()
     prompts = written.prompts(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
@@ -87,14 +83,13 @@ def _able(
         prompts, notes = replace(prompts, answer=answer, judge=verdict), (*left, *also)
     for name, needs in ((machine, _asked(task, data, prompts)), (judge, _judged(prompts))):
         if name is not None:
-            serving.check(name, needs, settings)
+            serving.check_model(name, needs, settings)
     return Named(machine, judge, prompts, notes)
 
 
 def _paper(plan: Plan) -> Preset | None:
     if plan.preset is None:
         return None
-    from backends.models.presets import find_preset
 
     found = find_preset(plan.preset)
     if found.task != plan.task:
@@ -106,10 +101,8 @@ def _as_in(
     asking: Asking, prompt: Prompt, name: str, settings: Settings
 ) -> tuple[Prompt, tuple[str, ...]]:
     """`prompt` with a paper's settings, as the model `name` takes them, and what it does not."""
-    from backends.models import serving
-    from backends.models.presets import adapted
 
-    taken, left = adapted(asking, name, serving.check(name, (), settings))
+    taken, left = adapted(asking, name, serving.check_model(name, (), settings))
     asked = replace(prompt, max_tokens=taken.max_tokens, temperature=taken.temperature)
     return asked, () if left is None else (f"{left}.",)
 

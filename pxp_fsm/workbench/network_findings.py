@@ -10,8 +10,7 @@ from string import Template
 from proofs import update_claims, updates
 from proofs.explore import explore
 from proofs.pipeline import Pipeline
-from proofs.updates import Result
-from proofs.verdicts import Verdict
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.updating import AGENT, PIPELINE
 
 _TEMPLATE = Path(__file__).with_name("network_findings_page.md")
@@ -45,15 +44,16 @@ def _generous() -> Verdict:
 
 
 def _without(results: list[Result], name: str) -> Result:
-    return next(one for one in results if one.changed and one.claim.name == name)
+    return next(one for one in results if one.expected is Status.FAILS and one.name == name)
 
 
 def _claims(results: list[Result]) -> Iterator[str]:
     """A row a claim: how far it holds, what it needs, and what happens without."""
     yield "| claim | name | holds | without | then, for instance |"
     yield "|---|---|---|---|---|"
+    claims = {(claim.table, claim.name): claim for claim in update_claims.CLAIMS}
     for built, changed in zip(results[::2], results[1::2], strict=True):
-        claim = built.claim
+        claim = claims[built.subject, built.name]
         yield (
             f"| {claim.title} | `{claim.table}.{claim.name}` | {built.verdict.detail} | "
             f"{claim.without} | {_told(changed.verdict)} |"
@@ -67,7 +67,7 @@ def _told(verdict: Verdict) -> str:
         return verdict.detail
     if not trace.steps:
         return "at once"
-    labels = [step.label.partition(" ")[2] for step in trace.steps]
+    labels = [update_claims.label_of(step) for step in trace.steps]
     if not verdict.cycle:
         return ", ".join(labels)
     return f"{', '.join(labels)} … (the last {verdict.cycle} for ever)"

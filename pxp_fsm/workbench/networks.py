@@ -9,29 +9,30 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models import scripts
+from backends.models.recording import recorded
+from backends.models.serving import Serving, Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
-from pxp_fsm.interfaces import Blackboard, Relation
+from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.lan import Lan
-from pxp_fsm.lan.pipeline import Example, Limits, Moved, Outcome, Told, Trainer
+from pxp_fsm.lan.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
 from pxp_fsm.lan.replaying import holds
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.simulated import Confirming, Satisfied
 from pxp_fsm.lan.supervision import Supervision
 from pxp_fsm.messages import Instance, quoted, text_problem
-from pxp_fsm.models import CallLog, Model
+from pxp_fsm.models import CallLog, Model, layered
+from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Interact
 from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.lan_tasks import training_judges
-
-if TYPE_CHECKING:
-    from backends.databases import SqlBlackboard
-    from backends.models.serving import Settings
 
 _NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
@@ -59,17 +60,13 @@ async def models_of(
     `log` records every call. The function raises `UsageError` for a name that is none, and
     `DataError` for a script.
     """
-    from backends.models import scripts
-    from backends.models.recording import Recorded
-    from backends.models.serving import Serving, Settings
-
     async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
 
         def opened(name: str) -> Model:
             if not name.startswith(scripts.PREFIX):
                 return serving.model(name)
-            script = scripts.read(Path(name.removeprefix(scripts.PREFIX)))
-            return script if log is None else Recorded(script, log)
+            script = scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
+            return script if log is None else layered(script, recorded(script.name, log))
 
         yield opened
 
@@ -104,8 +101,6 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-        from backends.databases import RunRecord
-
         taken = (_NUMBER.search(record.run) for record in blackboard.runs())
         number = max((int(match[1]) for match in taken if match), default=0) + 1
         self.run = f"{NETWORKS}-{number}"
@@ -117,8 +112,6 @@ class TrainingBoard:
     def begin(
         self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
     ) -> Blackboard:
-        from backends.databases import SessionRecord
-
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(
@@ -161,7 +154,7 @@ class Training:
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[ExampleResult, ...]:
         """Train it; the file is written anew after each change of the network."""
         lan = Lan.load(self.path)
         saved = lan.version
@@ -179,11 +172,10 @@ class Training:
             if saved != lan.version:  # edited since the last row, and left
                 lan.save(self.path)
 
-    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[Outcome, ...]:
+    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[ExampleResult, ...]:
         if self.database is None:
             async with models_of(self.settings, self.on_wait) as opened:
                 return await self._trained(lan, opened, told)
-        from backends.databases import CallsOf, SqlBlackboard
 
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan)
@@ -209,7 +201,7 @@ class Training:
         opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[ExampleResult, ...]:
         same, agree = self.same, None
         if self.judge is not None:
             judge = opened(self.judge)

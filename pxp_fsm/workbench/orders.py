@@ -32,7 +32,7 @@ class Order(StrEnum):
     SAMPLED = "sampled"
 
 
-def check(order: Order, instances: int, repetitions: int) -> None:
+def check_order(order: Order, instances: int, repetitions: int) -> None:
     """Raise `UsageError` where there are not so many different orders."""
     if order is not Order.SAMPLED:
         return

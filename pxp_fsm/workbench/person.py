@@ -6,14 +6,15 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from backends.people import PersonsRelation, TerminalPerson
 from guards.chosen import AskPerson
 from guards.derived import Derived
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import UsageError
-from pxp_fsm.interfaces import Guards
 from pxp_fsm.messages import Instance, quoted
 from pxp_fsm.models import Image
 from pxp_fsm.problem import Problem
+from pxp_fsm.situation import Guards
 from pxp_fsm.workbench.tasks import Task
 
 NAMES_TAGS, JUDGES = "terminal", "terminal:relations"
@@ -44,7 +45,7 @@ class Pictures:
         return path
 
 
-def check(human: str | None, task: Task) -> None:
+def check_person(human: str | None, task: Task) -> None:
     """Raise `UsageError` where there is no such human, or the task cannot ask a person."""
     if human is None:
         return
@@ -62,7 +63,6 @@ def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
 
     What they look at, and what they leave unsent, is kept in `folder`.
     """
-    from backends.people import PersonsRelation, TerminalPerson
 
     person = TerminalPerson(problem, Pictures(problem, folder / "pictures"), folder / "drafts")
     guards: Guards = AskPerson(person) if way == NAMES_TAGS else Derived()

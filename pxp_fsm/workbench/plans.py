@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import get_type_hints
 
+from backends.databases import RunRecord
 from pxp_fsm.decisions import check_bound
 from pxp_fsm.errors import UsageError
 from pxp_fsm.learning import Gate, Gated, Keep
@@ -17,10 +18,8 @@ from pxp_fsm.messages import quoted
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.workbench import defaults, orders
 from pxp_fsm.workbench.orders import Order
-from pxp_fsm.workbench.tasks import DataSet, Row, Task, find_task
-
-if TYPE_CHECKING:
-    from backends.databases import RunRecord
+from pxp_fsm.workbench.task_registry import find_task
+from pxp_fsm.workbench.tasks import DataSet, Row, Task
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
@@ -102,7 +101,7 @@ def stored_plan(record: RunRecord) -> Plan:
         wrong = _no_plan(raw)
         if wrong is None:
             plan = Plan(**raw)
-            check(plan)
+            check_plan(plan)
             return plan
     except (UsageError, ValueError, RecursionError) as error:
         wrong = str(error)
@@ -119,7 +118,7 @@ def _no_plan(raw: object) -> str | None:
     return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
 
 
-def check(plan: Plan) -> None:
+def check_plan(plan: Plan) -> None:
     """Raise `UsageError` where a value of the plan is none, or a number out of its range."""
     for name, kind in get_type_hints(Plan).items():
         value = getattr(plan, name)
@@ -146,16 +145,16 @@ def check(plan: Plan) -> None:
         raise UsageError(f"a timeout is more than 0 and at most {MOST} seconds")
 
 
-def read(plan: Plan) -> tuple[Task, DataSet]:
+def read_plan(plan: Plan) -> tuple[Task, DataSet]:
     """The task of `plan` and its data, as chosen; nothing is stored.
 
     Raises `UsageError` or `DataError` for whatever in the plan or its data cannot be used.
     """
     task = find_task(plan.task)
-    check(plan)
+    check_plan(plan)
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
     gate_of(plan, data)
-    orders.check(Order(plan.order), len(data.sessions), plan.repetitions)
+    orders.check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data
 
 

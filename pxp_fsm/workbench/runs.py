@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models.serving import Serving, Settings
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import DataError, NotThere, UsageError
@@ -27,15 +27,12 @@ from pxp_fsm.models import Model
 from pxp_fsm.session import Session
 from pxp_fsm.workbench import defaults, named, orders, person, seating
 from pxp_fsm.workbench.metering import Meter
-from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read, stored_plan
+from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
 from pxp_fsm.workbench.recorded import check_table
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
 from pxp_fsm.workbench.units import Unit, units
 
-if TYPE_CHECKING:
-    from backends.models.serving import Serving, Settings
-
-__all__ = ["Plan", "Run", "Step", "resume", "start"]
+__all__ = ["Plan", "Progress", "Run", "resume", "start"]
 
 _AT_ONCE = 16
 """How many sessions go on at a time where nothing else bounds the calls in flight."""
@@ -44,7 +41,7 @@ _NUMBER = re.compile(r"-([0-9]{1,18})$")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Progress:
     """What a progress display is told: a message sent, or (None) a session that is over."""
 
     session: str
@@ -118,7 +115,7 @@ class Run:
 
     def execute(
         self,
-        on_step: Callable[[Step], None] = lambda _step: None,
+        on_step: Callable[[Progress], None] = lambda _step: None,
         folder: Path = Path(defaults.OUTPUT),
     ) -> None:
         """Carry the run to its end; can be interrupted at any instant and resumed.
@@ -134,13 +131,13 @@ class Run:
             self._blackboard.unlock(self.name)
 
     def execute_unit(
-        self, unit: Unit, on_step: Callable[[Step], None] = lambda _step: None
+        self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None
     ) -> None:
         """Carry one unit to its end; whoever calls sees to it that nobody else does."""
         asyncio.run(self._execute(on_step, [unit]))
 
     async def _execute(
-        self, on_step: Callable[[Step], None], chosen: Sequence[Unit] | None = None
+        self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None
     ) -> None:
         """Carry `chosen` units to their end, one after the other; None is every repetition."""
         size = len(self.data.sessions)
@@ -164,7 +161,7 @@ class Run:
         unit: Unit,
         seats: seating.Seats,
         serving: Serving | None,
-        on_step: Callable[[Step], None],
+        on_step: Callable[[Progress], None],
     ) -> None:
         place = (unit.repetition, unit.first, unit.last)
         stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
@@ -205,7 +202,6 @@ class Run:
         if not self.named.any:
             yield None
             return
-        from backends.models.serving import Serving, Settings
 
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)
@@ -245,7 +241,7 @@ class Run:
         agents: tuple[Agent, Agent],
         earlier: Mapping[str, tuple[Episode, ...]],
         known: Mapping[str, SessionRecord],
-        on_step: Callable[[Step], None],
+        on_step: Callable[[Progress], None],
     ) -> Session:
         name = self._named(seat)
         place = (name, seat.repetition, seat.position, seat.row.instance.key)
@@ -256,7 +252,7 @@ class Run:
             *agents,
             self._rules,
             blackboard=self._blackboard if not _over(stored) else None,
-            on_message=lambda message: on_step(Step(*place, message)),
+            on_message=lambda message: on_step(Progress(*place, message)),
             earlier=earlier,
         )
         if stored is None:
@@ -269,7 +265,7 @@ class Run:
         while session.ending is None:
             await session.step()
             await asyncio.sleep(0)
-        on_step(Step(*place, None, session.ending.value))
+        on_step(Progress(*place, None, session.ending.value))
         return session
 
     def _check_agents(self, stored: SessionRecord, agents: tuple[Agent, Agent]) -> None:
@@ -342,8 +338,8 @@ def start(
     how its models are asked, which a run does not depend on and does not store. Raises
     `UsageError`, `DataError` or `BlackboardError` before anything is stored.
     """
-    task, data = found or read(plan)
-    person.check(plan.human, task)
+    task, data = found or read_plan(plan)
+    person.check_person(plan.human, task)
     named.models(plan, task, data, settings)
     gate = gate_of(plan, data)
     if gate is not None:
@@ -378,7 +374,7 @@ def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = Non
             f"resume it with that version, or start a new run"
         )
     plan = stored_plan(record)
-    task, data = read(plan)
+    task, data = read_plan(plan)
     if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
     for session in blackboard.sessions(name, limit=1):

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from backends.models.answering import ModelRespondent
 from guards.judge import Judge, Scope
 from pxp_fsm.agent import Agent
 from pxp_fsm.models import Model
 from pxp_fsm.session import Entry
 from pxp_fsm.workbench import person
 from pxp_fsm.workbench.named import Named, scope_of
+from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.tasks import DataSet, Task
-
-if TYPE_CHECKING:
-    from pxp_fsm.workbench.plans import Plan
 
 Opened = Callable[[str], Model]
 """The model of a name; the same one each time."""
@@ -38,7 +36,7 @@ class Seats:
         named: Named,
         opened: Opened,
     ) -> None:
-        person.check(plan.human, task)
+        person.check_person(plan.human, task)
         self._plan = plan
         self._task = task
         self._data = data
@@ -52,8 +50,6 @@ class Seats:
         machine, human = self._task.agents(self._data, self._plan.memo)
         named, problem = self._named, self._task.problem
         if named.machine is not None and named.prompts is not None and problem is not None:
-            from backends.models.answering import ModelRespondent
-
             respondent = ModelRespondent(
                 self._opened(named.machine), problem, named.prompts, repetition=repetition
             )

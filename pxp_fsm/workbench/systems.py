@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from proofs.effort import UNLIMITED, Effort
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.tables import BUILTIN, load_automaton
-from pxp_fsm.workbench.checks import PROVED_OF, Line, Request
+from pxp_fsm.workbench.checks import PROVED_OF, Request
 
 if TYPE_CHECKING:
     from proofs.logic.formulas import Formula
@@ -47,7 +47,7 @@ def asked_for(request: Request) -> bool:
     )
 
 
-def lines(request: Request) -> Iterator[Line]:
+def lines(request: Request) -> Iterator[Result]:
     """A line a property and channel, those of a property together.
 
     Raises `UsageError` or `TableError`. Interrupted, it gives the lines so far, and one for the
@@ -78,7 +78,7 @@ def lines(request: Request) -> Iterator[Line]:
             for check in about:
                 yield from check.formula(text, formula)
         return
-    found, stopped = list[Line](), None
+    found, stopped = list[Result](), None
     for check in about:
         try:
             for line in check.standing(names):
@@ -112,7 +112,7 @@ class _Check:
     composition: Composition
     reduction: Reduction | None
 
-    def formula(self, text: str, formula: Formula) -> Iterator[Line]:
+    def formula(self, text: str, formula: Formula) -> Iterator[Result]:
         """The line of a formula."""
         from proofs.logic import Runs
         from proofs.systems import check
@@ -126,7 +126,7 @@ class _Check:
         under = f", {self.request.runs} runs{suffix(self.request)}"
         yield from self._lines({text: text}, verdicts, effort, formula, under)
 
-    def standing(self, names: Mapping[str, str]) -> Iterator[Line]:
+    def standing(self, names: Mapping[str, str]) -> Iterator[Result]:
         """The lines of standing checks, with their titles."""
         from proofs.systems import standing_checks
 
@@ -134,7 +134,7 @@ class _Check:
         verdicts = standing_checks(self.composition, effort, self.reduction, frozenset(names))
         yield from self._lines(names, verdicts, effort, None, "")
 
-    def termination(self) -> Iterator[Line]:
+    def termination(self) -> Iterator[Result]:
         """Whether the system comes to its end, a line a question."""
         from proofs.systems import terminates
 
@@ -160,7 +160,7 @@ class _Check:
         effort: Effort,
         formula: Formula | None,
         under: str,
-    ) -> Iterator[Line]:
+    ) -> Iterator[Result]:
         spent = ""
         for name, title in names.items():
             started = time.perf_counter()
@@ -183,7 +183,7 @@ class _Check:
 
         reducible = not (self.reduction or self.request.termination or self.request.fair)
         told = advice(self.composition, formula, reducible=reducible)
-        return Verdict(Status.UNKNOWN, f"{verdict.detail}; {told}")
+        return Verdict(Status.UNKNOWN, f"{verdict.reason}; {told}")
 
     def _line(
         self,
@@ -193,16 +193,15 @@ class _Check:
         verdict: Verdict,
         started: float,
         expected: Status | None = Status.HOLDS,
-    ) -> Line:
+    ) -> Result:
         reduced = f", {self.reduction.value}" if self.reduction else ""
-        return Line(
+        return Result(
             self.composition.system.name,
             name,
             title,
             f"free guards, {self.composition.channel.name}{under}{reduced}",
             verdict,
             expected,
-            expected in (None, verdict.status),
             time.perf_counter() - started,
             self.composition.name,
         )

@@ -1,19 +1,13 @@
-"""What a task is to the workbench, and the tasks that come with the package.
-
-Plug-ins add tasks as installed entry points of the group `pxp_fsm.tasks`; nothing is ever imported
-by a name from a file.
-"""
+"""What a task is to the workbench: its data, its agents, and how models and people are asked."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from pxp_fsm.agent import Agent
-from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.problem import Problem
 
@@ -80,38 +74,3 @@ class Task:
     at_once: int = 1
     problem: Problem | None = None
     seat_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def task_names() -> tuple[str, ...]:
-    """The names of every task there is, sorted."""
-    return tuple(sorted({*_BUILTIN, *(entry.name for entry in _plugins())}))
-
-
-def find_task(name: str) -> Task:
-    """The task of that name; `UsageError` where there is none."""
-    if name in _BUILTIN:
-        return _BUILTIN[name]()
-    for entry in _plugins():
-        if entry.name == name:
-            task: Task = entry.load()
-            return task
-    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}")
-
-
-def _plugins() -> Sequence[EntryPoint]:
-    return tuple(entry_points(group="pxp_fsm.tasks"))
-
-
-def _drug() -> Task:
-    from pxp_fsm.workbench.drug.task import DRUG
-
-    return DRUG
-
-
-def _rad() -> Task:
-    from pxp_fsm.workbench.rad.task import RAD
-
-    return RAD
-
-
-_BUILTIN: dict[str, Callable[[], Task]] = {"drug": _drug, "rad": _rad}

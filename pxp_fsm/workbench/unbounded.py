@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from proofs.effort import UNLIMITED, Effort
 from proofs.systems import System
 from proofs.systems.compatibility import MOST_STATES, TITLES, search_unbounded
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
-from pxp_fsm.workbench.checks import Line, Request
+from pxp_fsm.workbench.checks import Request
 
 UNBOUNDED = "fifo"
 """The channel without a capacity."""
 
 
-def lines(request: Request, system: System) -> Iterator[Line]:
+def lines(request: Request, system: System) -> Iterator[Result]:
     """A line for each property that k-multiparty compatibility answers, with k up to `request.k`.
 
     Raises `UsageError` for formulas and properties that are asked of bounded channels alone.
@@ -39,14 +39,13 @@ def lines(request: Request, system: System) -> Iterator[Line]:
     for name in TITLES:
         if name in (request.names or TITLES):
             verdict = found.get(name, Verdict(Status.UNKNOWN, left))
-            yield Line(
+            yield Result(
                 system.name,
                 name,
                 TITLES[name],
                 "free guards, fifo of any capacity",
                 verdict,
                 Status.HOLDS,
-                verdict.status is Status.HOLDS,
                 seconds,
                 f"{system.name} over {UNBOUNDED}",
             )

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from proofs.itf import to_itf
-from proofs.verdicts import Status
+from proofs.verdicts import Result, Status
 from pxp_fsm import __version__
-from pxp_fsm.workbench.checks import UNEXPECTED, UNKNOWN, Line
+from pxp_fsm.workbench.checks import UNEXPECTED, UNKNOWN
 
 
-def lines(results: Sequence[Line]) -> Iterator[str]:
+def lines(results: Sequence[Result]) -> Iterator[str]:
     """The results for a terminal, and a last line that sums up."""
     for line in results:
         mark = " " if line.as_expected else "!"
         yield (
             f"{mark} {line.subject:<9} {line.name:<29} {line.assumptions:<35} "
-            f"{_said(line):<11} {line.seconds:6.2f} s  {_shown(line)}".rstrip()
+            f"{line.status:<11} {line.seconds:6.2f} s  {line.verdict.explanation}".rstrip()
         )
     wrong = [line for line in results if not line.as_expected]
     yield (
@@ -30,54 +30,39 @@ def lines(results: Sequence[Line]) -> Iterator[str]:
     )
 
 
-def _said(line: Line) -> str:
-    return line.verdict.status.value
-
-
-def _shown(line: Line) -> str:
-    parts = [line.verdict.detail]
-    if line.verdict.trace is not None:
-        parts.append(", ".join(line.verdict.trace.labels) or "(at once, before any step)")
-    if line.verdict.cycle:
-        parts.append(f"(the last {line.verdict.cycle} for ever)")
-    return " ".join(filter(None, parts))
-
-
-def exit_code(results: Sequence[Line]) -> int:
+def exit_code(results: Sequence[Result]) -> int:
     """0 as expected, 1 not as expected, 4 unknown."""
-    if any(not line.as_expected and line.verdict.status is not Status.UNKNOWN for line in results):
+    if any(not line.as_expected and line.status is not Status.UNKNOWN for line in results):
         return UNEXPECTED
-    return UNKNOWN if any(line.verdict.status is Status.UNKNOWN for line in results) else 0
+    return UNKNOWN if any(line.status is Status.UNKNOWN for line in results) else 0
 
 
-def as_json(results: Sequence[Line]) -> str:
+def as_json(results: Sequence[Result]) -> str:
     """The results as a JSON list."""
     return json.dumps([_record(line) for line in results], indent=1)
 
 
-def _record(line: Line) -> dict[str, Any]:
+def _record(line: Result) -> dict[str, Any]:
     return {
         "subject": line.subject,
         "property": line.name,
         "title": line.title,
         "assumptions": line.assumptions,
-        "verdict": line.verdict.status.value,
+        "verdict": line.status,
         "detail": line.verdict.detail,
         "expected": line.expected.value if line.expected else None,
         "as_expected": line.as_expected,
-        "trace": list(line.verdict.trace.labels) if line.verdict.trace else None,
+        "trace": list(line.trace.labels) if line.trace else None,
         "cycle": line.verdict.cycle,
         "seconds": round(line.seconds, 4),
-        "itf": json.loads(to_itf(line.name, line.model, line.verdict))
-        if line.verdict.trace
-        else None,
+        "itf": json.loads(to_itf(line.name, line.model, line.verdict)) if line.trace else None,
     }
 
 
-def as_junit(results: Sequence[Line]) -> str:
+def as_junit(results: Sequence[Result]) -> str:
     """The results as JUnit XML: a test case each; a failure where not as expected, an error where
     unknown."""
-    unknown = [line for line in results if line.verdict.status is Status.UNKNOWN]
+    unknown = [line for line in results if line.status is Status.UNKNOWN]
     failed = [line for line in results if not line.as_expected and line not in unknown]
     counts: dict[str, Any] = {
         "tests": str(len(results)),
@@ -98,13 +83,13 @@ def as_junit(results: Sequence[Line]) -> str:
         if line in failed or line in unknown:
             kind = "error" if line in unknown else "failure"
             told = ET.SubElement(
-                case, kind, type=_said(line), message=f"{_said(line)}: {line.title}"
+                case, kind, type=line.status, message=f"{line.status}: {line.title}"
             )
-            told.text = _shown(line)
+            told.text = line.verdict.explanation
     return ET.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
-def as_sarif(results: Sequence[Line]) -> str:
+def as_sarif(results: Sequence[Result]) -> str:
     """The results as SARIF 2.1.0: an error for each verdict that is not as expected."""
     rules = {line.name: line.title for line in results}
     found = [
@@ -112,10 +97,10 @@ def as_sarif(results: Sequence[Line]) -> str:
             "ruleId": line.name,
             "ruleIndex": list(rules).index(line.name),
             **_graded(line),
-            "message": {"text": f"{_said(line)} under {line.assumptions}. {_shown(line)}".strip()},
+            "message": {"text": f"{line.status} under {line.assumptions}. {told}".strip()},
             "locations": [{"logicalLocations": [{"name": line.subject}]}],
         }
-        for line in results
+        for line, told in ((line, line.verdict.explanation) for line in results)
     ]
     return json.dumps(
         {
@@ -141,19 +126,19 @@ def as_sarif(results: Sequence[Line]) -> str:
     )
 
 
-def _graded(line: Line) -> dict[str, str]:
+def _graded(line: Result) -> dict[str, str]:
     """SARIF's kind and level: a level other than "none" is for what fails alone."""
-    if line.verdict.status is Status.UNKNOWN:
+    if line.status is Status.UNKNOWN:
         return {"kind": "open", "level": "none"}
     passed = line.as_expected
     return {"kind": "pass", "level": "none"} if passed else {"kind": "fail", "level": "error"}
 
 
-def write_traces(results: Sequence[Line], folder: Path) -> None:
+def write_traces(results: Sequence[Result], folder: Path) -> None:
     """Each trace as ITF JSON, named after subject, property and assumptions."""
     folder.mkdir(parents=True, exist_ok=True)
     for line in results:
-        if line.verdict.trace is not None:
+        if line.trace is not None:
             stem = "-".join((line.subject, line.name, line.assumptions))
             path = folder / f"{re.sub(r'[^A-Za-z0-9+-]+', '-', stem)}.itf.json"
             path.write_text(to_itf(line.name, line.model, line.verdict), "utf-8")

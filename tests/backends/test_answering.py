@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from asked import ASPIRIN, GOOD, PROMPTS, Talking, message, now, question, said
 
 from backends.models import ModelRespondent, ScriptedModel
 from backends.models.conversation import answer_schema, assemble
@@ -15,7 +14,17 @@ from pxp_fsm.framing import unframed
 from pxp_fsm.messages import Answer, Episode, Instance, Question
 from pxp_fsm.models import Capability, Image, Reply, Request, Role, Stop
 from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.tasks import find_task, task_names
+from pxp_fsm.workbench.task_registry import find_task, task_names
+from tests.backends.prompt_fixtures import (
+    ASPIRIN,
+    GOOD,
+    PROMPTS,
+    Talking,
+    message,
+    now,
+    question,
+    said,
+)
 
 PLAIN = frozenset[Capability]()
 ANSWER = Answer("CC(=O)OC(C)=O.O=C(O)c1ccccc1O", "Acetylation of the phenol.")
@@ -115,7 +124,7 @@ def test_plain_servers_may_put_a_code_block_around_the_whole_answer(reply: str) 
     assert now(ModelRespondent(model, PROBLEM, PROMPTS).answer(question())) == ANSWER
 
 
-UNUSABLE = {
+UNUSABLE: dict[str, tuple[str | Reply, str]] = {
     "empty": (Reply("  "), "it is empty"),
     "refused": (Reply("I will not", Stop.REFUSAL), "it was refused"),
     "refused, though it reads well": (Reply(GOOD, Stop.REFUSAL), "it was refused"),

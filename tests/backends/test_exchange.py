@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import version2
-from made import message, record
 
 from backends.databases import RunRecord, SqlBlackboard, schema, transfer
 from backends.databases.engine import open_engine
@@ -17,6 +15,8 @@ from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.messages import Instance
 from pxp_fsm.relations import Judgement, Outcome
+from tests.backends import schema_version2
+from tests.backends.records import message, record
 
 ODD = "é\u2028 '; DROP TABLE runs; -- \x1b[31m <b>\r\n\ufeff \U0001f9ea ../../etc"
 
@@ -89,7 +89,7 @@ def test_an_export_of_version_2_comes_in(
 ) -> None:
     """What a database of version 2 exports, as the program of its time wrote it."""
     engine = open_engine(database, create=True, current=False)
-    version2.make(engine)
+    schema_version2.make(engine)
     schema.calls.create(engine)  # so that today's program can read it
     with monkeypatch.context() as patched:
         patched.setattr(transfer, "SCHEMA_VERSION", "2")

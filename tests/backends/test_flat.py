@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from made import RUN, message, record
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
+from tests.backends.records import RUN, message, record
 
 
 def size(board: SqlBlackboard) -> int:

@@ -1,8 +1,8 @@
 """Whatever is sent is refused with its reason, or stored exactly; the state is always legal.
 
-The messages are numbers (`hostile.py`); those that reached what none before them did, refused and
-stored, are kept in `corpus/` (`growing.py`). Hypothesis draws the numbers of the quick test, and
-the deep one goes through a million.
+The messages are numbers (`hostile_messages.py`); those that reached what none before them did,
+refused and stored, are kept in `corpus/` (`corpus_growth.py`). Hypothesis draws the numbers of the
+quick test, and the deep one goes through a million.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import hostile
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made import RUN, record
 from sqlalchemy import event
 
 from backends.databases import SqlBlackboard
@@ -26,6 +24,8 @@ from pxp_fsm.errors import BlackboardError, Refused
 from pxp_fsm.machine import Machine
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.tables import builtin
+from tests.backends import hostile_messages
+from tests.backends.records import RUN, record
 
 CORPUS = Path(__file__).parent / "corpus" / "hostile.json"
 LONGEST = 200
@@ -68,8 +68,8 @@ class Target:
         if not tags or len(self.accepted) >= LONGEST:
             self.renew()
             return self.send(number)
-        sent = hostile.message(number, len(self.accepted) + 1, turn, tags)
-        if sent.session == hostile.SESSION:
+        sent = hostile_messages.message(number, len(self.accepted) + 1, turn, tags)
+        if sent.session == hostile_messages.SESSION:
             sent = Message(
                 self.name, sent.number, sent.sender, sent.tag, sent.answer, sent.receiver
             )
@@ -100,8 +100,8 @@ def test_every_kind_of_hostility_comes() -> None:
     wrong: Counter[str] = Counter()
     said: set[str] = set()
     for number in (*range(20_000), LONG):
-        sent = hostile.message(number, 3, "m", ["RATIFY", "REFUTE", "TERM"])
-        right = (hostile.SESSION, 3, "m", "h")
+        sent = hostile_messages.message(number, 3, "m", ["RATIFY", "REFUTE", "TERM"])
+        right = (hostile_messages.SESSION, 3, "m", "h")
         parts = (sent.session, sent.number, sent.sender, sent.receiver)
         for name, part, wanted in zip(
             ("session", "number", "sender", "receiver"), parts, right, strict=True
@@ -114,10 +114,10 @@ def test_every_kind_of_hostility_comes() -> None:
         if isinstance(sent.answer, Answer):
             for text in (sent.answer.prediction, sent.answer.explanation):
                 wrong["type of text"] += not isinstance(text, str)
-                wrong["size"] += isinstance(text, str) and len(text) == hostile.HUGE
-                if isinstance(text, str) and len(text) < hostile.HUGE:
-                    said |= {odd for odd in hostile.TEXTS if odd in text}
-    assert said == set(hostile.TEXTS)
+                wrong["size"] += isinstance(text, str) and len(text) == hostile_messages.HUGE
+                if isinstance(text, str) and len(text) < hostile_messages.HUGE:
+                    said |= {odd for odd in hostile_messages.TEXTS if odd in text}
+    assert said == set(hostile_messages.TEXTS)
     assert wrong.pop("size") == 1
     assert len(wrong) == 12
     assert min(wrong.values()) > 100, wrong
@@ -187,7 +187,7 @@ def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bo
 
 
 def test_ten_million_characters_are_stored_exactly(target: Target) -> None:
-    long = "\U0001f9ea" + "é" * hostile.HUGE
+    long = "\U0001f9ea" + "é" * hostile_messages.HUGE
     sent = Message(target.name, 1, "m", "INIT", Answer(long, "e"), "h")
     target.channel.carry(sent, store=lambda message: target.board.append(message, "{}", []))
     target.accepted.append(sent)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends import killed_runs
+
 KILLS = int(os.environ.get("PXP_KILLS", "50"))
 """PXP_KILLS=500 in the environment for the long run."""
-PROGRAM = Path(__file__).with_name("killing.py")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -22,8 +24,9 @@ PROGRAM = Path(__file__).with_name("killing.py")
 def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
     database: str, kills: int, sessions: int
 ) -> None:
-    command = [sys.executable, PROGRAM, database, str(kills), "1", str(sessions)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    program = [sys.executable, "-m", killed_runs.__name__]
+    command = [*program, database, str(kills), "1", str(sessions)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["killed"], found["differ"], found["problems"]) == (kills, [], [])

@@ -9,11 +9,11 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from speaking import PNG, SCHEMA, Log, Pauses, ask, run
 
 from backends.models.serving import Serving, Settings
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.models import Reply, Request, Role, Stop, Turn
+from tests.backends.model_servers import PNG, SCHEMA, Log, Pauses, ask, run
 
 HERE = Path(__file__).parent
 KINDS = ("anthropic", "openai")

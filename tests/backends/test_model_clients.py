@@ -8,13 +8,23 @@ from typing import Any
 
 import httpx2
 import pytest
-from speaking import (
+
+from backends.models.anthropic_messages import AnthropicMessages
+from backends.models.catalogue import ModelFacts, catalogue
+from backends.models.catalogue import Server as Declared
+from backends.models.failures import CallFailed
+from backends.models.naming import parse_model_name
+from backends.models.serving import Serving, Settings
+from pxp_fsm.errors import Halted, NoAnswer
+from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
+from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
     KEY,
     OPENAI,
     PNG,
     SCHEMA,
+    Handler,
     Log,
     Pauses,
     Server,
@@ -27,15 +37,6 @@ from speaking import (
     served,
 )
 
-from backends.models.anthropic_messages import AnthropicMessages
-from backends.models.catalogue import Catalogue, catalogue
-from backends.models.catalogue import Server as Declared
-from backends.models.failures import CallFailed
-from backends.models.naming import parsed
-from backends.models.serving import Serving, Settings
-from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
-
 
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,11 +44,11 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def good(name: str, text: str = "fine") -> Any:
+def good(name: str, text: str = "fine") -> Handler:
     return lambda request: reply_to(request, name, text)
 
 
-def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Any:
+def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Handler:
     body = {"type": "error", "error": {"type": kind, "message": "not now"}}
     return lambda _request: httpx2.Response(status, json=body, headers=headers)
 
@@ -257,8 +258,7 @@ def test_a_server_of_ones_own_may_take_a_temperature() -> None:
     server = Server(good(ANTHROPIC))
     declared = Declared("anthropic:*", frozenset({Capability.TEMPERATURE}), extra={"top_k": 3})
     model = AnthropicMessages(
-        parsed("anthropic:x@http://localhost:1"),
-        declared,
+        ModelFacts(parse_model_name("anthropic:x@http://localhost:1"), declared),
         None,
         transport=httpx2.MockTransport(server),
     )
@@ -276,11 +276,8 @@ def test_a_server_of_ones_own_may_take_a_temperature() -> None:
 
 def test_tokens_are_counted_by_the_server() -> None:
     server = Server(lambda _request: httpx2.Response(200, json={"input_tokens": 42}))
-    table: Catalogue = catalogue()
-    named = parsed(ANTHROPIC)
-    model = AnthropicMessages(
-        named, table.server(named), None, transport=httpx2.MockTransport(server)
-    )
+    transport = httpx2.MockTransport(server)
+    model = AnthropicMessages(catalogue().facts(ANTHROPIC), None, transport=transport)
 
     async def once() -> int:
         try:
@@ -328,8 +325,7 @@ def test_a_batch_is_made_polled_and_read_in_any_order() -> None:
 
     async def once() -> list[Reply | CallFailed]:
         transport = httpx2.MockTransport(batches)
-        named = parsed(ANTHROPIC)
-        model = AnthropicMessages(named, catalogue().server(named), None, transport=transport)
+        model = AnthropicMessages(catalogue().facts(ANTHROPIC), None, transport=transport)
         try:
             return await model.batch([ask(str(n)) for n in range(5)], sleep=pauses.sleep)
         finally:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
+from typing import Any
 
 import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speaking import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
-from backends.models.budget import Budget, Capped
-from backends.models.catalogue import Price, Server, catalogue, most_sent
+from backends.models.budget import Budget, capped
+from backends.models.catalogue import ModelFacts, Price, Server, catalogue, most_sent
 from backends.models.failures import CallFailed, retry_after
-from backends.models.limits import MINUTE, Limited, Limits, likely_tokens
-from backends.models.naming import parsed
-from backends.models.retrying import Patience, Retried
+from backends.models.limits import MINUTE, Limits, likely_tokens, limited
+from backends.models.naming import parse_model_name
+from backends.models.retrying import Patience, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.models import Reply, Request, Usage
+from pxp_fsm.models import Ask, Layer, Reply, Request, Usage, layered
+from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, 1.0, 5.0, 0.1, 1.25, 0.5, date(2026, 6, 30))
 SERVER = Server(ANTHROPIC)
+FACTS = ModelFacts(parse_model_name(ANTHROPIC), SERVER, PRICE)
+UNPRICED = ModelFacts(parse_model_name(ANTHROPIC), SERVER)
 FAILED = CallFailed("no", again=True, billed=False)
 
 
@@ -55,7 +58,7 @@ def test_a_cap_is_never_passed_whatever_the_order(
         for _ in range(steps):
             await asyncio.sleep(0)
         try:
-            await Capped(Scripted(answer), budget, PRICE, SERVER).reply(request)
+            await layered(Scripted(answer), capped(budget, FACTS)).reply(request)
         except Halted:
             stopped += 1
         except NoAnswer:
@@ -76,7 +79,7 @@ def test_a_call_without_room_waits_for_those_under_way_and_then_the_run_stops() 
     request = ask(max_tokens=300)
     worst = PRICE.worst(request, SERVER)
     budget = Budget(worst * 1.5)
-    model = Capped(Scripted(lambda _: Reply("x", usage=Usage(10, 10))), budget, PRICE, SERVER)
+    model = layered(Scripted(lambda _: Reply("x", usage=Usage(10, 10))), capped(budget, FACTS))
 
     async def many() -> list[Reply | BaseException]:
         return await asyncio.gather(
@@ -92,20 +95,17 @@ def test_a_call_without_room_waits_for_those_under_way_and_then_the_run_stops() 
 
 def test_what_was_spent_before_a_resume_counts() -> None:
     budget = Budget(1.0, 5, spent=1.0, made=4)
-    model = Capped(Scripted(lambda _: Reply("x")), budget, PRICE, SERVER)
+    model = layered(Scripted(lambda _: Reply("x")), capped(budget, FACTS))
     with pytest.raises(Halted, match=r"\$1\.0000 are spent"):
         run(model.reply(ask()))
+    model = layered(Scripted(lambda _: Reply("x")), capped(Budget(calls=4, made=4), UNPRICED))
     with pytest.raises(Halted, match="cap of 4 calls"):
-        run(
-            Capped(Scripted(lambda _: Reply("x")), Budget(calls=4, made=4), None, SERVER).reply(
-                ask()
-            )
-        )
+        run(model.reply(ask()))
 
 
 def test_money_is_not_capped_where_the_price_is_not_known() -> None:
     with pytest.raises(UsageError, match="is not known"):
-        Capped(Scripted(lambda _: Reply("x")), Budget(1.0), None, SERVER)
+        layered(Scripted(lambda _: Reply("x")), capped(Budget(1.0), UNPRICED))
 
 
 def test_a_cancelled_call_counts_as_billed() -> None:
@@ -121,7 +121,7 @@ def test_a_cancelled_call_counts_as_billed() -> None:
                 raise AssertionError
 
         call = asyncio.ensure_future(
-            Capped(Slow(lambda _: Reply("")), budget, PRICE, SERVER).reply(request)
+            layered(Slow(lambda _: Reply("")), capped(budget, FACTS)).reply(request)
         )
         await asyncio.sleep(0)
         call.cancel()
@@ -172,7 +172,7 @@ def test_no_minute_holds_more_than_the_limits(
                 raise CallFailed("busy", again=True, billed=False, wait=calls[index][2])
             return Reply("x")
 
-    model = Limited(Busy(lambda _: Reply("")), limits)
+    model = layered(Busy(lambda _: Reply("")), limited(limits))
 
     async def all_of_them() -> None:
         await asyncio.gather(
@@ -198,7 +198,7 @@ def test_no_minute_holds_more_than_the_limits(
 def test_a_short_reply_makes_room_before_its_minute_is_over() -> None:
     pauses = Pauses()
     limits = Limits(tokens=130, clock=pauses, sleep=pauses.sleep)
-    model = Limited(Scripted(lambda _: Reply("x", usage=Usage(5, 5))), limits)
+    model = layered(Scripted(lambda _: Reply("x", usage=Usage(5, 5))), limited(limits))
 
     async def three() -> None:
         for _ in range(3):
@@ -210,8 +210,9 @@ def test_a_short_reply_makes_room_before_its_minute_is_over() -> None:
 
 @pytest.mark.parametrize("name", ["requests", "tokens", "in_flight"])
 def test_a_limit_is_1_at_least(name: str) -> None:
+    none: dict[str, Any] = {name: 0}
     with pytest.raises(UsageError, match="1 at least"):
-        Limits(**{name: 0})
+        Limits(**none)
 
 
 @given(st.integers(1, 2000), st.none() | st.floats(0, 1e6), st.floats(0, 1))
@@ -229,7 +230,7 @@ def test_a_server_that_asks_to_wait_for_hours_stops_the_run() -> None:
         raise CallFailed("busy", again=True, billed=False, wait=86400.0)
 
     with pytest.raises(Halted, match="wait 86400 s"):
-        run(Retried(Scripted(busy), sleep=Pauses().sleep).reply(ask()))
+        run(layered(Scripted(busy), retried(sleep=Pauses().sleep)).reply(ask()))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_what_retry_after_says(headers: dict[str, str], seconds: float | None) -
 def test_the_worst_case_of_a_request_covers_every_byte() -> None:
     text = "é" * 1000
     assert most_sent(ask(text), SERVER) >= 2000
-    named = parsed("anthropic:claude-haiku-4-5")
+    named = parse_model_name("anthropic:claude-haiku-4-5")
     price = catalogue().price(named)
     assert price is not None
     assert price.of(Usage(1_000_000, 1_000_000)) == pytest.approx(6.0)
@@ -273,9 +274,29 @@ def test_a_long_pause_is_told_and_a_short_one_is_not() -> None:
         return Reply("fine")
 
     pauses = Pauses()
-    model = Retried(
-        Scripted(busy), Patience(8), sleep=pauses.sleep, draw=lambda: 0.0, on_wait=told.append
+    model = layered(
+        Scripted(busy),
+        retried(Patience(8), sleep=pauses.sleep, draw=lambda: 0.0, on_wait=told.append),
     )
     assert run(model.reply(ask())).served.retries == 3
     assert pauses.slept == [0.5, 30.0, 2.0]
     assert told == ["waiting 30 s: HTTP 529: overloaded (attempt 2 of 8)"]
+
+
+def test_the_first_layer_is_next_to_the_model() -> None:
+    passed: list[str] = []
+
+    def noting(name: str) -> Layer:
+        async def reply(ask: Ask, request: Request) -> Reply:
+            passed.append(name)
+            reply = await ask(request)
+            passed.append(name)
+            return reply
+
+        return reply
+
+    inner = Scripted(lambda _: Reply("x"))
+    model = layered(layered(inner, noting("a"), noting("b")), noting("c"))
+    assert run(model.reply(ask())).text == "x"
+    assert passed == ["c", "b", "a", "a", "b", "c"]
+    assert (model.name, model.capabilities) == (inner.name, inner.capabilities)

@@ -6,24 +6,25 @@ import copy
 import logging
 import pickle
 import sys
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAME, RUN, record
-from speaking import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
 
 from backends.databases import CallsOf, SqlBlackboard
 from backends.models.catalogue import catalogue
 from backends.models.keys import Key, find_key
-from backends.models.naming import HOMES, parsed
+from backends.models.naming import HOMES, parse_model_name
 from backends.models.openai_chat import OpenAIChat
 from backends.models.presets import adapted, find_preset, presets
-from backends.models.serving import Settings, check
+from backends.models.serving import Settings, check_model
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.models import Capability
+from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
+from tests.backends.records import NAME, RUN, record
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,9 @@ from pxp_fsm.models import Capability
     ],
 )
 def test_a_name_says_kind_model_and_server(name: str, kind: str, model: str, url: str) -> None:
-    found = parsed(name)
+    found = parse_model_name(name)
     assert (found.kind, found.model, found.url) == (kind, model, url)
-    assert parsed(str(found)) == found
+    assert parse_model_name(str(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,13 @@ def test_a_name_says_kind_model_and_server(name: str, kind: str, model: str, url
 )
 def test_a_name_that_is_none_is_refused_in_a_sentence(name: str) -> None:
     with pytest.raises(UsageError, match=r"write anthropic:NAME|names no|cannot be read"):
-        parsed(name)
+        parse_model_name(name)
 
 
 @pytest.mark.parametrize("url", [f"https://me:{KEY}@x.org/v1", f"https://x.org/v1?key={KEY}"])
 def test_a_key_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="a model's URL holds no key") as refused:
-        parsed(f"openai:x@{url}")
+        parse_model_name(f"openai:x@{url}")
     assert KEY not in str(refused.value)
 
 
@@ -82,7 +83,7 @@ def test_a_key_in_a_url_is_refused_and_not_repeated(url: str) -> None:
 def test_any_name_is_parsed_or_refused(name: str) -> None:
     for text in (name, f"openai:{name}", f"anthropic:x@http://{name}"):
         try:
-            assert parsed(str(parsed(text))) == parsed(text)
+            assert parse_model_name(str(parse_model_name(text))) == parse_model_name(text)
         except UsageError as error:
             assert str(error)
 
@@ -91,24 +92,24 @@ def test_capabilities_are_declared_and_checked_before_a_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    assert Capability.TEMPERATURE not in check(ANTHROPIC, [Capability.IMAGES])
+    assert Capability.TEMPERATURE not in check_model(ANTHROPIC, [Capability.IMAGES])
     with pytest.raises(UsageError, match="cannot do what is asked of it here: seed, temperature"):
-        check(ANTHROPIC, [Capability.TEMPERATURE, Capability.SEED])
+        check_model(ANTHROPIC, [Capability.TEMPERATURE, Capability.SEED])
     local = "openai:llava@http://localhost:8000/v1"
     with pytest.raises(UsageError, match="images; if your server can, say so"):
-        check(local, [Capability.IMAGES])
+        check_model(local, [Capability.IMAGES])
     with pytest.raises(UsageError, match="batches"):
-        check(local, settings=Settings(batches=True))
+        check_model(local, settings=Settings(batches=True))
     with pytest.raises(UsageError, match=r"what .* costs is not known"):
-        check(local, settings=Settings(dollars=1.0))
+        check_model(local, settings=Settings(dollars=1.0))
     own = tmp_path / "mine.toml"
     own.write_text(
         '[[server]]\nmodels = "openai:llava@http://localhost*"\ncan = ["images"]\n'
         '[[price]]\nmodels = "openai:llava@*"\ninput = 0\noutput = 0\nas_of = 2026-01-01\n'
     )
     settings = Settings(dollars=1.0, catalogue=own)
-    assert check(local, [Capability.IMAGES], settings) == {Capability.IMAGES}
-    assert check(ANTHROPIC, settings=settings)
+    assert check_model(local, [Capability.IMAGES], settings) == {Capability.IMAGES}
+    assert check_model(ANTHROPIC, settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_the_vendors_key_goes_to_the_vendor_alone(monkeypatch: pytest.MonkeyPatc
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, KEY)
     for name in ("anthropic:claude-haiku-4-5@http://localhost:1", "openai:gpt-4o@http://l:1/v1"):
-        server = Server(lambda request, name=name: reply_to(request, name))
+        server = Server(partial(reply_to, name=name))
         served(name, server, ask())
         assert KEY not in str(server.seen[0].headers)
 
@@ -163,8 +164,8 @@ def test_without_a_key_the_remedy_and_the_offline_way_are_named(
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(UsageError, match=r"\.env file.*run offline.*--replay FILE"):
-        check(name)
-    assert check(name, settings=Settings(replay=tmp_path / "any.jsonl"))
+        check_model(name)
+    assert check_model(name, settings=Settings(replay=tmp_path / "any.jsonl"))
 
 
 def test_a_key_comes_from_the_environment_or_the_env_file_of_this_folder(
@@ -208,7 +209,7 @@ def test_a_key_is_in_no_log_database_error_repr_or_recording(
     refusing = httpx2.Response(
         401, json={"error": {"type": "authentication_error", "message": f"what is this {KEY}?"}}
     )
-    said = []
+    said = list[str]()
     with caplog.at_level(logging.DEBUG), SqlBlackboard(str(database)) as board:
         board.start_run(RUN)
         board.start_session(record())
@@ -270,15 +271,15 @@ def test_the_papers_settings_are_presets() -> None:
 def test_a_preset_says_what_a_model_of_today_does_not_take() -> None:
     judge = find_preset("C-rad").judge
     table = catalogue()
-    named = parsed(ANTHROPIC)
+    named = parse_model_name(ANTHROPIC)
     asking, said = adapted(judge, ANTHROPIC, table.server(named).can)
     assert (asking.temperature, asking.plain) == (None, True)
     assert said is not None and "takes no temperature (the paper's is 0)" in said
-    asking, said = adapted(judge, OPENAI, table.server(parsed(OPENAI)).can)
+    asking, said = adapted(judge, OPENAI, table.server(parse_model_name(OPENAI)).can)
     assert (asking.temperature, said) == (0.0, None)
     for preset in presets():
         for one in (preset.machine, preset.judge):
-            table.server(parsed(one.model))
+            table.server(parse_model_name(one.model))
 
 
 def test_a_library_that_is_not_installed_is_missed_before_the_run(
@@ -288,4 +289,4 @@ def test_a_library_that_is_not_installed_is_missed_before_the_run(
     with pytest.raises(
         UsageError, match=r"needs the openai library: pip install 'pxp-fsm\[openai\]'"
     ):
-        check("openai:llama@http://localhost:1/v1")
+        check_model("openai:llama@http://localhost:1/v1")

@@ -14,15 +14,39 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from speaking import ANTHROPIC, BOTH, KEY, Log, Scripted, Server, ask, reply_to, run, said, served
 
-from backends.models.batching import Batched, Gathering
-from backends.models.cache import Cached, CallCache, as_line, from_line
+from backends.models.batching import BatchQueue, Gathering
+from backends.models.cache import CallCache, as_line, cached, from_line
 from backends.models.failures import CallFailed
-from backends.models.retrying import Patience, Retried
+from backends.models.retrying import Patience, retried
 from backends.models.serving import Serving, Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
-from pxp_fsm.models import Reply, Request, Role, Served, Stop, Turn, Usage, fingerprint
+from pxp_fsm.models import (
+    LayeredModel,
+    Reply,
+    Request,
+    Role,
+    Served,
+    Stop,
+    Turn,
+    Usage,
+    fingerprint,
+    layered,
+)
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    BOTH,
+    KEY,
+    Handler,
+    Log,
+    Scripted,
+    Server,
+    ask,
+    reply_to,
+    run,
+    said,
+    served,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +60,7 @@ def test_a_recorded_conversation_repeats_without_a_network(name: str, tmp_path: 
     path = tmp_path / "calls.jsonl"
     server = Server(*(lambda r, t=text: reply_to(r, name, t) for text in ("one", "zwei ü", "")))
 
-    async def talk(settings: Settings, handler: Any) -> list[Reply]:
+    async def talk(settings: Settings, handler: Handler) -> list[Reply]:
         transport = httpx2.MockTransport(handler)
         async with Serving(settings, transport=transport) as serving:
             model = serving.model(name)
@@ -79,7 +103,7 @@ def test_a_replay_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_epochs_are_asked_apart_and_sessions_are_not() -> None:
     numbers = itertools.count()
-    model = Cached(Scripted(lambda _: Reply(str(next(numbers)))), CallCache())
+    model = layered(Scripted(lambda _: Reply(str(next(numbers)))), cached("scripted", CallCache()))
 
     async def texts() -> list[str]:
         asked = [ask(session="a"), ask(session="b", purpose="judge"), ask(epoch=1), ask()]
@@ -90,7 +114,7 @@ def test_epochs_are_asked_apart_and_sessions_are_not() -> None:
 
 def test_two_who_ask_the_same_at_once_share_the_reply() -> None:
     inner = Scripted(lambda _: Reply("x"))
-    model = Cached(inner, CallCache())
+    model = layered(inner, cached("scripted", CallCache()))
 
     async def both() -> list[Reply]:
         return list(await asyncio.gather(model.reply(ask()), model.reply(ask())))
@@ -108,9 +132,9 @@ def test_a_failure_is_not_kept() -> None:
             raise NoAnswer("no")
         return Reply("x")
 
-    model = Cached(Scripted(answer), CallCache())
+    model = layered(Scripted(answer), cached("scripted", CallCache()))
 
-    async def both() -> list[Reply | BaseException]:
+    async def both() -> tuple[Reply | BaseException, Reply | BaseException]:
         return await asyncio.gather(model.reply(ask()), model.reply(ask()), return_exceptions=True)
 
     failed, answered = run(both())
@@ -220,7 +244,7 @@ class Batches(Scripted):
 def test_each_round_of_all_open_sessions_is_one_batch() -> None:
     """Sessions of 3, 2 and 1 rounds: batches of 3, then 2, then 1, without waiting for silence."""
     inner, gathering = Batches(), Gathering()
-    model = Batched(inner, gathering, quiet=60.0)
+    model = BatchQueue(inner.batch, gathering, quiet=60.0)
 
     async def session(rounds: int) -> list[str]:
         with gathering.session():
@@ -235,7 +259,7 @@ def test_each_round_of_all_open_sessions_is_one_batch() -> None:
 
 def test_a_session_that_waits_for_something_else_holds_up_no_batch() -> None:
     inner, gathering = Batches(), Gathering()
-    model = Batched(inner, gathering, quiet=0.01)
+    model = BatchQueue(inner.batch, gathering, quiet=0.01)
 
     async def two() -> str:
         with gathering.session(), gathering.session():
@@ -247,9 +271,9 @@ def test_a_session_that_waits_for_something_else_holds_up_no_batch() -> None:
 def test_two_models_wait_for_the_same_sessions() -> None:
     gathering = Gathering()
     answering, judging = Batches(), Batches()
-    models = [Batched(inner, gathering, quiet=60.0) for inner in (answering, judging)]
+    models = [BatchQueue(inner.batch, gathering, quiet=60.0) for inner in (answering, judging)]
 
-    async def session(model: Batched) -> None:
+    async def session(model: BatchQueue) -> None:
         with gathering.session():
             await model.reply(ask())
 
@@ -266,7 +290,10 @@ def test_what_fails_in_a_batch_is_asked_again_in_the_next() -> None:
     async def instantly(_seconds: float) -> None:
         await asyncio.sleep(0)
 
-    model = Retried(Batched(inner, gathering, quiet=0.01), Patience(), sleep=instantly)
+    queue = BatchQueue(inner.batch, gathering, quiet=0.01)
+    model = layered(
+        LayeredModel("batches", frozenset(), queue.reply), retried(Patience(), sleep=instantly)
+    )
 
     async def session(text: str) -> Reply:
         with gathering.session():
@@ -358,7 +385,7 @@ def test_what_was_cut_counts_as_billed_in_the_record_too() -> None:
     cut = httpx2.Response(200, content=b"{", headers={"content-type": "application/json"})
     log = Log()
 
-    async def costs(settings: Settings, *handlers: Any) -> tuple[float, float]:
+    async def costs(settings: Settings, *handlers: Handler) -> tuple[float, float]:
         transport = httpx2.MockTransport(Server(*handlers))
         async with Serving(settings, log, transport=transport, sleep=_instantly) as serving:
             with suppress(NoAnswer):

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
-from speaking import Pauses, ask, events, run, said
 from werkzeug import Request as Asked
 from werkzeug import Response
 
 from backends.models.failures import CallFailed
 from backends.models.serving import Serving, Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.models import Reply
+from pxp_fsm.models import Reply, Request
+from tests.backends.model_servers import Pauses, ask, events, run, said
 
 KINDS = ("anthropic", "openai")
 
@@ -36,7 +35,7 @@ def path(kind: str) -> str:
     return "/v1/messages" if kind == "anthropic" else "/v1/chat/completions"
 
 
-async def asking(name: str, settings: Settings, *requests: Any) -> list[Reply]:
+async def asking(name: str, settings: Settings, *requests: Request) -> list[Reply]:
     pauses = Pauses()
     async with Serving(settings, clock=pauses, sleep=pauses.sleep) as serving:
         model = serving.model(name)

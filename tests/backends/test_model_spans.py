@@ -10,14 +10,23 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from speaking import ANTHROPIC, KEY, Scripted, Server, ask, reply_to, run, served
 
-from backends.models.naming import parsed
-from backends.models.telemetry import Traced
+from backends.models.naming import parse_model_name
+from backends.models.telemetry import traced
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.models import Reply, Request, Usage
+from pxp_fsm.models import Reply, Request, Usage, layered
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    KEY,
+    Scripted,
+    Server,
+    ask,
+    reply_to,
+    run,
+    served,
+)
 
-NAMED = parsed("openai:x@http://localhost:8000/v1")
+NAMED = parse_model_name("openai:x@http://localhost:8000/v1")
 
 
 @pytest.fixture
@@ -31,7 +40,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 
 def test_a_call_is_a_span_by_the_conventions(exported: InMemorySpanExporter) -> None:
-    model = Traced(Scripted(lambda _: Reply("said", usage=Usage(10, 5, 3, 2))), NAMED)
+    model = layered(Scripted(lambda _: Reply("said", usage=Usage(10, 5, 3, 2))), traced(NAMED))
     run(model.reply(ask("asked", session="drug-1/1/1", purpose="judge", temperature=0.5)))
     (span,) = exported.get_finished_spans()
     found = dict(span.attributes or {})
@@ -53,7 +62,7 @@ def test_a_failure_is_marked_without_its_words(exported: InMemorySpanExporter) -
         raise NoAnswer("secret words")
 
     with pytest.raises(NoAnswer):
-        run(Traced(Scripted(fails), NAMED).reply(ask()))
+        run(layered(Scripted(fails), traced(NAMED)).reply(ask()))
     (span,) = exported.get_finished_spans()
     assert span.status.status_code is trace.StatusCode.ERROR
     assert dict(span.attributes or {})["error.type"] == "NoAnswer"
@@ -72,4 +81,4 @@ def test_one_call_is_one_span_though_the_vendors_library_can_trace_too(
 
 def test_nothing_happens_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    assert run(Traced(Scripted(lambda _: Reply("x")), NAMED).reply(ask())).text == "x"
+    assert run(layered(Scripted(lambda _: Reply("x")), traced(NAMED)).reply(ask())).text == "x"

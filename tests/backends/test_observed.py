@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made import RUN, message, record
 
 from backends.databases import SqlBlackboard, recordings
 from pxp_fsm.relations import LEARN, Judgement, Outcome
 from pxp_fsm.workbench.reports.observed import observed, reason
+from tests.backends.records import RUN, message, record
 
 
 def said(name: str, *outcomes: str) -> list[Judgement]:

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import NAME, RUN, message, record
 
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError
+from tests.backends.records import NAME, RUN, message, record
 
 
 def theirs(path: Path, *statements: str) -> None:

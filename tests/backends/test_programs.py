@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError, validate
 
 from backends.programs import Broke, Program, command_of
-from backends.programs.wire import RESET, Unfit, read, request, schema, written
+from backends.programs.wire import RESET, Unfit, parse_answer, request, schema, written
 from pxp_fsm.automaton import DECIDE, Event, Kind, happening, receiving, sending
 from pxp_fsm.errors import NoAnswer, UsageError
 
@@ -237,13 +237,13 @@ def test_an_answer_is_read_if_and_only_if_it_is_of_the_published_form(
     line = json.dumps(said).encode()
     if answers.is_valid(said):
         assert isinstance(said, dict)
-        assert read(line) == said.get("did")
+        assert parse_answer(line) == said.get("did")
     else:
         with pytest.raises(Unfit):
-            read(line)
+            parse_answer(line)
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_are_more_than_an_unfit_line(line: bytes) -> None:
     with pytest.raises(Unfit):
-        read(line)
+        parse_answer(line)

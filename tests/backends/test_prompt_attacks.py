@@ -8,8 +8,6 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 
 import pytest
-from asked import ASPIRIN, GOOD, PROMPTS, Talking, message, now, question, said
-from attacks import REFUSED, TEXTS, UNSTORABLE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +27,17 @@ from pxp_fsm.workbench.cli import showing
 from pxp_fsm.workbench.drug.problem import PROBLEM
 from pxp_fsm.workbench.runs import Plan, Run, Seat, start
 from pxp_fsm.workbench.tasks import Row
+from tests.backends.prompt_attacks import REFUSED, TEXTS, UNSTORABLE
+from tests.backends.prompt_fixtures import (
+    ASPIRIN,
+    GOOD,
+    PROMPTS,
+    Talking,
+    message,
+    now,
+    question,
+    said,
+)
 
 ANYTHING = TEXTS | UNSTORABLE
 

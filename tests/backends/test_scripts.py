@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.models.scripts import Line, Script, read
+from backends.models.scripts import Script, ScriptLine, read_script
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.framing import framed
 from pxp_fsm.models import Request, Role, Turn
 
 LINES = (
-    Line("control", "late", {"input": "night", "knowledge": "rhyme"}),
-    Line("control", "early", {"input": "night"}),
-    Line("gap", "any"),
+    ScriptLine("control", "late", {"input": "night", "knowledge": "rhyme"}),
+    ScriptLine("control", "early", {"input": "night"}),
+    ScriptLine("gap", "any"),
 )
 
 
@@ -39,9 +39,9 @@ def test_where_none_fits_there_is_no_answer_and_the_error_says_to_what() -> None
 def test_whole_values_and_numbers_of_times_are_told_apart() -> None:
     script = Script(
         [
-            Line("gap", "first", where={"input": "x"}, times=1),
-            Line("gap", "whole", where={"input": "x"}),
-            Line("gap", "part", {"input": "x"}),
+            ScriptLine("gap", "first", where={"input": "x"}, times=1),
+            ScriptLine("gap", "whole", where={"input": "x"}),
+            ScriptLine("gap", "part", {"input": "x"}),
         ]
     )
 
@@ -68,7 +68,7 @@ def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: 
     path = tmp_path / name
     path.write_text(text, "utf-8")
     turn = Turn(Role.USER, framed({"input": "x"}))
-    found = asyncio.run(read(path).reply(Request("s", (turn,), purpose="gap")))
+    found = asyncio.run(read_script(path).reply(Request("s", (turn,), purpose="gap")))
     assert json.loads(found.text) == {"gap": "é"}
 
 
@@ -94,4 +94,4 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, name: str, text: str, sai
     path = tmp_path / name
     path.write_text(text, "utf-8")
     with pytest.raises(DataError, match=said):
-        read(path)
+        read_script(path)

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import version1
-import version2
 from sqlalchemy import Engine, inspect, text
 
 from backends.databases import SqlBlackboard, schema
@@ -17,6 +15,7 @@ from backends.databases.versions import plan_upgrade, upgrade
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import Judgement, Outcome
+from tests.backends import schema_version1, schema_version2
 
 
 @pytest.fixture(params=["1", "2"])
@@ -27,7 +26,7 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def old(database: str, version: str) -> str:
     engine = open_engine(database, create=True, current=False)
-    {"1": version1, "2": version2}[version].make(engine)
+    {"1": schema_version1, "2": schema_version2}[version].make(engine)
     engine.dispose()
     return database
 
@@ -82,7 +81,7 @@ def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(
     assert verify(old).problems == ()
 
 
-def test_an_upgraded_database_is_as_a_new_one(old: str, dialect: str, tmp_path: Any) -> None:
+def test_an_upgraded_database_is_as_a_new_one(old: str, dialect: str, tmp_path: Path) -> None:
     engine = open_engine(old, create=False, current=False)
     upgrade(engine, "it")
     upgraded = described(engine)

@@ -94,8 +94,8 @@ ENVELOPES: dict[str, tuple[dict[str, Any], str]] = {
     "no tag": ({"tag": None}, "a tag is text"),
     "no answer": ({"answer": None}, "an answer is a prediction and an explanation"),
     "answer as text": ({"answer": "y"}, "an answer is a prediction and an explanation"),
-    "prediction missing": ({"answer": Answer(None, "e")}, "are text"),  # type: ignore[arg-type]
-    "explanation as list": ({"answer": Answer("y", ["e"])}, "are text"),  # type: ignore[arg-type]
+    "prediction missing": ({"answer": Answer(None, "e")}, "are text"),  # type: ignore[arg-type] # it is refused
+    "explanation as list": ({"answer": Answer("y", ["e"])}, "are text"),  # type: ignore[arg-type] # it is refused
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from players import agent, run
 
 from guards import Chance
 from pxp_fsm.automaton import Event, Transition, Valuation
@@ -12,6 +11,7 @@ from pxp_fsm.machine import Machine
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import builtin
+from tests.ground.agents import agent, run
 
 
 @pytest.fixture(name="taken")

@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import pytest
-from players import ListBoard
 
 from guards import Chance, Derived, Exact, FunctionRelation, Script
 from pxp_fsm.agent import Agent
@@ -16,6 +15,7 @@ from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.relations import LEARN, Assumption, Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Session
+from tests.ground.agents import ListBoard
 
 X = Instance("x", "x")
 

@@ -7,18 +7,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from players import Asked, Deciding, ListBoard, Saying, agent, now, run, session, tags, yes_or_no
 
 from guards import AskPerson, Chance, Direct, FreeChoice, Script
 from pxp_fsm.automaton import one_hot
 from pxp_fsm.decisions import GUARDS
 from pxp_fsm.errors import DataError, GuardError, NoAnswer, NotEnabled, UsageError
-from pxp_fsm.interfaces import Guards
 from pxp_fsm.messages import Answer
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Session
-from pxp_fsm.situation import Situation
+from pxp_fsm.situation import Guards, Situation
+from tests.ground.agents import (
+    Asked,
+    Deciding,
+    ListBoard,
+    Saying,
+    agent,
+    now,
+    run,
+    session,
+    tags,
+    yes_or_no,
+)
 
 REF = one_hot("REF", GUARDS)
 

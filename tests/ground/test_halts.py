@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from players import EXACT, ListBoard, Saying, X, now
 
 from guards import Derived
 from pxp_fsm.agent import Agent
@@ -12,6 +13,7 @@ from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Assumption, Outcome
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
+from tests.ground.agents import EXACT, ListBoard, Saying, X, now
 
 
 class Stopping:
@@ -37,13 +39,13 @@ class Stopping:
         return Answer("y", "e")
 
 
-def agent(name: str, **changed: object) -> Agent:
-    parts = {
+def agent(name: str, **changed: Any) -> Agent:
+    parts: dict[str, Any] = {
         "respondent": Saying(lambda _q: Answer(name, f"e {name}")),
         "match": EXACT,
         "agree": EXACT,
     }
-    return Agent(name=name, guards=Derived(), **{**parts, **changed})  # type: ignore[arg-type]
+    return Agent(name=name, guards=Derived(), **{**parts, **changed})
 
 
 @pytest.mark.parametrize("seat", ["respondent", "match", "agree"])

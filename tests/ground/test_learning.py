@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from players import EXACT, ListBoard, now
 
 from guards import Derived
 from pxp_fsm.agent import Agent
@@ -18,6 +17,7 @@ from pxp_fsm.messages import Answer, Episode, Instance, Message, Question
 from pxp_fsm.relations import LEARN, Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp
 from pxp_fsm.session import Entry, Session
+from tests.ground.agents import EXACT, ListBoard, now
 
 X = Instance("x", "an instance")
 ROWS = [(Instance(f"v{i}", ""), f"right {i}") for i in range(4)]
@@ -167,8 +167,8 @@ def test_a_session_is_carried_on_from_the_episodes_before_it() -> None:
             return Answer("a", "a")
 
     before = Episode(Instance("z", "z"), (Message("r", 1, "m", "INIT", Answer("", ""), "h"),))
-    agents = [Agent(name, Noting(), Derived(), EXACT, EXACT) for name in ("m", "h")]
-    now(Session("s", X, *agents, Interact(2, 1), earlier={"m": (before,)}).run())  # type: ignore[misc]
+    m, h = (Agent(name, Noting(), Derived(), EXACT, EXACT) for name in ("m", "h"))
+    now(Session("s", X, m, h, Interact(2, 1), earlier={"m": (before,)}).run())
     assert seen == [(before,), ()]
 
 

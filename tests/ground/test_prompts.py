@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import DataError
-from pxp_fsm.prompts import Prompts, read
+from pxp_fsm.prompts import Prompts, read_prompts
 from pxp_fsm.workbench.prompts import bundled
 
 LEAST = """
@@ -32,12 +32,12 @@ def prompts(**changed: str) -> Prompts:
     for old, new in changed.items():
         assert old in text
         text = text.replace(old, new)
-    return read(text, "mine.toml")
+    return read_prompts(text, "mine.toml")
 
 
 @pytest.mark.parametrize("task", ["drug", "rad"])
 def test_the_bundled_prompts_are_whole(task: str) -> None:
-    found = read(bundled(task), task)
+    found = read_prompts(bundled(task), task)
     assert set(found.tags) == {"INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"}
     assert found.answer.max_tokens == {"rad": 300, "drug": 1024}[task]
 
@@ -63,7 +63,7 @@ def test_the_bundled_prompts_are_whole(task: str) -> None:
 )
 def test_a_fault_is_named_with_its_place(old: str, new: str, said: str) -> None:
     with pytest.raises(DataError) as found:
-        read(LEAST.replace(old, new, 1), "mine.toml")
+        read_prompts(LEAST.replace(old, new, 1), "mine.toml")
     assert str(found.value).startswith("mine.toml")
     assert said in str(found.value)
 
@@ -76,7 +76,7 @@ def test_what_fills_a_slot_is_never_looked_at_for_slots(text: str) -> None:
 
 
 def test_a_fingerprint_tells_prompts_apart_and_no_comments() -> None:
-    same = read("# a remark\n" + LEAST, "mine.toml")
+    same = read_prompts("# a remark\n" + LEAST, "mine.toml")
     assert prompts().fingerprint == same.fingerprint
     changed: list[dict[str, Any]] = [
         {"q $instance": "Q $instance"},

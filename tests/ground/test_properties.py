@@ -21,8 +21,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from players import Asked, Deciding, ListBoard, Saying, agent, now, session
-from reading import TAG, Reading, about, comparing, context_of, in_order, judged
 
 from guards import Derived, FreeChoice
 from pxp_fsm.agent import Agent
@@ -32,12 +30,14 @@ from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import LEARN, Outcome
 from pxp_fsm.rules import Interact, Pxp
 from pxp_fsm.session import Session
+from tests.ground.agents import Asked, Deciding, ListBoard, Saying, agent, now, session
+from tests.oracles.session_rules import TAG, Reading, about, comparing, context_of, in_order, judged
 
 GUARDS = tuple(TAG)
 KINDS = ("derived", "derived", "oracle", "free", "direct")
 FINE = object()
 WRONG: dict[str, list[Any]] = {
-    "respondent": [None, "y", ("y", "e"), Answer(None, "e"), Answer("y", b"e")],  # type: ignore[arg-type]
+    "respondent": [None, "y", ("y", "e"), Answer(None, "e"), Answer("y", b"e")],  # type: ignore[arg-type] # they are refused
     "guards": [None, {}, "REF", 1, one_hot("", GUARDS), one_hot("RAT", GUARDS) | {"REF": True}],
     "relation": [True, False, None, 1, "yes", Outcome.BROKEN],
 }

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from players import EXACT, Asked, ListBoard, Saying, agent, now, run, yes_or_no
 
 from guards import ChanceRelation, FunctionRelation, ScriptedRelation
 from pxp_fsm.errors import GuardError, UsageError
@@ -29,6 +28,7 @@ from pxp_fsm.relations import (
     session_assumptions,
 )
 from pxp_fsm.rules import Ending, Interact
+from tests.ground.agents import EXACT, Asked, ListBoard, Saying, agent, now, run, yes_or_no
 
 QUESTIONS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=12)
 

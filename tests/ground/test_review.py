@@ -10,7 +10,7 @@ from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Session
-from tests.ground.players import EXACT, Asked, ListBoard, Saying, X, now
+from tests.ground.agents import EXACT, Asked, ListBoard, Saying, X, now
 
 
 @dataclass

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from players import EXACT, Asked, Choices, Saying, agent, run, tags, yes_or_no
 
 from guards import FreeChoice
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact
+from tests.ground.agents import EXACT, Asked, Choices, Saying, agent, run, tags, yes_or_no
 
 Pair = tuple[Agent, Agent]
 

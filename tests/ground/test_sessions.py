@@ -7,7 +7,15 @@ from itertools import product
 from typing import Any
 
 import pytest
-from players import (
+
+from guards import ChanceRelation, Script
+from pxp_fsm.agent import Agent
+from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.messages import Answer, Instance, Message, Question
+from pxp_fsm.relations import Outcome
+from pxp_fsm.rules import Ending, Interact, Pxp, Rules
+from pxp_fsm.session import Entry
+from tests.ground.agents import (
     EXACT,
     Asked,
     ListBoard,
@@ -20,14 +28,6 @@ from players import (
     tags,
     yes_or_no,
 )
-
-from guards import ChanceRelation, Script
-from pxp_fsm.agent import Agent
-from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.messages import Answer, Message, Question
-from pxp_fsm.relations import Outcome
-from pxp_fsm.rules import Ending, Interact, Pxp, Rules
-from pxp_fsm.session import Entry
 
 Pair = tuple[Agent, Agent]
 
@@ -72,7 +72,7 @@ def twins(seed: int, asked: list[tuple[str, str]]) -> Pair:
     )
 
 
-def timeless(entries: list[Entry]) -> list[Any]:
+def timeless(entries: list[Entry]) -> list[object]:
     """Everything in `entries` but how long it took."""
     return [
         (e.message, e.context, [(j.relation, j.left, j.right, j.outcome) for j in e.judgements])
@@ -166,7 +166,7 @@ def fail(error: Exception) -> Any:
 ANSWERS: dict[str, tuple[Callable[[Question], Any], str]] = {
     "nothing": (lambda _: None, "saying: an answer is a prediction and an explanation"),
     "text": (lambda _: "y", "saying: an answer is a prediction and an explanation"),
-    "parts": (lambda _: Answer(None, 3), "are text"),  # type: ignore[arg-type]
+    "parts": (lambda _: Answer(None, 3), "are text"),  # type: ignore[arg-type] # it is refused
     "raises": (lambda _: fail(KeyError("y")), "saying: KeyError: 'y'"),
     "none given": (lambda _: fail(NoAnswer("refusal")), "saying: refusal"),
 }
@@ -195,7 +195,7 @@ def test_a_respondent_that_fails_ends_its_session_which_can_be_resumed(
 
 
 class Forgetful(Student):
-    def learn(self, instance: Any, message: Message) -> None:
+    def learn(self, instance: Instance, message: Message) -> None:
         raise MemoryError("full")
 
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from own_table import CLIENT, ROWS_APART, TABLE, problems
 
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.errors import TableError
 from pxp_fsm.soundness import check_peers
 from pxp_fsm.tables import BUILTIN, builtin, load_automaton, parse_automaton, schema
+from tests.ground.custom_tables import CLIENT, ROWS_APART, TABLE, problems
 
 
 def written(name: str) -> dict[str, Any]:

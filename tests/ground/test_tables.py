@@ -7,10 +7,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from own_table import TABLE, problems
 
 from pxp_fsm.errors import TableError
 from pxp_fsm.tables import BUILTIN, VALIDATED, builtin, load_automaton, parse_automaton
+from tests.ground.custom_tables import TABLE, problems
 
 REFUSALS = {
     # case: (replace this, by that, line, what is wrong, what to do)
@@ -218,3 +218,26 @@ def test_the_built_in_tables_are_the_files_that_were_validated(name: str) -> Non
     text = resources.files("pxp_fsm.automata").joinpath(f"{name}.toml").read_text("utf-8")
     assert hashlib.sha256(text.encode()).hexdigest() == VALIDATED[name]
     assert parse_automaton(text) == builtin(name)
+
+
+def test_a_fault_says_where_it_is_and_what_is_allowed_there() -> None:
+    text = resources.files("pxp_fsm.automata").joinpath("interact.toml").read_text("utf-8")
+    with pytest.raises(TableError) as caught:
+        parse_automaton(text.replace('initial = "', 'initial = "NO', 1), "mine.toml")
+    (fault,) = caught.value.faults
+    start = builtin("interact").initial
+    assert (fault.path, fault.kind, fault.value) == (("initial",), "unknown-state", f"NO{start}")
+    assert fault.allowed == tuple(state.name for state in builtin("interact").states)
+    assert fault.line == 1 + text[: text.index("initial = ")].count("\n")
+    assert str(fault) == f"mine.toml, line {fault.line}: {fault.message}"
+    assert fault.message.startswith(f"unknown state NO{start}; ")
+
+
+def test_a_fault_of_the_form_says_which_keyword_is_violated() -> None:
+    with pytest.raises(TableError) as caught:
+        parse_automaton('format = 1\nnmae = "x"\n', "mine.toml")
+    found = {fault.kind: fault for fault in caught.value.faults}
+    assert found["additionalProperties"].value == "nmae"
+    assert "name" in found["additionalProperties"].allowed
+    assert found["additionalProperties"].line == 2
+    assert set(found) == {"additionalProperties", "required"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from players import agent, run, tags
 
 from guards import Script
 from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Tag
 from pxp_fsm.rules import Ending, Pxp, TermPolicy
+from tests.ground.agents import agent, run, tags
 
 GUARDS = {"RATIFY": "RAT", "REFUTE": "REF", "REVISE": "REV", "REJECT": "REJ"}
 

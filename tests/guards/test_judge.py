@@ -7,27 +7,27 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import cycle
+from typing import Any
 
 import pytest
 
 from guards.judge import GIVES, Judge, Scope
-from pxp_fsm.asking import asked_in
 from pxp_fsm.errors import NoAnswer, UsageError
 from pxp_fsm.framing import unframed
 from pxp_fsm.models import Capability, Reply, Request, Stop
-from pxp_fsm.prompts import Prompts, read
+from pxp_fsm.prompts import Prompts, read_prompts
 from pxp_fsm.relations import (
     Assumption,
     Judgement,
     Outcome,
+    RelationReply,
     Relations,
-    Verdict,
     digest,
     session_assumptions,
 )
 from pxp_fsm.workbench.prompts import bundled
 
-PROMPTS: Prompts = read(bundled("rad"), "rad")
+PROMPTS: Prompts = read_prompts(bundled("rad"), "rad")
 PLAIN = replace(PROMPTS, judge=replace(PROMPTS.judge, max_tokens=10))
 YES, NO = '{"consistent": "yes"}', '{"consistent": "no"}'
 
@@ -53,8 +53,8 @@ def always(*replies: str) -> Saying:
     return Saying(lambda _request: next(rest))
 
 
-def judged(judge: Judge, *pairs: tuple[str, str]) -> list[Verdict]:
-    async def ask() -> list[Verdict]:
+def judged(judge: Judge, *pairs: tuple[str, str]) -> list[RelationReply]:
+    async def ask() -> list[RelationReply]:
         return [await judge.holds(*pair) for pair in pairs]
 
     return asyncio.run(ask())
@@ -179,7 +179,7 @@ def test_two_sessions_that_ask_the_same_at_once_share_one_call_of_a_runs_judge()
     model = always(YES, NO)
     judge = Judge(model, PROMPTS, Scope.RUN)
 
-    async def both() -> list[Verdict]:
+    async def both() -> list[RelationReply]:
         return list(await asyncio.gather(*(judge.holds("a", "b") for _ in range(5))))
 
     found = asyncio.run(both())
@@ -194,7 +194,9 @@ def test_a_resumed_run_remembers_what_its_judge_has_said(scope: Scope) -> None:
     key = digest("a"), digest("b")
     judge.remember([Judgement("AGREE", *key, Outcome.NO, True, 0.0)])
     judge.remember([Judgement("MATCH", *key, Outcome.YES, True, 0.0)])
-    assert judged(judge, ("a", "b"))[0] == Verdict(Outcome.NO, "judged before in this run", False)
+    assert judged(judge, ("a", "b"))[0] == RelationReply(
+        Outcome.NO, "judged before in this run", False
+    )
     judged(judge, ("b", "a"))
     assert len(model.requests) == (1 if scope is Scope.RUN else 0)
 
@@ -213,11 +215,8 @@ def test_the_majority_of_votes_counts_and_a_tie_is_unsure(said: str, outcome: Ou
 
 def epochs(session: str, owner: str = "m", scope: Scope = Scope.SESSION) -> set[int]:
     model = always(YES)
-    within = asked_in.set(session)
-    try:
-        judged(Judge(model, PROMPTS, scope, owner=owner, votes=3), ("a", "b"))
-    finally:
-        asked_in.reset(within)
+    judge = Judge(model, PROMPTS, scope, owner=owner, votes=3)
+    judged(judge.for_session(session), ("a", "b"))
     assert {request.session for request in model.requests} == {session}
     return {request.epoch for request in model.requests}
 
@@ -233,6 +232,7 @@ def test_a_cache_takes_no_sessions_verdict_for_anothers_but_that_of_a_replay() -
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    for wrong in ({"votes": 0}, {"votes": 100}, {"attempts": 0}, {"attempts": 9}):
+    numbers: list[dict[str, Any]] = [{"votes": 0}, {"votes": 100}, {"attempts": 0}, {"attempts": 9}]
+    for wrong in numbers:
         with pytest.raises(UsageError):
             Judge(always(YES), PROMPTS, **wrong)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.lan.developer import Developer
 from pxp_fsm.lan.measures import Action, tallied, ued
 from pxp_fsm.lan.operations import Edit, Field
 from pxp_fsm.lan.simulated import Confirming, Editing
@@ -28,6 +28,7 @@ from pxp_fsm.workbench.lan_tasks.conditions import (
 )
 from pxp_fsm.workbench.lan_tasks.meeting import Meets
 from pxp_fsm.workbench.lan_tasks.reading import LanTask, load
+from tests.lan.scripted_models import Frames, Speaking
 
 TASK = load("grammar")
 TRUTHS = {example.input: example.truth for example in TASK.examples}
@@ -55,8 +56,10 @@ def says(purpose: str, frames: Frames) -> Any:
     return {"rationale": "", "parameters": {"knowledge": told}}
 
 
-def compared(seed: int, board: SqlBlackboard | None, developer: Any) -> list[Measured]:
-    setting = Setting(TASK, TASK.split(seed), Speaking(says), calls=board and Calls(board))
+def compared(seed: int, board: SqlBlackboard | None, developer: Developer | None) -> list[Measured]:
+    setting = Setting(
+        TASK, TASK.split(seed), Speaking(says), calls=None if board is None else Calls(board)
+    )
 
     async def all_three() -> list[Measured]:
         return [

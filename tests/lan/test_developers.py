@@ -9,7 +9,7 @@ import pytest
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.lan.developer import Choice
 from pxp_fsm.lan.operations import Connect, Edit, Field
-from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, equal
+from pxp_fsm.lan.simulated import Confirming, Editing, Following, ScriptedAct, equal
 from pxp_fsm.workbench.lan_tasks.conditions import AddsExamples, FollowsEdits, HandEdit
 from pxp_fsm.workbench.lan_tasks.developers import hand, named, read_edits, read_lines
 
@@ -49,8 +49,8 @@ def test_each_name_is_a_developer(path: Path, tmp_path: Path) -> None:
 
 def test_a_file_says_what_is_done_about_steps_and_by_hand(path: Path) -> None:
     assert read_lines(path) == (
-        Line("GAP", Choice.RETRY, "fox", {}, "Say what is missing."),
-        Line("REASON", Choice.CONFIRM, "", {"agent_name": "Solver"}),
+        ScriptedAct("GAP", Choice.RETRY, "fox", {}, "Say what is missing."),
+        ScriptedAct("REASON", Choice.CONFIRM, "", {"agent_name": "Solver"}),
     )
     assert read_edits(path) == (
         HandEdit((Edit("Solver", Field.KNOWLEDGE, ("x",)),), "fox"),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from nets import NAMES, OPERATIONS, networks
 
 from pxp_fsm.errors import DataError, LanError, PXPError, UsageError
 from pxp_fsm.lan import files, json_form
@@ -42,7 +41,8 @@ from pxp_fsm.lan.operations import (
     Operation,
     Split,
 )
-from pxp_fsm.lan.soundness import Unsound, check, cycle_of
+from pxp_fsm.lan.soundness import Unsound, check_network, cycle_of
+from tests.lan.random_networks import NAMES, OPERATIONS, networks
 
 A, B, C = (Agent(name, f"do {name}", "text") for name in "ABC")
 CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))
@@ -69,7 +69,7 @@ CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))
         ((Split("A", Kind.PARALLEL, (A,)),), "split into two parts or more"),
     ],
 )
-def test_an_edit_is_refused_with_its_reason(operations: Any, said: str) -> None:
+def test_an_edit_is_refused_with_its_reason(operations: Sequence[Operation], said: str) -> None:
     with pytest.raises(PXPError, match=said.replace("?", r"\?")):
         applied(CHAIN, operations)
 
@@ -147,7 +147,7 @@ def test_whatever_is_done_the_network_is_sound_and_the_log_tells_it(
         except PXPError:
             assert lan.history == before
             continue
-        check(lan.network)
+        check_network(lan.network)
         assert nx.is_directed_acyclic_graph(nx.DiGraph(sorted(lan.network.edges)))
         assert len(set(lan.network.names)) == len(lan.network.names)
         states.append(lan.network)
@@ -259,7 +259,7 @@ def test_a_cycle_is_named() -> None:
     assert cycle_of(frozenset({("A", "B"), ("B", "C")})) == ()
     assert set(cycle_of(frozenset({("A", "B"), ("B", "C"), ("C", "B")}))) == {"B", "C"}
     with pytest.raises(Unsound):
-        check(Network("t"))
+        check_network(Network("t"))
 
 
 def test_handling_an_example_again_takes_its_place() -> None:

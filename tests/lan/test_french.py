@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backends.models.scripts import read
+from backends.models.scripts import read_script
 from guards import Exact
 from pxp_fsm.diagrams import render
 from pxp_fsm.lan.asking import Asker, bundled
@@ -50,7 +50,7 @@ def test_each_step_of_the_figure_comes_about_by_the_strategy_that_it_names(
     example: dict[str, Any], attended: bool
 ) -> None:
     lan = example["translator"]()
-    model = read(FRENCH / "script.toml")
+    model = read_script(FRENCH / "script.toml")
     trainer = Trainer(lan, model, Exact(), Confirming() if attended else None)
     for (strategy, edges), one in zip(STEPS, example["EXAMPLES"], strict=True):
         before = lan.version
@@ -62,7 +62,7 @@ def test_each_step_of_the_figure_comes_about_by_the_strategy_that_it_names(
 
 def test_in_the_end_every_example_is_still_right(example: dict[str, Any]) -> None:
     lan = trained(example)
-    model = read(FRENCH / "script.toml")
+    model = read_script(FRENCH / "script.toml")
     runner = Runner(Asker(model, bundled()))
     for one in example["EXAMPLES"]:
         assert asyncio.run(runner.run(lan.network, one.external)).output == one.truth
@@ -91,7 +91,7 @@ def test_the_example_runs_as_it_stands(tmp_path: Path) -> None:
 
 def trained(example: dict[str, Any]) -> Lan:
     lan: Lan = example["translator"]()
-    trainer = Trainer(lan, read(FRENCH / "script.toml"), Exact())
+    trainer = Trainer(lan, read_script(FRENCH / "script.toml"), Exact())
     asyncio.run(trainer.train(example["EXAMPLES"]))
     return lan
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking, module
-from trainings import (
+
+from pxp_fsm.lan.developer import Act, Choice, RegressionChoice, StepView
+from pxp_fsm.lan.history import begun_as
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.network import Agent, Control, Network
+from pxp_fsm.lan.operations import Connect, Delete, Edit, Field
+from pxp_fsm.lan.pipeline import Example, Limits, Trainer
+from pxp_fsm.lan.supervision import AS_WRITTEN, Agreement, Supervision
+from pxp_fsm.lan.wildcards import HOLE
+from pxp_fsm.models import Capability, Reply, Request
+from tests.lan.scripted_models import Frames, Speaking, module
+from tests.lan.trainings import (
     FIRST,
     GAP,
     NOBODY,
@@ -24,16 +35,6 @@ from trainings import (
     trained,
     weak,
 )
-
-from pxp_fsm.lan.developer import Act, Choice, StepView, Verdict
-from pxp_fsm.lan.history import begun_as
-from pxp_fsm.lan.lan import Lan
-from pxp_fsm.lan.network import Agent, Control, Network
-from pxp_fsm.lan.operations import Connect, Delete, Edit, Field
-from pxp_fsm.lan.pipeline import Example, Limits, Trainer
-from pxp_fsm.lan.supervision import AS_WRITTEN, Agreement, Supervision
-from pxp_fsm.lan.wildcards import HOLE
-from pxp_fsm.models import Capability, Reply, Request
 
 
 def test_an_example_is_handled_by_adding_an_agent_and_is_kept() -> None:
@@ -108,7 +109,12 @@ def test_a_new_agent_is_kept_off_on_earlier_inputs() -> None:
         ),
     ],
 )
-def test_each_cause_has_its_strategy(reason: Any, weakness: Any, given: Any, check: Any) -> None:
+def test_each_cause_has_its_strategy(
+    reason: dict[str, Any],
+    weakness: str | None,
+    given: dict[str, Any],
+    check: Callable[[Network], bool],
+) -> None:
     steps = [GAP, reason, *([weak(weakness)] if weakness else []), parameters(**given)]
     trainer, _told = trained(scripted(*steps), Example("x", "never"), limits=Limits(1, 0))
     assert check(trainer.lan.network)
@@ -165,8 +171,8 @@ def test_a_regression_is_not_committed_unattended() -> None:
     assert labels(told)[-6:] == ["APPLY", "TRY", "REPLAYED", "STOP", "GIVE_UP", "FINISH"]
     assert "earlier examples would no longer be right: 'a'" in trainer.outcomes[1].why
     assert trainer.lan.network.agent("Solver").knowledge == ()
-    for verdict, knows in ((Verdict.ACCEPT, ("k",)), (Verdict.TAKE_OVER, ())):
-        developer = Watching(weigh=[Verdict.RETRY, verdict])
+    for verdict, knows in ((RegressionChoice.ACCEPT, ("k",)), (RegressionChoice.TAKE_OVER, ())):
+        developer = Watching(weigh=[RegressionChoice.RETRY, verdict])
         trainer, told = trained(
             scripted(*steps, say=forgets), *examples, developer=developer, limits=Limits(1, 1)
         )

@@ -11,25 +11,32 @@ from typing import Any
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nets import networks
-from talking import Frames, Speaking, module
 
 from proofs.pipeline import EDIT, Bounds, Pipeline
 from proofs.pipeline import Place as Abstract
 from pxp_fsm.errors import PXPError
 from pxp_fsm.lan.asking import Asker, bundled
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import (
+    Act,
+    Choice,
+    Developer,
+    Onward,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.lan.history import Change, History, begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Agent, Network
-from pxp_fsm.lan.operations import AUTOMATIC, Connect, Create, Delete, Edit, Field, Split
+from pxp_fsm.lan.operations import AUTOMATIC, Connect, Create, Delete, Edit, Field, Operation, Split
 from pxp_fsm.lan.pipeline import Example, Limits, Moved, Trainer
-from pxp_fsm.lan.running import Runner
+from pxp_fsm.lan.running import Run, Runner
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.lan.wildcards import HOLE
 from pxp_fsm.relations import TOLERANCE, Assumption, Outcome
 from pxp_fsm.tables import builtin
 from pxp_fsm.updating import PIPELINE
+from tests.lan.random_networks import networks
+from tests.lan.scripted_models import Frames, Speaking, module
 
 LIMITS = Limits(iterations=2, retries=2)
 NAMES = [f"agent {letter}" for letter in "ABCDEFGHIJKLMN"]
@@ -123,7 +130,7 @@ class Meddling(Confirms):
     def __init__(self, random: Random) -> None:
         self.random = random
 
-    async def satisfied(self, run: Any, truth: str, lan: Lan) -> bool:
+    async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
         self.meddle(lan)
         return truth == "any" or self.random.random() < 0.2
 
@@ -136,9 +143,9 @@ class Meddling(Confirms):
             result = view.proposal | {key: self.random.choice([HOLE, "else", 3])}
         return Act(choice, result, self.random.choice(["", "a hint"]))
 
-    async def weigh(self, *given: Any) -> Verdict:
+    async def weigh(self, *given: Any) -> RegressionChoice:
         self.meddle(given[-1])
-        return self.random.choice(list(Verdict))
+        return self.random.choice(list(RegressionChoice))
 
     async def handed(self, why: str, lan: Lan) -> Onward:
         self.meddle(lan)
@@ -149,13 +156,15 @@ class Meddling(Confirms):
             return
         one, other = (self.random.choice(lan.network.names) for _ in range(2))
         operation = self.random.choice(
-            [
-                Connect(one, other),
-                Delete(one),
-                Edit(one, Field.NAME, self.random.choice(NAMES)),
-                Edit(one, Field.OUTPUT, "verse"),
-                Create(Agent(self.random.choice(NAMES), "do it", "text")),
-            ]
+            list[Operation](
+                [
+                    Connect(one, other),
+                    Delete(one),
+                    Edit(one, Field.NAME, self.random.choice(NAMES)),
+                    Edit(one, Field.OUTPUT, "verse"),
+                    Create(Agent(self.random.choice(NAMES), "do it", "text")),
+                ]
+            )
         )
         with suppress(PXPError):
             lan.edit(operation)
@@ -172,7 +181,7 @@ class Followed:
         if not isinstance(told, Moved):
             return
         said = f"{told.row.guard or '!'} {told.row.label}"
-        before = self.places | self.after(EDIT, self.places)
+        before = self.places | self.after(str(EDIT), self.places)
         self.places = self.after(said, before)
         assert self.places, f"the model cannot take {said}"
 
@@ -181,7 +190,7 @@ class Followed:
         return {step.target for step in steps if step.label == label}
 
 
-def trained(start: Network, random: Random, developer: Any = None) -> Lan:
+def trained(start: Network, random: Random, developer: Developer | None = None) -> Lan:
     lan = Lan(begun_as(start))
     trainer = Trainer(
         lan,

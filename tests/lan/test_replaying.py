@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from talking import Speaking, module
-
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.network import Handled, initial
 from pxp_fsm.lan.replaying import replay
 from pxp_fsm.lan.running import Runner
 from pxp_fsm.relations import NOISY, Outcome
+from tests.lan.scripted_models import Speaking, module
 
 
 class Away:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from talking import Frames, Speaking, module
 
 from pxp_fsm.errors import UsageError
 from pxp_fsm.lan.asking import Asker, bundled
@@ -23,6 +22,7 @@ from pxp_fsm.lan.running import (
     Runner,
 )
 from pxp_fsm.lan.soundness import Unsound
+from tests.lan.scripted_models import Frames, Say, Speaking, module
 
 
 def agent(name: str, *, enabled: bool = False, required: tuple[str, ...] = ()) -> Agent:
@@ -38,11 +38,11 @@ def runner(model: Speaking, tries: int = 3) -> Runner:
     return Runner(Asker(model, bundled(), tries))
 
 
-def ran(net: Network, say: Any = module, external: str = "x") -> Run:
+def ran(net: Network, say: Say = module, external: str = "x") -> Run:
     return asyncio.run(runner(Speaking(say)).run(net, external))
 
 
-def off(*names: str) -> Any:
+def off(*names: str) -> Say:
     def say(purpose: str, frames: Frames) -> Any:
         return module(purpose, frames, active=frames["name"] not in names)
 

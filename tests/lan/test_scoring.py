@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from talking import Frames, Speaking
-
 from pxp_fsm.lan.asking import Asker, bundled
 from pxp_fsm.lan.distance import distance
 from pxp_fsm.lan.network import initial
 from pxp_fsm.lan.running import Runner
 from pxp_fsm.workbench.intervals import wilson
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
-from pxp_fsm.workbench.lan_tasks.reading import load
+from pxp_fsm.workbench.lan_tasks.reading import LanTask, load
 from pxp_fsm.workbench.lan_tasks.scoring import Score, naive, score, scored
+from tests.lan.scripted_models import Frames, Speaking
 
 COUPLETS, GRAMMAR = load("couplets"), load("grammar")
 
 
-def knows(task: Any, wrong: int = 0) -> Speaking:
+def knows(task: LanTask, wrong: int = 0) -> Speaking:
     """A script: the truths of a task's examples, those of the first `wrong` left out."""
     truths = {one.input: one.truth for one in task.examples[wrong:]}
 
@@ -39,7 +38,9 @@ def runner(model: Speaking) -> Runner:
     return Runner(Asker(model, bundled()))
 
 
-def measured(model: Speaking, task: Any, by: CriterionJudge | None = None, **more: int) -> Score:
+def measured(
+    model: Speaking, task: LanTask, by: CriterionJudge | None = None, **more: int
+) -> Score:
     network = initial(task.task, output=task.output)
     return asyncio.run(score(network, task, task.examples, runner(model), by, **more))
 

@@ -11,8 +11,8 @@ from pxp_fsm.lan.act_cost import act_cost, value_cost
 from pxp_fsm.lan.developer import Act, Choice, StepView
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.running import Run
-from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, equal
-from pxp_fsm.lan.steps import Step
+from pxp_fsm.lan.simulated import Confirming, Editing, Following, ScriptedAct, equal
+from pxp_fsm.lan.steps import UpdateStep
 from pxp_fsm.lan.wildcards import holes
 
 REASON = {
@@ -22,7 +22,9 @@ REASON = {
 }
 
 
-def view(step: Step = Step.REASON, proposal: Any = None, external: str = "the input") -> StepView:
+def view(
+    step: UpdateStep = UpdateStep.REASON, proposal: Any = None, external: str = "the input"
+) -> StepView:
     shown = REASON if proposal is None else proposal
     return StepView(step, None, shown, "because", Run(external, "out", {}), "truth", Lan.new("t"))
 
@@ -77,9 +79,9 @@ def test_one_that_edits_by_chance_does_so_as_often_as_it_says_and_the_same_each_
 def test_a_script_is_followed_line_by_line_and_then_everything_is_confirmed() -> None:
     developer = Following(
         [
-            Line("REASON", Choice.RETRY, "second", hint="who rhymes?"),
-            Line("REASON", Choice.CONFIRM, "first", {"agent_name": "Polisher"}),
-            Line("GAP", Choice.REJECT),
+            ScriptedAct("REASON", Choice.RETRY, "second", hint="who rhymes?"),
+            ScriptedAct("REASON", Choice.CONFIRM, "first", {"agent_name": "Polisher"}),
+            ScriptedAct("GAP", Choice.REJECT),
         ]
     )
     acts = reviewed(developer, *(view(external=x) for x in ("first", "second", "first")))

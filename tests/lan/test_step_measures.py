@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
-from backends.models.scripts import read
+from backends.models.scripts import read_script
 from guards import Exact
 from pxp_fsm.lan.developer import Choice
 from pxp_fsm.lan.measures import Action, Tally, tallied, ued
 from pxp_fsm.lan.pipeline import Trainer
-from pxp_fsm.lan.simulated import Confirming, Following, Line
+from pxp_fsm.lan.simulated import Confirming, Following, ScriptedAct
 from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
-from pxp_fsm.lan.timing import Stopwatch, Timed
+from pxp_fsm.lan.timing import Stopwatch, timed
 from pxp_fsm.messages import Tag
-from pxp_fsm.models import Reply, Request
+from pxp_fsm.models import Capability, Reply, Request, layered
 from pxp_fsm.workbench.lan_tasks.conditions import stored
 from pxp_fsm.workbench.networks import TrainingBoard
 
@@ -33,7 +33,7 @@ def example() -> dict[str, Any]:
 
 
 def trained(example: dict[str, Any], developer: Confirming, board: SqlBlackboard) -> Trainer:
-    lan, model = example["translator"](), read(FRENCH / "script.toml")
+    lan, model = example["translator"](), read_script(FRENCH / "script.toml")
     steps = TrainingBoard(board, {"network": lan.network.task}, "")
     trainer = Trainer(
         lan, model, Exact(), developer, supervision=Supervision(board=steps), name=steps.run
@@ -58,9 +58,9 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
 ) -> None:
     gap = "The rhyme is lost."
     script = [
-        Line("GAP", Choice.CONFIRM, sets={"gap": gap}),
-        Line("WEAKNESS", Choice.RETRY, hint="two steps"),
-        Line("PARAMETERS", Choice.REJECT),
+        ScriptedAct("GAP", Choice.CONFIRM, sets={"gap": gap}),
+        ScriptedAct("WEAKNESS", Choice.RETRY, hint="two steps"),
+        ScriptedAct("PARAMETERS", Choice.REJECT),
     ]
     with SqlBlackboard(str(tmp_path / "board.db")) as board:
         trained(example, Following(script), board)
@@ -85,7 +85,7 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
 class Slow:
     """A model that takes as long as a clock is put forward."""
 
-    name, capabilities = "slow", frozenset[Any]()
+    name, capabilities = "slow", frozenset[Capability]()
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -99,15 +99,15 @@ class Slow:
 def test_interaction_time_is_the_total_less_the_time_of_models_asked_at_once_or_apart() -> None:
     model = Slow()
     watch = Stopwatch(lambda: model.now)
-    timed = Timed(model, watch)
+    measured = layered(model, timed(watch))
     request = Request("", ())
 
     async def both() -> None:
-        await asyncio.gather(timed.reply(request), timed.reply(request))
+        await asyncio.gather(measured.reply(request), measured.reply(request))
 
     model.now += 5
-    asyncio.run(timed.reply(request))
+    asyncio.run(measured.reply(request))
     model.now += 2
     asyncio.run(both())
     assert (watch.total, watch.models, watch.interaction, watch.calls) == (16.0, 9.0, 7.0, 3)
-    assert (timed.name, timed.capabilities) == (model.name, model.capabilities)
+    assert (measured.name, measured.capabilities) == (model.name, model.capabilities)

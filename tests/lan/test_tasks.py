@@ -6,11 +6,11 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talking import Speaking
 
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.workbench.lan_tasks.criteria import RULES, characters, labels, met
@@ -25,6 +25,7 @@ from pxp_fsm.workbench.lan_tasks.reading import (
     parse,
     schema,
 )
+from tests.lan.scripted_models import Speaking
 
 OWN = """
 format = 1
@@ -94,9 +95,9 @@ def test_which_criteria_a_program_decides() -> None:
     }
 
 
-def one(rule: str, **more: object) -> tuple[LanTask, Criterion]:
+def one(rule: str, **more: Any) -> tuple[LanTask, Criterion]:
     task = load("grammar")
-    criterion = Criterion("x", By.PROGRAM, rule, **more)  # type: ignore[arg-type] # keys of a rule
+    criterion = Criterion("x", By.PROGRAM, rule, **more)
     return replace(task, criteria=(criterion,)), criterion
 
 
@@ -141,7 +142,7 @@ def test_the_schema_names_exactly_the_rules_that_there_are() -> None:
 
 def test_what_is_no_list_of_labels_meets_nothing() -> None:
     task = load("grammar")
-    assert labels(task, "agreement; Redundant.") == {"agreement", "redundant"}
+    assert labels(task, "agreement; Redundant.") == frozenset({"agreement", "redundant"})
     assert labels(task, "none") == frozenset()
     assert labels(task, "There is an agreement error.") is None
     assert labels(task, "none, agreement") is None

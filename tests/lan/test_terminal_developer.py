@@ -12,13 +12,13 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.history import Author
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Handled
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
-from pxp_fsm.lan.steps import Step
+from pxp_fsm.lan.steps import UpdateStep
 from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def view(may_reject: bool = True, proposal: Any = None) -> StepView:
     run = Run("the input", "out", {})
     shown = REASON if proposal is None else proposal
     return StepView(
-        Step.REASON, None, shown, "because", run, "truth", Lan.new("t"), may_reject=may_reject
+        UpdateStep.REASON, None, shown, "because", run, "truth", Lan.new("t"), may_reject=may_reject
     )
 
 
@@ -108,14 +108,14 @@ def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> No
     lost = (Regression(Handled("x", "t", "o", ()), None, "no agent was active"),)
     developer = TerminalDeveloper(tmp_path)
     assert typed(f"take{ENTER}", lambda: developer.weigh(lost, lan.network, lan)) == (
-        Verdict.TAKE_OVER
+        RegressionChoice.TAKE_OVER
     )
     assert typed(f"res{ENTER}", lambda: developer.handed("why", lan)) is Onward.RESUME
 
 
 def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_path: Path) -> None:
     shown = view()
-    operations = ("create Polisher polish 'a text'", "connect Solver Polisher")
+    operations: tuple[str, ...] = ("create Polisher polish 'a text'", "connect Solver Polisher")
     operations += ("set Polisher knowledge 'rhyme by sound'", "")
     edits = "".join(f"network{ENTER}{one}{ENTER}" for one in operations)
     act = reviewed(f"hint{ENTER}two steps{END}{edits}retry{ENTER}", tmp_path, shown)

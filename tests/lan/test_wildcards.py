@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ VALUES = st.recursive(
 )
 
 
-def holed(value: Any, draw: Any) -> Any:
+def holed(value: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
     """`value` with some of it, whole or inside a text, replaced by holes."""
     if draw(st.integers(0, 3)) == 0:
         return HOLE
@@ -39,7 +40,9 @@ def holed(value: Any, draw: Any) -> Any:
 
 
 @given(VALUES, st.data())
-def test_a_value_fits_itself_and_whatever_holes_are_made_in_it(value: Any, data: Any) -> None:
+def test_a_value_fits_itself_and_whatever_holes_are_made_in_it(
+    value: Any, data: st.DataObject
+) -> None:
     pattern = holed(value, data.draw)
     assert fits(value, value) and fits(pattern, value)
     texts = written(pattern), written(value)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from talking import Frames, Speaking, module
-from test_pipeline import GAP, Same, new_agent, parameters, poor, weak
-
-from pxp_fsm.lan.developer import Verdict
+from pxp_fsm.lan.developer import RegressionChoice
 from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.pipeline import Example, Moved, Trainer
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.unattended import Confirms
+from tests.lan.scripted_models import Frames, Speaking, module
+from tests.lan.trainings import GAP, Same, new_agent, parameters, poor, weak
 
 TRANSLATOR, LITERAL, POLISHER = "Translator", "Literal Translator", "Rhyming Polisher"
 REFINER, SPOKEN, LITERARY = (
@@ -36,9 +36,11 @@ class Accepting(Confirms):
         self.asked += 1
         return self.asked % 2 == 0
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Any, lan: Lan) -> Verdict:
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
         self.lost.append(regressions)
-        return Verdict.ACCEPT
+        return RegressionChoice.ACCEPT
 
 
 STEPS: list[list[Any]] = [

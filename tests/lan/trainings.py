@@ -6,9 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from talking import Frames, Speaking, module
-
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import (
+    Act,
+    Choice,
+    Developer,
+    Onward,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.lan.history import begun_as
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
@@ -16,6 +21,7 @@ from pxp_fsm.lan.pipeline import Example, Limits, Moved, Trainer
 from pxp_fsm.lan.supervision import Agreement
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.relations import EQUIVALENCE, Assumption, Outcome
+from tests.lan.scripted_models import Frames, Speaking, module
 
 
 class Same:
@@ -101,8 +107,8 @@ class Watching(Confirms):
             return Onward.RESUME
         return Onward.SKIP
 
-    async def weigh(self, *_given: Any) -> Verdict:
-        found: Verdict = self.onward["weigh"].pop(0)
+    async def weigh(self, *_given: Any) -> RegressionChoice:
+        found: RegressionChoice = self.onward["weigh"].pop(0)
         return found
 
 
@@ -110,7 +116,7 @@ def trained(
     model: Speaking,
     *examples: Example,
     start: Network | None = None,
-    developer: Any = None,
+    developer: Developer | None = None,
     limits: Limits | None = None,
 ) -> tuple[Trainer, list[Any]]:
     told: list[Any] = []

@@ -221,10 +221,11 @@ def _difference(old: str, new: str) -> tuple[str, str]:
         del before[0], after[0]
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
-    return tuple(
+    first, second = (
         "; ".join(map(str.strip, part)).removesuffix("pass") or "nothing"
         for part in (before, after)
-    )  # type: ignore[return-value]
+    )
+    return first, second
 
 
 def _changes(  # noqa: PLR0912 - a branch for each kind of change

@@ -29,7 +29,7 @@ def tables(draw: st.DrawFn, *, closed: bool = False) -> Automaton:
         heard = {label for row in rows for label in row.get("receive", ())}
         rows += _listening(names, [r["send"][0] for r in rows if "send" in r], heard)
     _number(draw, rows)
-    raw = {
+    raw: dict[str, Any] = {
         "format": 1,
         "name": draw(st.sampled_from(("mine", "a_1", "module"))),
         "title": "t" + draw(PROSE),

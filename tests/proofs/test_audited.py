@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from audited_sessions import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +24,7 @@ from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.session import Entry, Session
+from tests.proofs.audited_sessions import run
 
 RULES = Interact(10, 3)
 
@@ -53,7 +54,7 @@ bounds = st.one_of(
 )
 
 
-def values(seed: int, many: int = 4):  # type: ignore[no-untyped-def]
+def values(seed: int, many: int = 4) -> Iterator[tuple[str, str]]:
     rng = random.Random(seed)
     while True:
         yield str(rng.randrange(many)), str(rng.randrange(many))
@@ -109,7 +110,7 @@ def judging(*given: tuple[int, str, str, bool]) -> Recording:
             "INIT" if place == 0 else "REFUTE",
             text,
             "-",
-            tuple(Judged("MATCH", *rest) for number, *rest in given if number == place + 1),
+            tuple(Judged("MATCH", *one[1:]) for one in given if one[0] == place + 1),
         )
         for place, text in enumerate("abcde")
     ]
@@ -229,7 +230,7 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
     for number, tag in enumerate(["INIT", *tags], start=1):
         sender, receiver = ("m", "h") if number % 2 else ("h", "m")
         entries.append(Entry(Message("s", number, sender, tag, empty, receiver), "", ()))
-    first, second = (Agent(name, None, None, None, None) for name in ("m", "h"))  # type: ignore[arg-type]
+    first, second = (Agent(name, None, None, None, None) for name in ("m", "h"))  # type: ignore[arg-type] # nobody is asked in a replay
     session = Session("s", Instance("x", "x"), first, second, rules)
     refused = None
     for number, entry in enumerate(entries, start=1):
@@ -240,6 +241,7 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
             break
     told = [one.number for one in found.findings if one.kind is Kind.MESSAGE]
     if isinstance(rules, Pxp) and rules.k is not None and told:
+        assert told[0] is not None
         # a replay does not count self-loops: it takes one more than PXP(k) allows
         assert refused is None or told[0] <= refused
         return

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -17,7 +17,7 @@ from proofs.certified import SHIPPED, coverage
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Kind
 from pxp_fsm.interfaces import Decisions
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE
+from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import builtin
 
@@ -64,7 +64,7 @@ def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
     ],
 )  # fmt: skip
 def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
-    rules: Rules, assumptions: Any, claims: tuple[str, ...]
+    rules: Rules, assumptions: frozenset[Assumption], claims: tuple[str, ...]
 ) -> None:
     found = coverage(rules, assumptions)
     assert found is not None

@@ -18,7 +18,7 @@ from proofs.systems import (
 )
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
-from tests.proofs.written import table
+from tests.proofs.text_tables import table
 
 
 def over(channel: str, **texts: str) -> Composition:

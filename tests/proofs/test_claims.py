@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from proofs.actions import Say
 from proofs.checking import Bounds, Checker, settled
 from proofs.claims import CLAIMS, Claim, assumptions_of, find, name_of
 from proofs.compiled import reach
@@ -22,10 +23,10 @@ from proofs.product import Product, standing_checks
 from proofs.properties import complete_words, longest_run, terminates
 from proofs.relational import EMPTY, Theory
 from proofs.replay import NotReplayed, replay
-from proofs.sessions import SessionModel, State
-from proofs.theorems import CLAIMS as THEOREMS
-from proofs.theorems import prove
-from proofs.verdicts import Status, Verdict
+from proofs.sessions import SessionModel, State, session
+from proofs.theorems import THEOREMS, prove
+from proofs.verdicts import Bound, Status, Verdict
+from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
@@ -140,9 +141,11 @@ def test_what_suffices_settles_every_set_of_assumptions() -> None:
 
 
 def test_a_proof_takes_the_bound_away_and_a_failing_induction_is_unknown() -> None:
-    bounded = Verdict(Status.HOLDS_UP_TO, "n = 5, k = 1")
+    bounded = Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))
     (proved,) = prove([THEOREMS["interact.no-revise-at-2"]])
-    assert settled(bounded, [proved], "tolerance") == Verdict(Status.HOLDS, "for all n and k")
+    proof = settled(bounded, [proved], "tolerance")
+    assert proof == Verdict(Status.HOLDS, bound=Bound("all", "all"))
+    assert str(proof) == "HOLDS for all n and k"
     assert settled(bounded, [proved], "noisy") == bounded
     (failing,) = prove([THEOREMS["interact.refuted-never"]], TOLERANCE)
     verdict = settled(bounded, [failing], "tolerance")
@@ -159,8 +162,8 @@ def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:
     checker = Checker(Bounds(5, 2))
     explicit = list(check_explicit(claims, Bounds(5, 2), 3))
     assert len(explicit) == len(claims) == 11
-    for result in explicit:
-        reduced = checker.check(result.claim, "equivalence")
+    for claim, result in zip(claims, explicit, strict=True):
+        reduced = checker.check(claim, "equivalence")
         assert result.verdict.status is reduced.verdict.status
         assert [m.tag for m in result.messages] == [m.tag for m in reduced.messages]
 
@@ -310,7 +313,7 @@ def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
     assert trace is not None
     replay(model, trace)
     last = trace.steps[-1]
-    wrong = Step("h REJECT", last.target, last.facts)
+    wrong = Step(Say("h", "REJECT"), last.target, last.facts)
     with pytest.raises(NotReplayed, match="the model says h REJECT"):
         replay(model, Trace(trace.start, (*trace.steps[:-1], wrong)))
 
@@ -364,7 +367,7 @@ def test_exploration_stops_at_its_bound_and_says_so() -> None:
 
 def test_a_word_is_followed_or_left() -> None:
     model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
-    word = ("m INIT", "h REFUTE", "m REFUTE", "h RATIFY")
+    word = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
     followed = explore(Following(model, word))
     assert max(place.followed for place in followed.steps) == 4
 

@@ -70,7 +70,7 @@ def reference(n: int, k: int, values: int) -> tuple[int, int]:
     start = (0, nothing, nothing, False)
     seen, transitions, left = {start}, 0, [start]
     for j, m, h, over in left:  # grows while it is read
-        for new in product(range(values), repeat=2) if not over else ():
+        for new in product(range(values), range(values)) if not over else ():
             transitions += 1
             me, peer = (m, h) if j % 2 == 0 else (h, m)
             named = tag(j + 1, new, me[0] if me[1] else new, peer[0])
@@ -224,7 +224,7 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="at least one value"):
         PackedSessions(Interact(3, 1), 0)
     with pytest.raises(UsageError, match="INTERACT's rules only"):
-        PackedSessions(Pxp(), 2)  # type: ignore[arg-type]
+        PackedSessions(Pxp(), 2)  # type: ignore[arg-type] # it is refused
     with pytest.raises(TooLarge, match="a map of"):
         reach(PackedSessions(Interact(10, 4), 99))
     reached = reach(PackedSessions(Interact(3, 1), 2))
@@ -257,7 +257,9 @@ def test_spin_finds_the_same_states(n: int, k: int, values: int, tmp_path: Path)
     for command in (["spin", "-a", "model.pml"], ["gcc", "-w", *OPTIONS, "-o", "pan", "pan.c"]):
         subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     told = subprocess.run(["./pan"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    found = [int(re.search(rf"(\d+) {what}", told.stdout)[1]) for what in ("states", "transitions")]
+    found = [
+        int(re.findall(rf"(\d+) {what}", told.stdout)[0]) for what in ("states", "transitions")
+    ]
     reached = reach(model)
     # SPIN counts the initial state as a transition into it.
     assert found == [reached.states, reached.transitions + 1]

@@ -32,9 +32,9 @@ from proofs.verdicts import Status
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
 from pxp_fsm.tables import BUILTIN, builtin
-from tests.proofs.drawn import random_channel, random_system
-from tests.proofs.naive import Place, explored
-from tests.proofs.written import table
+from tests.oracles.system_explorer import Place, explored
+from tests.proofs.random_systems import random_channel, random_system
+from tests.proofs.text_tables import table
 
 test_of.__test__ = False  # type: ignore[attr-defined] # it is no test, whatever its name says
 

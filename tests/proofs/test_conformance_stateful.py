@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from proofs.conformance.covering import Coverage, What, kind_of, told
 from proofs.conformance.ends import Act, AgentEnd, Build, TableEnd
-from proofs.conformance.planning import Move, Plan
+from proofs.conformance.planning import Attempt, Plan
 from proofs.conformance.stateful import Pair, Wrong, drive, state_machine
 from proofs.conformance.stimuli import Stimulus
 from pxp_fsm.automaton import DECIDE, Automaton, Event, Transition, Valuation, happening, sending
@@ -241,9 +241,9 @@ def test_what_is_no_channel() -> None:
         Plan((builtin("pxp"), builtin("pxp")), -1)
     with pytest.raises(UsageError, match=r"have more than 5,000 configurations; take less"):
         _ = Plan((parse_automaton(CHATTER), parse_automaton(CHATTER)), 8).cases
-    move = Move(0, Stimulus(sending("INIT")))
+    move = Attempt(0, Stimulus(sending("INIT")))
     assert repr(move) == "<m: send INIT>"
-    assert str(Move(1, None)) == "h: deliver"
+    assert str(Attempt(1, None)) == "h: deliver"
 
 
 def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mealies import SAID, Machine, machine, mutant
 
 from proofs.conformance.identifying import characterising_set, identifiers, separating_words
 from proofs.conformance.mealy import Mealy, access_words, difference, minimal
@@ -18,6 +17,7 @@ from proofs.conformance.testing import conform
 from proofs.conformance.wp import wp_suite
 from pxp_fsm.errors import UsageError
 from pxp_fsm.tables import BUILTIN, builtin
+from tests.proofs.mealy_machines import SAID, Machine, machine, mutant
 
 SEEDS = st.integers(0, 2**32)
 

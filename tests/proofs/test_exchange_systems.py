@@ -8,10 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from checkers import Found, needs_nusmv, needs_spin, needs_storm, needs_tlc, nusmv, spin, storm, tlc
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from random_tables import tables
 
 from proofs.exchange import to_prism, to_promela, to_smv, to_tla
 from proofs.exchange.commands import (
@@ -37,6 +35,18 @@ from proofs.verdicts import Status
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
+from tests.oracles.model_checkers import (
+    Found,
+    needs_nusmv,
+    needs_spin,
+    needs_storm,
+    needs_tlc,
+    nusmv,
+    spin,
+    storm,
+    tlc,
+)
+from tests.proofs.random_tables import tables
 
 CHANNELS = (
     "sync",
@@ -195,7 +205,7 @@ def by_tlc(system: Composition, told: list[tuple[str, Formula]], folder: Path) -
 
 
 Compare = Callable[[Composition, list[tuple[str, Formula]], Path], None]
-SAID = {
+SAID: dict[Compare, tuple[str, ...]] = {
     by_spin: ("F ended", "G (a.INIT -> b@DECIDE)", "!1.REJECT W (1.INIT | 2.INIT)", "G !b:REF"),
     by_storm: (
         "F ended",

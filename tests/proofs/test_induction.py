@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from proofs.actions import Blocked, Say
+from proofs.claims import REFLEXIVE, REFUTED, REVISED
 from proofs.explore import explore
 from proofs.induction import INTERACT, PXP, PXP_K, Keep, invariant_of
 from proofs.numbers import Numbers, Unknown
 from proofs.obligations import RATIFIED, replies
 from proofs.relational import Theory
-from proofs.sessions import SessionModel, State
-from proofs.theorems import CLAIMS, REFLEXIVE, REFUTED, REVISED, WATCHED, prove
+from proofs.sessions import SessionModel, State, action_of, speaker_of, tag_of
+from proofs.theorems import THEOREMS, WATCHED, prove
 from pxp_fsm import decisions
 from pxp_fsm.automaton import Automaton, Kind
 from pxp_fsm.decisions import Category, Guard
@@ -59,25 +61,25 @@ PXP_PROVED = dict.fromkeys(SETS, ANSWERS) | {
 
 @cache
 def proved(subject: str, given: frozenset[Assumption]) -> frozenset[str]:
-    claims = [claim for claim in CLAIMS.values() if claim.subject.name == subject]
+    claims = [claim for claim in THEOREMS.values() if claim.subject.name == subject]
     found = prove(claims, given, numbers=NUMBERS)
-    return frozenset(p.claim.name.removeprefix(f"{subject}.") for p in found if p.proved)
+    return frozenset(p.theorem.name.removeprefix(f"{subject}.") for p in found if p.proved)
 
 
 def test_every_claim_has_the_verdict_that_is_expected() -> None:
-    found = {proof.claim.name: proof for proof in prove(numbers=NUMBERS)}
-    assert set(found) == set(CLAIMS)
+    found = {proof.theorem.name: proof for proof in prove(numbers=NUMBERS)}
+    assert set(found) == set(THEOREMS)
     assert {name for name, proof in found.items() if not proof.proved} == {
         "interact.ends-agreed",
         "pxp.terminates",
     }
-    assert all(proof.proved == proof.claim.provable for proof in found.values())
+    assert all(proof.proved == proof.theorem.induction.provable for proof in found.values())
 
 
 def test_a_claim_that_is_not_proved_says_where_the_induction_fails() -> None:
-    (proof,) = prove([CLAIMS["interact.terminates"]], numbers=NUMBERS)
+    (proof,) = prove([THEOREMS["interact.terminates"]], numbers=NUMBERS)
     assert proof.obstacle is None
-    (proof,) = prove([CLAIMS["interact.refuted-never"]], TOLERANCE, numbers=NUMBERS)
+    (proof,) = prove([THEOREMS["interact.refuted-never"]], TOLERANCE, numbers=NUMBERS)
     assert str(proof.obstacle).startswith("not inductive: from (WAIT, DECIDE)")
     assert "by h RATIFY" in str(proof.obstacle)
 
@@ -99,13 +101,13 @@ def test_pxp_k_ends_within_2k_plus_5_messages_without_reflexive_or_transitive(na
 
 def test_noisy_pxp_k_bounds_each_self_loop_and_no_more() -> None:
     """REFUTE and RATIFY can alternate for ever, and no answer to a tag is excluded."""
-    claims = [claim for claim in CLAIMS.values() if claim.subject.name == "pxp(k)"]
-    bounded = [claim for claim in claims if not claim.keep.others]
-    found = {proof.claim.name for proof in prove(bounded, NOISY, numbers=NUMBERS) if proof.proved}
+    claims = [claim for claim in THEOREMS.values() if claim.subject.name == "pxp(k)"]
+    bounded = [claim for claim in claims if not claim.induction.keep.others]
+    found = {proof.theorem.name for proof in prove(bounded, NOISY, numbers=NUMBERS) if proof.proved}
     assert found == {
         f"pxp(k).{name}" for name in ("never-stuck", "silent-end", "replies-INIT", "self-loops")
     }
-    assert not prove([CLAIMS["pxp(k).terminates"]], NOISY, numbers=NUMBERS)[0].proved
+    assert not prove([THEOREMS["pxp(k).terminates"]], NOISY, numbers=NUMBERS)[0].proved
 
 
 def test_pxp_k_needs_no_more_than_three_assumptions() -> None:
@@ -117,14 +119,14 @@ def test_pxp_k_needs_no_more_than_three_assumptions() -> None:
 @pytest.mark.parametrize("name", ["no symmetric"])
 def test_the_bound_of_pxp_k_is_not_proved_without_symmetry(name: str) -> None:
     """REFUTE and RATIFY can alternate, so that no bound on self-loops is one on messages."""
-    (proof,) = prove([CLAIMS["pxp(k).terminates"]], SETS[name], numbers=NUMBERS)
+    (proof,) = prove([THEOREMS["pxp(k).terminates"]], SETS[name], numbers=NUMBERS)
     assert not proof.proved
 
 
 def test_the_size_of_each_invariant() -> None:
     def size(subject: Any, given: frozenset[Assumption]) -> tuple[int, int]:
         invariant = invariant_of(subject, Theory(given), numbers=NUMBERS)
-        return len(invariant.nodes), len(list(invariant.moves))
+        return len(invariant.nodes), len(list(invariant.edges))
 
     assert {name: size(INTERACT, given) for name, given in SETS.items()} == INTERACT_SIZES
     assert {name: size(PXP, given) for name, given in SETS.items()} == PXP_SIZES
@@ -157,7 +159,7 @@ PXP_SIZES = {
 
 # What exploration says, for all n, k <= 6: the same claims, asked of complete sessions.
 
-Said = tuple[str, ...]
+Said = tuple[Say | Blocked, ...]
 
 
 def sessions(model: SessionModel) -> Iterator[tuple[Said, State]]:
@@ -170,12 +172,12 @@ def sessions(model: SessionModel) -> Iterator[tuple[Said, State]]:
                 if state.over:
                     yield said, state
                 for step in model.successors(state):
-                    following.setdefault((*said, step.label), set()).add(step.target)
+                    following.setdefault((*said, action_of(step)), set()).add(step.target)
         level = following
 
 
 def replied(said: Said) -> set[str]:
-    return {label[2:] for label in said if label.startswith("h ")}
+    return {one.tag for one in said if isinstance(one, Say) and one.agent == "h"}
 
 
 def strong(said: Said) -> bool:
@@ -188,9 +190,11 @@ EXPLORED: dict[str, Asked] = {
     "never-stuck": lambda said, end, n, k: end.over != "stuck",
     "silent-end": lambda said, end, n, k: end.at == ("END", "END"),
     "reject-after-k": lambda said, end, n, k: all(
-        number > k for number, label in enumerate(said, 1) if label.endswith("REJECT")
+        number > k
+        for number, one in enumerate(said, 1)
+        if isinstance(one, Say) and one.tag == "REJECT"
     ),
-    "no-revise-at-2": lambda said, end, n, k: said[1:2] != ("h REVISE",),
+    "no-revise-at-2": lambda said, end, n, k: said[1:2] != (Say("h", "REVISE"),),
     "revised-never": lambda said, end, n, k: said[:5] != REVISED,
     "refuted-never": lambda said, end, n, k: said[:4] != REFUTED,
     "ratified-at-3": lambda said, end, n, k: n < 3 or said[:2] != RATIFIED[:2] or said == RATIFIED,
@@ -250,8 +254,7 @@ def test_the_replies_of_pxp_are_those_that_exploration_finds(name: str) -> None:
     space = explore(SessionModel(Pxp(), theory))
     for state, steps in space.steps.items():
         for step in steps:
-            who, _, tag = step.label.partition(" ")
-            received = state.tags[0 if who == "h" else 1]
+            tag, received = tag_of(step), state.tags[1 - speaker_of(step)]
             if received and tag != "TERM":
                 found.setdefault(received, set()).add(tag)
     assert replies(invariant_of(PXP, theory, numbers=NUMBERS)) == found
@@ -269,11 +272,11 @@ def test_the_longest_session_of_pxp_k_reaches_the_bound_that_is_proved(k: int) -
 def guard_at_k(found: Category, changed: bool, number: int, k: int) -> Guard:
     if found is Category.D and number >= k:
         return Guard.REJ
-    return decisions_before["interact_guard"](found, changed, number, k)
+    return Guard(decisions_before["interact_guard"](found, changed, number, k))
 
 
 def guard_swapped(found: Category, changed: bool, number: int, k: int) -> Guard:
-    return decisions_before["interact_guard"](found, not changed, number, k)
+    return Guard(decisions_before["interact_guard"](found, not changed, number, k))
 
 
 def zero_messages(n: int, k: int) -> None:
@@ -308,7 +311,7 @@ def test_a_fault_in_a_decision_function_is_not_proved(
     function: str, fault: Any, claim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, function, fault)
-    (proof,) = prove([CLAIMS[claim]])
+    (proof,) = prove([THEOREMS[claim]])
     assert not proof.proved
 
 
@@ -338,7 +341,7 @@ def swapped(table: Automaton, one: str, two: str) -> Automaton:
     ],
 )
 def test_a_fault_in_a_table_is_not_proved(table: Automaton, claim: str) -> None:
-    (proof,) = prove([CLAIMS[claim]], tables=(table, table), numbers=NUMBERS)
+    (proof,) = prove([THEOREMS[claim]], tables=(table, table), numbers=NUMBERS)
     assert not proof.proved
 
 
@@ -355,4 +358,4 @@ def test_rules_that_take_no_number_prove_nothing(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(decisions, "check_bound", refuse)
     with pytest.raises(Unknown, match="take no n and k"):
-        prove([CLAIMS["interact.ends-agreed"]], SETS["equivalence"])
+        prove([THEOREMS["interact.ends-agreed"]], SETS["equivalence"])

@@ -6,7 +6,6 @@ import random
 from itertools import islice, product
 
 import pytest
-from all_data import by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +23,7 @@ from proofs.languages import (
     sequences,
     started,
 )
-from proofs.languages.language import of_automaton
+from proofs.languages.language import of_automaton, symbol
 from proofs.languages.picture import pictured
 from proofs.properties import complete_words
 from proofs.sessions import AGENTS
@@ -35,6 +34,7 @@ from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
+from tests.oracles.tag_sequences import by_hand
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
@@ -98,7 +98,7 @@ def test_no_session_with_such_data_is_outside(n: int, k: int, name: str, seed: i
     def same(a: int, b: int) -> bool:
         return a == b or (name == "tolerance" and near[frozenset((a, b))])
 
-    said, tags = [(rng.randrange(6), rng.randrange(6))], ["m:INIT"]
+    said, tags = [(rng.randrange(6), rng.randrange(6))], [symbol("m", "INIT")]
     while rules.ending(messages_of(tuple(tags))) is None:
         j = len(tags) + 1
         fresh = rng.randrange(6), rng.randrange(6)
@@ -106,7 +106,7 @@ def test_no_session_with_such_data_is_outside(n: int, k: int, name: str, seed: i
         found = Category("DCBA"[2 * same(said[-1][0], own[0]) + same(said[-1][1], own[1])])
         changed = not all(map(same, fresh, own))
         guard: Guard = rules.guard(found, changed, j)
-        tags.append(f"{'hm'[j % 2]}:{TAGS[guard]}")
+        tags.append(symbol("hm"[j % 2], TAGS[guard]))
         said.append(fresh)
     assert tuple(tags) in of(name, rules)
 
@@ -155,17 +155,17 @@ def test_each_class_of_a_hundred_messages_is_counted_exactly() -> None:
     """Added up by the tags that each agent has sent, and sorted by the definitions' predicates."""
     language = of("tolerance", Interact(100, 3))
     one, nothing = language.automaton, frozenset[str]()
-    at: dict[tuple[object, frozenset[str], frozenset[str]], int] = {
+    at: dict[tuple[str, frozenset[str], frozenset[str]], int] = {
         (one.initial_state, nothing, nothing): 1
     }
     ended: dict[tuple[frozenset[str], frozenset[str]], int] = {}
     while at:
-        following: dict[tuple[object, frozenset[str], frozenset[str]], int] = {}
+        following: dict[tuple[str, frozenset[str], frozenset[str]], int] = {}
         for (state, m, h), ways in at.items():
             if state in one.final_states:
                 ended[m, h] = ended.get((m, h), 0) + ways
-            for symbol, target in one.transitions[state].items():
-                agent, _, tag = symbol.partition(":")
+            for letter, target in one.transitions[state].items():
+                agent, _, tag = letter.partition(":")
                 sent = {tag} - {"INIT"}
                 key = (target, m | sent, h) if agent == "m" else (target, m, h | sent)
                 following[key] = following.get(key, 0) + ways

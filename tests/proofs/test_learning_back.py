@@ -12,7 +12,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from mealies import machine, mutant
+
+from tests.proofs.mealy_machines import machine, mutant
 
 pytest.importorskip("aalpy", reason="learning needs AALpy (extra conformance)")
 
@@ -234,7 +235,7 @@ class _Sticky:
 
 
 def test_a_wrong_stop_rule_is_caught_by_its_shortest_session(runner: asyncio.Runner) -> None:
-    wrongly = Interact(10, 3, functions=_Sticky())  # type: ignore[arg-type]
+    wrongly = Interact(10, 3, functions=_Sticky())  # type: ignore[arg-type] # by __getattr__ it has them all
     expected = counted(Interact(10, 3), initiator=True)
     subject = InSession(wrongly, initiator=True, run=runner.run)
     found = conform(expected, subject, 0).difference

@@ -16,7 +16,8 @@ from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
 from proofs.logic.runs import satisfied
 from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
-from tests.proofs.graphs import (
+from tests.oracles.ctl_fixpoints import satisfying
+from tests.oracles.graphs import (
     NAMES,
     Graph,
     complete_runs,
@@ -24,7 +25,6 @@ from tests.proofs.graphs import (
     random_graph,
     random_path,
 )
-from tests.proofs.second import satisfying
 
 VOCABULARY = frozenset(NAMES)
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -28,16 +29,19 @@ from pxp_fsm.errors import Refused, UsageError
 from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import NOISY, TOLERANCE
 from pxp_fsm.rules import Interact, Pxp, Rules
-from tests.proofs.graphs import NAMES, Graph, random_path
+from tests.oracles.graphs import NAMES, Graph, random_path
 
 Props = frozenset[str]
+Entered = tuple[int, Props, bool]
+"""After how many letters, which letter, whether more follows."""
+S = TypeVar("S", bound=Hashable)
 LETTERS = tuple(
     frozenset(name for name, true in zip(NAMES, bits, strict=True) if true)
     for bits in product((False, True), repeat=len(NAMES))
 )
 
 
-def expected(formula: Formula, model: Model[Hashable], so_far: Sequence[Props]) -> Outlook:
+def expected(formula: Formula, model: Model[S], so_far: Sequence[Props]) -> Outlook:
     """The verdict by the checker, on a model whose complete runs are all that may follow."""
     checker = Checker(model, explore(model), vocabulary=frozenset(NAMES))
     if checker.check(formula).status is Status.HOLDS:
@@ -60,11 +64,11 @@ class Anything:
     so_far: tuple[Props, ...]
     name: str = "anything"
 
-    def initial(self) -> Iterable[Hashable]:
+    def initial(self) -> Iterable[Entered]:
         return self._entered(0, self.so_far[0])
 
-    def successors(self, state: Hashable) -> Iterator[Step[Hashable]]:
-        place, _, goes_on = state  # type: ignore[misc] # a triple
+    def successors(self, state: Entered) -> Iterator[Step[Entered]]:
+        place, _, goes_on = state
         if not goes_on:
             return
         letters = LETTERS if place + 1 >= len(self.so_far) else (self.so_far[place + 1],)
@@ -72,11 +76,10 @@ class Anything:
             following = min(place + 1, len(self.so_far))
             yield from (Step("go on", target) for target in self._entered(following, letter))
 
-    def propositions(self, state: Hashable) -> Props:
-        found: Props = state[1]  # type: ignore[index] # a triple
-        return found
+    def propositions(self, state: Entered) -> Props:
+        return state[1]
 
-    def _entered(self, place: int, letter: Props) -> Iterator[Hashable]:
+    def _entered(self, place: int, letter: Props) -> Iterator[Entered]:
         yield (place, letter, True)
         if place + 1 >= len(self.so_far):
             yield (place, letter, False)
@@ -125,19 +128,19 @@ class Along:
     labels: tuple[str, ...]
     name: str = "along"
 
-    def initial(self) -> Iterable[Hashable]:
+    def initial(self) -> Iterable[tuple[int, int]]:
         return ((0, state) for state in self.model.initial() if self._leads_on(0, state))
 
-    def successors(self, state: Hashable) -> Iterator[Step[Hashable]]:
-        followed, here = state  # type: ignore[misc] # a pair
+    def successors(self, state: tuple[int, int]) -> Iterator[Step[tuple[int, int]]]:
+        followed, here = state
         for step in self.model.successors(here):
             at = min(followed + 1, len(self.labels))
             wanted = followed >= len(self.labels) or step.label == self.labels[followed]
             if wanted and self._leads_on(at, step.target):
                 yield Step(step.label, (at, step.target))
 
-    def propositions(self, state: Hashable) -> Props:
-        return self.model.propositions(state[1])  # type: ignore[index] # a pair
+    def propositions(self, state: tuple[int, int]) -> Props:
+        return self.model.propositions(state[1])
 
     def _leads_on(self, followed: int, state: int) -> bool:
         """Whether the rest of the labels can be followed from here."""
@@ -245,7 +248,7 @@ def walk(rules: Rules, seed: int, longest: int = 12) -> Trace[State]:
     chance = random.Random(seed)
     model = SessionModel(rules, Theory(NOISY), observes=False)
     start = state = next(iter(model.initial()))
-    steps = []
+    steps = list[Step[State]]()
     while not state.over and len(steps) < longest:
         step = chance.choice(list(model.successors(state)))
         steps.append(step)

@@ -6,10 +6,10 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from catching import TABLES, caught, equivalent, judged, verdicts
-from mutants import decision_mutants, table_mutants
 
 from proofs.checking import Instead
+from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
+from tests.proofs.mutation_analysis import TABLES, caught, equivalent, judged, verdicts
 
 SAME = {
     "initiator_speaks: return number % 2 == 1 becomes return number % 2 >= 1",
@@ -43,9 +43,9 @@ def test_what_is_called_equivalent_is_and_nothing_else() -> None:
     assert {mutant.change for mutant in decision_mutants() if _same(mutant)} == SAME
 
 
-def _same(mutant: object) -> bool:
+def _same(mutant: Mutant) -> bool:
     try:
-        return equivalent(mutant)  # type: ignore[arg-type]
+        return equivalent(mutant)
     except Exception:  # noqa: BLE001 - what cannot even be called is not the same
         return False
 

@@ -8,7 +8,6 @@ from importlib import import_module
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from odds_players import H, M, behaviour, players
 
 from proofs.odds import Player, exact
 from proofs.odds.duals import placed, sensitivity
@@ -16,6 +15,7 @@ from proofs.odds.functions import Function, along, quotient
 from proofs.odds.limit import limit
 from proofs.odds.results import OUTCOMES
 from proofs.odds.targets import Reach, reaches
+from tests.oracles.session_odds import H, M, behaviour, players
 
 flint = pytest.importorskip("flint", reason="python-flint is not installed: extra odds")
 

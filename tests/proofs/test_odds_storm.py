@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from odds_players import H, M
 
 from proofs.odds import Behaviour, Player, exact
 from proofs.odds.behaviour import REVISING
@@ -19,6 +18,7 @@ from proofs.odds.prism import label_of, prism
 from proofs.odds.results import OUTCOMES
 from proofs.odds.weights import Players
 from pxp_fsm.decisions import Category
+from tests.oracles.session_odds import H, M
 
 stormpy = pytest.importorskip("stormpy", reason="stormpy is not installed: extra storm")
 

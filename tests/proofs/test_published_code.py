@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from all_data import by_hand
 
 from proofs.audit import Kind, Possible, Recording, Said, audited
 from proofs.audit.published import AsPublished
@@ -12,6 +11,7 @@ from proofs.languages.published_code import PublishedCode, published_sequences, 
 from pxp_fsm.errors import UsageError
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact
+from tests.oracles.tag_sequences import by_hand
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
 CHANGED_MIND = ("m:INIT", "h:REFUTE", "m:REFUTE", "h:RATIFY")

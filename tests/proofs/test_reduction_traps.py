@@ -13,7 +13,7 @@ from proofs.systems import (
     system_of,
 )
 from proofs.verdicts import Status
-from tests.proofs.written import table
+from tests.proofs.text_tables import table
 
 TRAPS = {
     "a step that is always possible must not put off the others for ever": (

@@ -30,14 +30,14 @@ from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.tables import load_automaton
-from tests.proofs.drawn import (
+from tests.proofs.random_systems import (
     joined,
     random_channel,
     random_formula,
     random_system,
     symmetric_system,
 )
-from tests.proofs.written import table
+from tests.proofs.text_tables import table
 
 MOST = 120
 """States of the random systems that are compared."""

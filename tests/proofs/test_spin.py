@@ -13,8 +13,8 @@ from proofs.explore import explore
 from proofs.logic import Checker
 from proofs.logic.formulas import Formula, Next, Release, Until, WeakNext, children
 from proofs.verdicts import Status
-from tests.proofs.graphs import NAMES, random_graph, random_path
-from tests.proofs.spin import Pair, verdicts
+from tests.oracles.graphs import NAMES, random_graph, random_path
+from tests.oracles.spin import Pair, verdicts
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("spin") and shutil.which("gcc")), reason="needs SPIN and a C compiler"

@@ -16,7 +16,7 @@ from proofs.logic.termination import questions
 from proofs.model import Step
 from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
-from tests.proofs.graphs import Graph, complete_runs, random_graph, random_path
+from tests.oracles.graphs import Graph, complete_runs, random_graph, random_path
 
 END = "ended"
 
@@ -38,7 +38,7 @@ def answers(edges: tuple[tuple[int, ...], ...], ended: int | None) -> dict[str, 
     return {question.name: question.answer().status.value for question in found}
 
 
-KNOWN = {
+KNOWN: dict[str, tuple[tuple[tuple[int, ...], ...], int | None, set[str]]] = {
     "a line": (((1,), (2,), ()), 2, set()),
     "a loop that may be left": (
         ((0, 1), ()),

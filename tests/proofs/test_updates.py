@@ -13,7 +13,7 @@ from proofs.explore import Trace, explore
 from proofs.machines import compare_machine
 from proofs.model import Step
 from proofs.pipeline import ORACLES, Bounds, Pipeline
-from proofs.update_claims import CLAIMS, CURES, Claim
+from proofs.update_claims import CLAIMS, CURES, NetworkClaim
 from proofs.updates import NotTaken, check, models, replayed
 from proofs.verdicts import Status
 from pxp_fsm.automaton import DECIDE, one_hot
@@ -22,7 +22,7 @@ from pxp_fsm.updating import AGENT, CAUSES, PIPELINE, Facts, counted, pipeline_g
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
-def test_a_claim_holds_for_all_bounds_and_fails_without_what_it_needs(claim: Claim) -> None:
+def test_a_claim_holds_for_all_bounds_and_fails_without_what_it_needs(claim: NetworkClaim) -> None:
     model = models()[claim.table]
     assert check(claim, model).verdict.detail == "for all bounds"
     without = check(claim, model, changed=True)
@@ -45,7 +45,7 @@ def test_every_oracle_is_needed_by_some_claim() -> None:
     assert {oracle for each in changed for oracle in each.without} == set(ORACLES)
 
 
-def claim_named(name: str) -> Claim:
+def claim_named(name: str) -> NetworkClaim:
     return next(claim for claim in CLAIMS if (claim.table, claim.name) == (PIPELINE, name))
 
 
@@ -68,7 +68,9 @@ def test_a_bound_that_is_too_small_to_be_all_is_told_as_a_bound() -> None:
     def odd(counters: Any, label: str) -> Any:
         return replace(counters, retries=0) if counters.retries == 3 else counted(counters, label)
 
-    model = replace(models(Bounds(1, 1))[PIPELINE], count=odd)
+    pipeline = models(Bounds(1, 1))[PIPELINE]
+    assert isinstance(pipeline, Pipeline)
+    model = replace(pipeline, count=odd)
     verdict = check(claim_named("unattended-ends"), model).verdict
     assert (verdict.status, verdict.detail) == (
         Status.HOLDS_UP_TO,
@@ -78,10 +80,11 @@ def test_a_bound_that_is_too_small_to_be_all_is_told_as_a_bound() -> None:
 
 def test_a_trace_that_the_machine_does_not_take_is_not_shown() -> None:
     model = models()[PIPELINE]
+    assert isinstance(model, Pipeline)
     trace = explore(model).find(lambda place: place.at == "GAP")
     assert trace is not None and replayed(model.table, trace) == "GAP"
     last = trace.steps[-1]
-    wrong = Step(last.label, last.target._replace(at="REASON"))
+    wrong = Step(last.action, last.target._replace(at="REASON"))
     with pytest.raises(NotTaken, match="MORE BEGIN led to GAP, not to REASON"):
         replayed(model.table, Trace(trace.start, (*trace.steps[:-1], wrong)))
 

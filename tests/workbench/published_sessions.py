@@ -38,7 +38,7 @@ SAYS = {
 
 def tag_sequences(human_revises: bool, rules: Interact = RULES) -> Iterator[tuple[str, ...]]:
     """Every complete tag sequence of INTERACT for judges that may say anything."""
-    waiting = deque([("INIT",)])
+    waiting = deque[tuple[str, ...]]([("INIT",)])
     while waiting:
         tags = waiting.popleft()
         if tags[-1] == "REJECT" or tags[-2:] == ("RATIFY", "RATIFY") or len(tags) == rules.n:
@@ -138,11 +138,11 @@ class Says:
 
 def agent(name: str, tags: Sequence[str]) -> Agent:
     """An agent whose MATCH and AGREE say what makes it send `tags`."""
-    scripts = [
+    match, agree = (
         ScriptedRelation(outcome for tag in tags for outcome in SAYS[tag][place])
         for place in (0, 1)
-    ]
-    return Agent(name, Says(), Derived(), *scripts, memo=False)
+    )
+    return Agent(name, Says(), Derived(), match, agree, memo=False)
 
 
 def stored(board: SqlBlackboard, sequences: Sequence[Sequence[str]], task: str = "drug") -> None:

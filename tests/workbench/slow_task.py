@@ -57,4 +57,4 @@ def install(folder: Path) -> None:
     info = folder / "slow_task-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-task\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[pxp_fsm.tasks]\nslow = slow_task:TASK\n")
+    (info / "entry_points.txt").write_text(f"[pxp_fsm.tasks]\nslow = {__name__}:TASK\n")

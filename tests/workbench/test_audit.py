@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
-from published_sessions import column, representatives, stored
 from sqlalchemy import text
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, schema
@@ -27,6 +26,7 @@ from pxp_fsm.session import Session
 from pxp_fsm.workbench.audits.carrying import audit_database
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.plans import Plan
+from tests.workbench.published_sessions import column, representatives, stored
 
 HOSTILE = "<script>alert(1)</script>\u202e{{ 7 * 7 }}\x1b[31m"
 RULES = Interact(5, 4)
@@ -52,13 +52,13 @@ class Says:
 def record(board: SqlBlackboard, judge: Callable[[str, str], bool] | None, position: int) -> None:
     """A real session, judged by a function of the texts or by equality, into the run `drug-1`."""
     relation = Exact() if judge is None else FunctionRelation("judge", judge, NOISY)
-    pair = [Agent(name, Says(name), Derived(), relation, relation) for name in ("m", "h")]
+    m, h = (Agent(name, Says(name), Derived(), relation, relation) for name in ("m", "h"))
     name, about = f"drug-1/1/{position}", Instance(f"i{position} {HOSTILE}", "C")
     table = RULES.automaton
     place = (name, "drug-1", 1, position, about, "interact", RULES.n, RULES.k)
-    described = tuple((each.name, each.describe()) for each in pair)
+    described = tuple((each.name, each.describe()) for each in (m, h))
     board.start_session(SessionRecord(*place, table.name, table.fingerprint, True, (), described))
-    asyncio.run(Session(name, about, *pair, RULES, blackboard=board).run())
+    asyncio.run(Session(name, about, m, h, RULES, blackboard=board).run())
 
 
 def near(left: str, right: str) -> bool:

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from proofs.checking import Bounds
-from proofs.verdicts import Status, Verdict
+from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.errors import UsageError
@@ -37,7 +37,7 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def lines() -> tuple[checks.Line, ...]:
+def lines() -> tuple[Result, ...]:
     return checks.run(SOME).lines
 
 
@@ -58,11 +58,11 @@ def test_check_alone_does_both_protocols_as_expected_and_writes_their_certificat
 
 
 def test_exit_codes_tell_fails_unknown_and_bad_input_apart(
-    lines: tuple[checks.Line, ...], tmp_path: Path
+    lines: tuple[Result, ...], tmp_path: Path
 ) -> None:
     assert verdicts.exit_code(lines) == 0
-    wrong = replace(lines[0], as_expected=False)
-    unknown = replace(lines[0], verdict=Verdict(Status.UNKNOWN, "too large"), as_expected=False)
+    wrong = replace(lines[0], verdict=Verdict(Status.FAILS))
+    unknown = replace(lines[0], verdict=Verdict(Status.UNKNOWN, "too large"))
     assert verdicts.exit_code([*lines, unknown]) == 4
     assert verdicts.exit_code([*lines, unknown, wrong]) == 1
     for bad in (
@@ -97,7 +97,7 @@ def test_several_tables_can_be_given() -> None:
     assert [line.subject for line in found] == ["interact", "pxp", "pxp_hang_up"]
 
 
-def test_json_has_each_verdict_and_its_trace_as_itf(lines: tuple[checks.Line, ...]) -> None:
+def test_json_has_each_verdict_and_its_trace_as_itf(lines: tuple[Result, ...]) -> None:
     records = json.loads(verdicts.as_json(lines))
     assert [record["property"] for record in records] == [line.name for line in lines]
     for record in records:
@@ -150,14 +150,14 @@ SARIF = {
 """What the SARIF 2.1.0 standard (sections 3.13, 3.14, 3.18, 3.27) demands of what is used here."""
 
 
-def troubled(lines: tuple[checks.Line, ...]) -> list[checks.Line]:
+def troubled(lines: tuple[Result, ...]) -> list[Result]:
     """The lines, with one that failed and one that is unknown."""
-    failed = replace(lines[0], as_expected=False)
-    unknown = replace(lines[0], verdict=Verdict(Status.UNKNOWN, "why"), as_expected=False)
+    failed = replace(lines[0], verdict=Verdict(Status.FAILS))
+    unknown = replace(lines[0], verdict=Verdict(Status.UNKNOWN, "why"))
     return [*lines, failed, unknown]
 
 
-def test_sarif_is_what_the_standard_demands(lines: tuple[checks.Line, ...]) -> None:
+def test_sarif_is_what_the_standard_demands(lines: tuple[Result, ...]) -> None:
     document = json.loads(verdicts.as_sarif(troubled(lines)))
     jsonschema.validate(document, SARIF)
     (run,) = document["runs"]
@@ -167,7 +167,7 @@ def test_sarif_is_what_the_standard_demands(lines: tuple[checks.Line, ...]) -> N
     assert {r["kind"] for r in run["results"][:-2]} == {"pass"}
 
 
-def test_junit_counts_failures_and_errors_apart(lines: tuple[checks.Line, ...]) -> None:
+def test_junit_counts_failures_and_errors_apart(lines: tuple[Result, ...]) -> None:
     suites = ET.fromstring(verdicts.as_junit(troubled(lines)))  # noqa: S314 - our own
     (suite,) = suites
     cases = list(suite)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.workbench.cli.showing import printable
+from pxp_fsm.messages import printable
 
 PXP = [sys.executable, "-m", "pxp_fsm.workbench"]
 

@@ -154,9 +154,11 @@ def test_a_list_stands_in_columns_whatever_is_in_it(
         board.start_run(RunRecord("wide", "a", "{}", 0, "0", "f"))
         for position, key in enumerate(("x", "阿司匹林", "e\u0301", "\U0001f9ea"), 1):
             agents = (("m", "machine"), ("h", "human"))
-            place = (f"wide/1/{position}", "wide", 1, position, Instance(key, "x"))
             rules = ("interact", None, position, "interact", "f", True, (), agents)
-            board.start_session(SessionRecord(*place, *rules))
+            about = Instance(key, "x")
+            board.start_session(
+                SessionRecord(f"wide/1/{position}", "wide", 1, position, about, *rules)
+            )
         board.close("wide/1/1", "late", "", [])
         board.close("wide/1/2", "ratified", "why", [])
         list_all(board, "wide", 10, 0)

@@ -14,7 +14,7 @@ from pxp_fsm.errors import DataError, ExperimentError, UsageError
 from pxp_fsm.workbench import experiments, outcomes, runs
 from pxp_fsm.workbench.cli import main
 from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.runs import Step
+from pxp_fsm.workbench.runs import Progress
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BASE = 'format = 1\ntask = "drug"\ninstances = 3\n'
@@ -136,7 +136,7 @@ def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) 
     path = written(tmp_path, BASE)
     with SqlBlackboard(":memory:") as board:
         experiments.open_run(experiments.load(path), board).execute()
-        sent: list[Step] = []
+        sent: list[Progress] = []
         again = experiments.open_run(experiments.load(path), board)
         assert again.finished == again.total == 3
         again.execute(sent.append)
@@ -146,8 +146,8 @@ def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) 
         assert len(board.runs()) == 2
 
 
-def outline(board: SqlBlackboard, run: str) -> list[Any]:
-    found: list[Any] = []
+def outline(board: SqlBlackboard, run: str) -> list[object]:
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.agents))
         for e in board.entries(record.session):
@@ -182,7 +182,7 @@ def test_a_run_under_any_policy_resumes_as_if_it_had_not_been_stopped(
     for after in (1, 4, total // 2, total - 1):
         seen = 0
 
-        def stop(step: Step, after: int = after) -> None:
+        def stop(step: Progress, after: int = after) -> None:
             nonlocal seen
             seen += step.message is not None
             if seen > after:
@@ -207,7 +207,7 @@ def test_without_carrying_the_order_of_instances_changes_nothing() -> None:
 def test_what_is_none_of_a_policy_is_refused() -> None:
     for wrong in ({"learn": "best"}, {"gate": "agent"}, {"order": "random"}, {"carry": 1}):
         with SqlBlackboard(":memory:") as board, pytest.raises(UsageError):
-            runs.start(replace(Plan("drug"), **wrong), board)  # type: ignore[arg-type]
+            runs.start(replace(Plan("drug"), **wrong), board)
 
 
 def test_the_commands_run_skip_and_compare(

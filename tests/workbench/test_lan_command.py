@@ -21,6 +21,7 @@ from backends.models import scripts
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.operations import Connect, Create, Delete, Disconnect, Edit, Field
+from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.supervision import EFFORT
 from pxp_fsm.lan.unattended import Confirms
 from pxp_fsm.models import Request, Role, Turn
@@ -149,7 +150,7 @@ def test_a_judge_decides_whether_an_output_will_do_and_a_hint_was_followed(
     monkeypatch.chdir(folder)
     wanted = {"input": "les jours", "output": "the days, and how it stays"}
     (folder / "train.jsonl").write_text(json.dumps(wanted), "utf-8")
-    told = [
+    told: list[dict[str, Any]] = [
         {"reply": {"consistent": "no"}, "when": {"explanation": "stays"}, "times": 1},
         {"reply": {"consistent": "no"}, "when": {"explanation": "see"}, "times": 1},
         {"reply": {"consistent": "yes"}},
@@ -209,7 +210,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
 
 def test_what_was_edited_is_saved_when_the_developer_leaves(folder: Path) -> None:
     class Leaves(Confirms):
-        async def satisfied(self, run: Any, truth: str, lan: Lan) -> bool:
+        async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
             lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
             raise KeyboardInterrupt
 
@@ -237,7 +238,7 @@ def test_words_mean_operations() -> None:
 def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text('{"purpose": "gap", "reply": "once", "times": 1}\n', "utf-8")
-    script = scripts.read(path)
+    script = scripts.read_script(path)
     request = Request("", (Turn(Role.USER, "hello"),), purpose="gap")
     assert asyncio.run(script.reply(request)).text == "once"
     with pytest.raises(NoAnswer, match="has no reply left to a request of purpose 'gap'"):
@@ -250,7 +251,7 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
     ):
         path.write_text(line, "utf-8")
         with pytest.raises(DataError, match=r"s\.jsonl, line 1"):
-            scripts.read(path)
+            scripts.read_script(path)
 
 
 class Desk:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from published_sessions import stored
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.workbench.cli.main import commands
+from tests.workbench.published_sessions import stored
 
 SEQUENCES = [
     ("INIT", "RATIFY", "RATIFY"),

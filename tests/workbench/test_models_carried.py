@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, frames, judging
 
 from backends.databases import SqlBlackboard
 from backends.models.serving import Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.workbench import runs
 from pxp_fsm.workbench.cli.main import commands
-from pxp_fsm.workbench.plans import Plan, read
-from pxp_fsm.workbench.runs import Step
+from pxp_fsm.workbench.plans import Plan, read_plan
+from pxp_fsm.workbench.runs import Progress
+from tests.workbench.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 
 ONE = Settings(in_flight=1)
-ROWS = read(Plan("drug", instances="2"))[1]
+ROWS = read_plan(Plan("drug", instances="2"))[1]
 OURS = {row.instance.x for row in ROWS.sessions}
 RIGHT = {row.instance.x: row.answer.prediction for row in (*ROWS.whole, *ROWS.validation)}
 HELD = len(ROWS.validation or [row for row in ROWS.whole if row not in ROWS.sessions])
@@ -144,7 +144,7 @@ def test_what_carries_on_is_resumed_without_asking_twice(
     found, asked = undisturbed(table, wanted)
     seen = 0
 
-    def stop(step: Step) -> None:
+    def stop(step: Progress) -> None:
         nonlocal seen
         seen += step.message is not None
         if seen == after:

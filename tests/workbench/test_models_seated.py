@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, frames, stubborn_then_convinced
 
 from backends.databases import SqlBlackboard
 from backends.models.serving import Settings
@@ -22,9 +21,16 @@ from pxp_fsm.workbench import named, runs
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.drug.task import DRUG
 from pxp_fsm.workbench.judging import judged_pairs
-from pxp_fsm.workbench.plans import read
+from pxp_fsm.workbench.plans import read_plan
 from pxp_fsm.workbench.prompts import bundled
-from pxp_fsm.workbench.runs import Plan, Step
+from pxp_fsm.workbench.runs import Plan, Progress
+from tests.workbench.scripted_server import (
+    Body,
+    Table,
+    agrees_when_convinced,
+    frames,
+    stubborn_then_convinced,
+)
 
 
 @pytest.fixture
@@ -87,7 +93,7 @@ def test_the_server_is_told_of_one_session_only(table: Table) -> None:
 
 
 def run_rows() -> Any:
-    return read(Plan("drug"))[1].sessions
+    return read_plan(Plan("drug"))[1].sessions
 
 
 def test_no_pair_is_judged_twice_in_its_session_and_no_text_with_itself(table: Table) -> None:
@@ -131,7 +137,7 @@ def test_a_resumed_run_asks_nothing_twice(
     table.asked.clear()
     seen = 0
 
-    def stop(step: Step) -> None:
+    def stop(step: Progress) -> None:
         nonlocal seen
         if seen == after:
             raise KeyboardInterrupt
@@ -233,7 +239,7 @@ def test_votes_are_asked_and_kept(table: Table) -> None:
 
 
 def test_a_resumed_run_refuses_other_agents(table: Table, tmp_path: Path) -> None:
-    def stop(_step: Step) -> None:
+    def stop(_step: Progress) -> None:
         raise KeyboardInterrupt
 
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
@@ -283,19 +289,19 @@ def test_a_task_with_pictures_needs_a_model_that_sees_them() -> None:
     seen = replace(problem, picture=lambda _instance: Image("image/png", b"PNG"))
     wanted = Plan("drug", instances="1", machine=ELSEWHERE)
     with pytest.raises(UsageError, match="images"):
-        named.models(wanted, replace(DRUG, problem=seen), read(wanted)[1])
+        named.models(wanted, replace(DRUG, problem=seen), read_plan(wanted)[1])
     with pytest.raises(UsageError, match="by its own agents only"):
-        named.models(wanted, replace(DRUG, problem=None), read(wanted)[1])
+        named.models(wanted, replace(DRUG, problem=None), read_plan(wanted)[1])
 
 
 def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Table) -> None:
     wanted = plan(table, preset="C-drug")
-    found = named.models(wanted, *read(wanted))
+    found = named.models(wanted, *read_plan(wanted))
     assert found.prompts is not None
     assert (found.prompts.judge.max_tokens, found.prompts.judge.temperature) == (10, 0.0)
     assert found.notes == ()
     cold = "anthropic:x@http://127.0.0.1:9"
-    found = named.models(replace(wanted, judge=cold), *read(wanted))
+    found = named.models(replace(wanted, judge=cold), *read_plan(wanted))
     assert found.prompts is not None
     assert found.prompts.judge.temperature is None
     assert "takes no temperature" in found.notes[0]

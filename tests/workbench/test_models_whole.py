@@ -15,14 +15,20 @@ import pexpect
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
-from tableside import Body, Table, agrees_when_convinced, judging, stubborn_then_convinced
 from werkzeug import Request, Response
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.framing import encoded
 from pxp_fsm.workbench.cli.main import commands
-from pxp_fsm.workbench.plans import Plan, read
-from pxp_fsm.workbench.tasks import find_task
+from pxp_fsm.workbench.plans import Plan, read_plan
+from pxp_fsm.workbench.task_registry import find_task
+from tests.workbench.scripted_server import (
+    Body,
+    Table,
+    agrees_when_convinced,
+    judging,
+    stubborn_then_convinced,
+)
 
 JUDGE = "You compare two"
 SESSION = ["INIT", "REFUTE", "REVISE", "REFUTE", "REVISE", "RATIFY", "RATIFY"]
@@ -77,7 +83,7 @@ def played(task: str) -> list[dict[str, Any]]:
         }
         for text, verdict in judged
     ]
-    for prediction in sorted({row.answer.prediction for row in read(Plan(task))[1].sessions}):
+    for prediction in sorted({row.answer.prediction for row in read_plan(Plan(task))[1].sessions}):
         shown = encoded({"prediction": prediction}).strip("{}")
         for turn, view in ((1, "My view."), (2, "You are right.")):
             said = {"prediction": problem.to_json(prediction), "explanation": view}

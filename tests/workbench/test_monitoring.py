@@ -118,7 +118,7 @@ def test_a_resumed_session_is_watched_from_its_first_message(tmp_path: Path) -> 
     formula = "G (1.INIT -> X 2.RATIFY)"
     plan, told, sent = Plan("drug", instances="3"), list[str](), list[str]()
 
-    def stop(step: runs.Step) -> None:
+    def stop(step: runs.Progress) -> None:
         sent.append(step.session)
         if step.position == 2 and step.message is not None:
             raise KeyboardInterrupt
@@ -144,7 +144,7 @@ def test_a_resumed_session_is_watched_from_its_first_message(tmp_path: Path) -> 
 
 
 def test_a_session_that_is_not_over_is_presumed(tmp_path: Path) -> None:
-    def stop(step: runs.Step) -> None:
+    def stop(step: runs.Progress) -> None:
         raise KeyboardInterrupt
 
     with SqlBlackboard(database(tmp_path)) as board:

@@ -14,7 +14,6 @@ from random import Random
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from published_sessions import stored
 
 from backends.databases import SqlBlackboard
 from proofs.odds.floats import many
@@ -23,15 +22,15 @@ from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.workbench.cli.main import commands
 from pxp_fsm.workbench.intervals import wilson
 from pxp_fsm.workbench.odds import columns as counted_columns
-from pxp_fsm.workbench.odds import published
 from pxp_fsm.workbench.odds.columns import as_far, joint_levels, ways
 from pxp_fsm.workbench.odds.comparing import seen
 from pxp_fsm.workbench.odds.counting import Counts, counts_of
 from pxp_fsm.workbench.odds.estimating import estimates
 from pxp_fsm.workbench.odds.fitting import fit
 from pxp_fsm.workbench.odds.published import MODELS, columns, explain
-from pxp_fsm.workbench.reports.observed import Observed, Reason, Step
-from pxp_fsm.workbench.statistics import Published, statistics_of
+from pxp_fsm.workbench.reports.observed import Observed, ObservedMessage, Reason
+from pxp_fsm.workbench.statistics import ROWS, Published, statistics_of
+from tests.workbench.published_sessions import stored
 
 INIT, RAT, REF, REV, REJ = "INIT", "RATIFY", "REFUTE", "REVISE", "REJECT"
 SESSIONS = [
@@ -49,7 +48,9 @@ def counted(sequences: Iterable[Sequence[str]], n: int = 10, *, judged: bool = F
     counts = Counts("r", n, 3)
     for tags in sequences:
         steps = (
-            Step(place % 2 == 0, tag, "", Reason(OF[tag], None) if judged and place else None)
+            ObservedMessage(
+                place % 2 == 0, tag, "", Reason(OF[tag], None) if judged and place else None
+            )
             for place, tag in enumerate(tags)
         )
         counts.add(Observed("s", 1, 1, "i", 3, "bound", tuple(steps)))
@@ -140,6 +141,7 @@ def test_the_intervals_of_the_odds_are_narrow_for_many_sessions_and_hold_the_tru
         wide, narrow = few.intervals[outcome], lots.intervals[outcome]
         assert narrow.low < truth.of(outcome) < narrow.high, outcome
         assert narrow.high - narrow.low < (wide.high - wide.low) / 4
+    assert truth.length is not None
     assert lots.length.low < truth.length < lots.length.high
 
 
@@ -232,7 +234,7 @@ def test_the_likelihood_of_a_column_is_that_of_every_way_to_have_it(
 def test_how_far_a_column_is_off_is_measured_by_draws() -> None:
     odds = many(MODELS[0].agents([0.3, 0.2, 0.6, 0.5, 0.3, 0.4]), 10, 3)
     joint = joint_levels(odds)
-    likely = np.array([20 * float(odds.of(row)) for row in published.ROWS]).round()
+    likely = np.array([20 * float(odds.of(row)) for row in ROWS]).round()
     assert as_far(likely, joint, 0) > 0.5
     assert as_far(np.array([20, 0, 0, 20, 0, 20, 0]), joint, 0) < 0.001
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
 
 import pytest
 
 from pxp_fsm.errors import UsageError
-from pxp_fsm.workbench.orders import Order, check, ordered
+from pxp_fsm.workbench.orders import Order, check_order, ordered
 from pxp_fsm.workbench.outcomes import Outcomes, compare, order_effect
 from pxp_fsm.workbench.statistics import ROWS
 
@@ -33,12 +34,12 @@ def test_sampled_orders_of_many_instances_differ() -> None:
 
 
 def test_more_repetitions_than_orders_are_refused() -> None:
-    check(Order.SAMPLED, 3, 6)
+    check_order(Order.SAMPLED, 3, 6)
     with pytest.raises(UsageError, match="3 instances have 6 orders"):
-        check(Order.SAMPLED, 3, 7)
+        check_order(Order.SAMPLED, 3, 7)
     with pytest.raises(UsageError, match="at most 1000"):
-        check(Order.SAMPLED, 30, 1001)
-    check(Order.SHUFFLED, 3, 7)
+        check_order(Order.SAMPLED, 30, 1001)
+    check_order(Order.SHUFFLED, 3, 7)
 
 
 def outcomes(made: dict[tuple[int, str], tuple[int, bool]]) -> Outcomes:
@@ -94,4 +95,4 @@ def test_repetitions_of_an_instance_are_one_when_runs_are_compared() -> None:
     first = outcomes({(r, f"i{i}"): (i + 1, True) for r in (1, 2, 3) for i in range(4)})
     second = outcomes({(r, f"i{i}"): (i + 1, i > 0) for r in (1, 2, 3) for i in range(4)})
     found = compare(first, second)[0]
-    assert (found.only_first, found.p) == (3, 1)
+    assert (found.only_first, found.p) == (3, Fraction(1))

@@ -47,7 +47,7 @@ def test_what_is_absurd_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) 
 
 
 def test_the_greatest_numbers_are_accepted() -> None:
-    plans.check(replace(DRUG, n=10**9, k=10**9, repetitions=10**9, seed=2**63 - 1))
+    plans.check_plan(replace(DRUG, n=10**9, k=10**9, repetitions=10**9, seed=2**63 - 1))
 
 
 def test_what_is_not_said_is_said_in_one_place() -> None:

@@ -290,9 +290,9 @@ def test_an_interrupted_run_learns_again_what_it_had_learned(tmp_path: Path) -> 
     boards = [SqlBlackboard(f"sqlite:///{tmp_path / name}.sqlite") for name in ("whole", "cut")]
     plan = Plan("rad", instances="5", seed=3)
     runs.start(plan, boards[0]).execute()
-    seen: list[runs.Step] = []
+    seen: list[runs.Progress] = []
 
-    def stop(step: runs.Step) -> None:
+    def stop(step: runs.Progress) -> None:
         seen.append(step)
         if len(seen) == 9:
             raise KeyboardInterrupt

@@ -8,12 +8,12 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reported import Made
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.messages import Instance
@@ -24,6 +24,7 @@ from pxp_fsm.workbench.reports import contents, sheets
 from pxp_fsm.workbench.reports.tables import Table, as_csv, as_latex, latex
 from pxp_fsm.workbench.reports.write import write
 from pxp_fsm.workbench.statistics import statistics_of
+from tests.workbench.report_pages import Made
 
 CELLS = st.one_of(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.integers())
 
@@ -67,9 +68,10 @@ def test_a_latex_table_is_whole() -> None:
     assert [made.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
 
 
-def schema() -> object:
+def schema() -> dict[str, Any]:
     resource = resources.files("pxp_fsm.workbench.reports").joinpath("schema.json")
-    return json.loads(resource.read_text("utf-8"))
+    loaded: dict[str, Any] = json.loads(resource.read_text("utf-8"))
+    return loaded
 
 
 def test_the_files_of_a_real_run_say_what_its_statistics_say(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_the_files_of_a_real_run_say_what_its_statistics_say(tmp_path: Path) -> 
         (report,), _ = write(board, [run.name], tmp_path / "r.html")
         statistics = statistics_of(board, run.name)
     data = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator(schema()).validate(data)  # type: ignore[arg-type]
+    jsonschema.Draft202012Validator(schema()).validate(data)
     (found,) = data["runs"]
     assert found["sessions"] == {"planned": 4, "begun": 4}
     assert found["missing"] == []
@@ -134,7 +136,7 @@ def test_intervals_stand_beside_the_numbers_and_two_runs_are_paired(tmp_path: Pa
         reports, _ = write(board, (), tmp_path / "r.html", test_set=False)
         expected = [estimates(outcomes_of(board, run.run)) for run in board.runs()]
     data = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator(schema()).validate(data)  # type: ignore[arg-type]
+    jsonschema.Draft202012Validator(schema()).validate(data)
     for run, found in zip(data["runs"], expected, strict=True):
         of = {row["class"]: row["estimate"] for row in run["table1"]}
         assert of.pop("in all") is None

@@ -10,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from reported import Made
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.workbench.reports.tables import Table, as_latex
 from pxp_fsm.workbench.reports.write import write
+from tests.workbench.report_pages import Made
 
 pytestmark = pytest.mark.deep
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image as Pillow
-from reported import Made, judged, outside, page_of
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import NotThere, UsageError
@@ -24,6 +24,7 @@ from pxp_fsm.workbench.cli.main import main
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.reports import conversations, pictures, svg
 from pxp_fsm.workbench.reports.write import write
+from tests.workbench.report_pages import Made, judged, outside, page_of
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -51,9 +52,9 @@ def made(tmp_path: Path) -> Iterator[Made]:
         yield Made(board)
 
 
-def reported(made: Made, tmp_path: Path, **options: object) -> Path:
+def reported(made: Made, tmp_path: Path, **options: Any) -> Path:
     path = tmp_path / "page.html"
-    write(made.board, (), path, test_set=False, **options)  # type: ignore[arg-type]
+    write(made.board, (), path, test_set=False, **options)
     return path
 
 

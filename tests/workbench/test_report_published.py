@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from published_sessions import column, representatives, stored, tag_sequences
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.decisions import Category
@@ -14,6 +13,7 @@ from pxp_fsm.workbench.reports import published as told
 from pxp_fsm.workbench.reports.contents import gather
 from pxp_fsm.workbench.reports.sheets import table1
 from pxp_fsm.workbench.statistics import Published, published
+from tests.workbench.published_sessions import column, representatives, stored, tag_sequences
 
 COLUMNS = [column for task in ("rad", "drug") for column in published(task)]
 FREE, ORACLE = representatives(human_revises=True), representatives(human_revises=False)

@@ -11,7 +11,7 @@ import pytest
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import DataError, NotThere, UsageError
 from pxp_fsm.workbench import runs
-from pxp_fsm.workbench.runs import Plan, Step
+from pxp_fsm.workbench.runs import Plan, Progress
 from pxp_fsm.workbench.statistics import ROWS, published, statistics_of
 
 PLAN = Plan(task="drug", instances="4", repetitions=2, seed=5)
@@ -65,7 +65,7 @@ def test_an_interrupted_run_resumes_at_the_next_message(
     database = str(tmp_path / "b.sqlite")
     seen = 0
 
-    def stop(step: Step) -> None:
+    def stop(step: Progress) -> None:
         nonlocal seen
         if seen == after:
             raise KeyboardInterrupt

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,14 @@ PXP = [sys.executable, "-m", "pxp_fsm.workbench"]
 LONG = "C" * 300
 
 
-def pxp(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+def pxp(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PXP, *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        **options,  # type: ignore[call-overload]
+        **options,
     )
 
 

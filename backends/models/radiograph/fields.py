@@ -6,17 +6,14 @@ A frontal view is taken for granted: on anything else the fields are wherever it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-from skimage.filters import gaussian, threshold_otsu
-from skimage.measure import label, regionprops
-from skimage.morphology import closing, disk
-from skimage.segmentation import clear_border
-from skimage.transform import resize
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Plane = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Plane: TypeAlias = "NDArray[np.float64]"
+Mask: TypeAlias = "NDArray[np.bool_]"
 
 SIZE = 256
 """Pixels a side of what is measured; whatever the picture's size and shape."""
@@ -56,6 +53,11 @@ def fields_of(picture: Plane) -> Fields | None:
     A lung is the largest dark region (Otsu's threshold) on its side of the body's middle that does
     not touch the picture's border; else the largest within a margin; else where lungs usually are.
     """
+    import numpy as np
+    from skimage.filters import gaussian, threshold_otsu
+    from skimage.morphology import closing, disk
+    from skimage.transform import resize
+
     even = resize(picture, (SIZE, SIZE), anti_aliasing=True)
     low, high = np.percentile(even, (1, 99))
     even = np.clip((even - low) / max(high - low, 1e-6), 0, 1)
@@ -87,6 +89,8 @@ def fields_of(picture: Plane) -> Fields | None:
 
 def _middle(smooth: Plane) -> int:
     """The column of the body's middle: half way between its outlines at mid height."""
+    import numpy as np
+
     rows = smooth[int(0.35 * SIZE) : int(0.65 * SIZE)].mean(axis=0)
     body = np.flatnonzero(rows > 0.25 * rows.max())
     middle = (int(body[0]) + int(body[-1])) // 2
@@ -95,6 +99,11 @@ def _middle(smooth: Plane) -> int:
 
 def _lung(dark: Mask, middle: int, toward: int) -> Mask:
     """The lung on the side `toward`: a dark region, or where one would be if there is none."""
+    import numpy as np
+    from skimage.measure import label, regionprops
+    from skimage.morphology import closing, disk
+    from skimage.segmentation import clear_border
+
     half = np.zeros_like(dark)
     columns = slice(None, middle) if toward < 0 else slice(middle, None)
     half[:, columns] = dark[:, columns]
@@ -112,6 +121,8 @@ def _lung(dark: Mask, middle: int, toward: int) -> Mask:
 
 def _usual(middle: int, toward: int) -> Mask:
     """Where a lung usually is, as an ellipse: for a side on which nothing is dark."""
+    import numpy as np
+
     row, column = np.mgrid[:SIZE, :SIZE]
     across = (column - middle - toward * 0.23 * SIZE) / (0.15 * SIZE)
     usual: Mask = np.hypot((row - 0.45 * SIZE) / (0.3 * SIZE), across) < 1
@@ -120,5 +131,7 @@ def _usual(middle: int, toward: int) -> Mask:
 
 def _turned(plane: Plane, middle: int, width: int, toward: int) -> Plane:
     """The half of `plane` on the side `toward`, columns counted from the middle, `width` wide."""
+    import numpy as np
+
     half = plane[:, :middle][:, ::-1] if toward < 0 else plane[:, middle:]
     return np.pad(half, ((0, 0), (0, width - half.shape[1])), mode="edge")

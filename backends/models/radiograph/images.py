@@ -6,13 +6,12 @@ import io
 import warnings
 from typing import TYPE_CHECKING
 
+from backends.models.radiograph.fields import Plane
 from pxp_fsm.errors import DataError
 from pxp_fsm.models import Image
 
 if TYPE_CHECKING:
     from PIL import Image as Pillow
-
-    from backends.models.radiograph.fields import Plane
 
 LARGEST_FILE = 20_000_000
 """Bytes of a file that are read."""

@@ -8,10 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-from skimage.filters import gaussian
-from skimage.morphology import opening
-
 from backends.models.radiograph.fields import Field, Mask, Plane, fields_of
 
 _ZONES = 3
@@ -106,6 +102,9 @@ def measured(picture: Plane) -> Measures | None:
 
 
 def _side(field: Field, other: Field, right: Field) -> Side:
+    import numpy as np
+    from skimage.filters import gaussian
+
     rows = np.flatnonzero(field.expected.any(axis=1))
     top, bottom = int(rows[0]), int(rows[-1]) + 1
     height = bottom - top
@@ -141,16 +140,22 @@ def _side(field: Field, other: Field, right: Field) -> Side:
 
 def _outer(mask: Mask) -> Plane:
     """For each row, how far from the middle `mask` reaches; 0 where it is empty."""
+    import numpy as np
+
     far = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
     return np.where(mask.any(axis=1), far, 0).astype(float)
 
 
 def _inner(mask: Mask, width: float) -> Plane:
     """For each row, how far from the middle `mask` begins; `width` where it is empty."""
+    import numpy as np
+
     return np.where(mask.any(axis=1), np.argmax(mask, axis=1), width).astype(float)
 
 
 def _rows(mask: Mask, start: int, end: int) -> Mask:
+    import numpy as np
+
     kept = np.zeros_like(mask)
     kept[start:end] = mask[start:end]
     return kept
@@ -162,6 +167,8 @@ def _mean(plane: Plane, mask: Mask) -> float:
 
 def _floor(lung: Mask, width: float, bottom: int) -> int:
     """The row of the diaphragm's dome: where the lung ends, half way out."""
+    import numpy as np
+
     columns = lung[:, int(0.5 * width) : max(int(0.7 * width), int(0.5 * width) + 1)]
     rows = np.flatnonzero(columns.mean(axis=1) > 0.5)
     return int(rows[-1]) if rows.size else bottom
@@ -169,6 +176,8 @@ def _floor(lung: Mask, width: float, bottom: int) -> int:
 
 def _step(field: Field, outer: Plane, start: int, end: int) -> float:
     """How much denser the inner lung is than its rim, where the rim is dark: a collapsed lung."""
+    import numpy as np
+
     steps = []
     for row in range(start, end):
         reach = int(outer[row])
@@ -181,6 +190,9 @@ def _step(field: Field, outer: Plane, start: int, end: int) -> float:
 
 def _bands(field: Field, start: int, end: int, width: float) -> float:
     """The brightest thin horizontal band across the lower field, over what surrounds it."""
+    import numpy as np
+    from skimage.morphology import opening
+
     part = field.density[start : max(end, start + 24), int(0.35 * width) : int(0.75 * width)]
     profile = np.median(part, axis=1)
     return float((profile - opening(profile, np.ones(11))).max())
@@ -188,5 +200,8 @@ def _bands(field: Field, start: int, end: int, width: float) -> float:
 
 def _patch(field: Field, other: Field, where: Mask) -> float:
     """The densest patch that the other side does not have, over the mean difference."""
+    import numpy as np
+    from skimage.filters import gaussian
+
     gap = gaussian(field.density - other.density, 6)
     return float(np.percentile(gap[where], 97) - gap[where].mean()) if where.any() else 0.0

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from backends.models.radiograph.classifier import CERTAIN, Case, Classifier
 from backends.models.radiograph.explanation import LABELS, explained
 from backends.models.radiograph.images import grey
+from backends.models.radiograph.measures import Measures, measured
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.models import Image
-
-if TYPE_CHECKING:
-    from backends.models.radiograph.measures import Measures
 
 NONE = "none"
 """What a prediction says where there is no finding."""
@@ -125,6 +122,4 @@ def _read(prediction: str) -> frozenset[str] | None:
 
 @lru_cache(maxsize=256)
 def _measured(image: Image) -> Measures | None:
-    from backends.models.radiograph.measures import measured
-
     return measured(grey(image))

@@ -95,5 +95,4 @@ def as_counted(words: Sequence[Word]) -> Iterable[tuple[str, int, int]]:
 
 
 def _last(word: Word, agent: str) -> str:
-    sent = (one.partition(":")[2] for one in reversed(word) if one.startswith(f"{agent}:"))
-    return next(sent, "")
+    return next((one.tag for one in reversed(word) if one.agent == agent), "")

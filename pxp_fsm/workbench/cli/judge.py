@@ -83,7 +83,8 @@ def _named(
     from pxp_fsm.workbench import named
     from pxp_fsm.workbench.plans import Plan, stored_plan
     from pxp_fsm.workbench.prompts import written
-    from pxp_fsm.workbench.tasks import DataSet, find_task
+    from pxp_fsm.workbench.task_registry import find_task
+    from pxp_fsm.workbench.tasks import DataSet
 
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)

@@ -14,12 +14,10 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.errors import (
     BlackboardError,
-    ExperimentError,
+    FileError,
     Halted,
-    LanError,
     NotThere,
     PXPError,
-    TableError,
 )
 from pxp_fsm.workbench.cli.audit import audit
 from pxp_fsm.workbench.cli.check import check
@@ -61,7 +59,7 @@ class _Group(click.Group):
         except BrokenPipeError:
             raise click.exceptions.Exit(NO_READER) from None
         except PXPError as error:
-            if isinstance(error, TableError | ExperimentError | LanError):
+            if isinstance(error, FileError):
                 _say("Error: ", error.problems)
             else:
                 told = str(error).split("\n") if isinstance(error, Halted) else (str(error),)

@@ -54,9 +54,9 @@ def execute(
     Whatever can be wrong with the plan, its data or the output folder is found before the run.
     """
     if executor is not None:
-        executors.check(executor, database)
+        executors.check_executor(executor, database)
     monitors = Monitors(formulas)
-    found = plans.read(plan) if plan is not None else None
+    found = plans.read_plan(plan) if plan is not None else None
     _see_the_person(plan)
     if plan is not None:
         monitors.under(plan.rules())
@@ -84,7 +84,7 @@ def execute_experiment(
 ) -> None:
     """Run an experiment, or what is left of it, then print and leave what came of it."""
     if executor is not None:
-        executors.check(executor, database)
+        executors.check_executor(executor, database)
     experiment = experiments.load(path)
     _see_the_person(experiment.plan)
     named.models(experiment.plan, experiment.task, experiment.data, settings)
@@ -206,7 +206,7 @@ def _with_lines(run: runs.Run, live: Live) -> None:
             spent = f": {run.meter.shown()}" if run.meter.shown() else ""
             click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
 
-    def on_step(step: runs.Step) -> None:
+    def on_step(step: runs.Progress) -> None:
         nonlocal latest
         if step.repetition != latest:
             over()
@@ -220,7 +220,7 @@ def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
     """Only how each session ended: the conversation itself is shown by whoever asks."""
     latest: Message | None = None
 
-    def on_step(step: runs.Step) -> None:
+    def on_step(step: runs.Progress) -> None:
         nonlocal latest
         latest = step.message or latest
         if step.message is None:
@@ -267,7 +267,7 @@ def _with_a_bar(run: runs.Run, live: Live) -> None:
         )
         bar = progress.add_task("", total=run.total, completed=run.finished)
 
-        def on_step(step: runs.Step) -> None:
+        def on_step(step: runs.Progress) -> None:
             if step.message is not None:
                 tags[step.message.tag] += 1
             progress.update(

@@ -26,9 +26,9 @@ from pxp_fsm.lan.pipeline import Limits, Trainer
 from pxp_fsm.lan.running import Run, Runner
 from pxp_fsm.lan.step_measures import effort_of, in_steps
 from pxp_fsm.lan.supervision import Supervision
-from pxp_fsm.lan.timing import Stopwatch, Timed
+from pxp_fsm.lan.timing import Stopwatch, timed
 from pxp_fsm.messages import Instance
-from pxp_fsm.models import Call, Model
+from pxp_fsm.models import Call, Model, layered
 from pxp_fsm.session import Entry
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
 from pxp_fsm.workbench.lan_tasks.meeting import Meets
@@ -179,7 +179,7 @@ async def easylan(
     board = _begun(setting, Condition.EASYLAN, "nobody" if developer is None else developer.name)
     trainer = Trainer(
         lan,
-        Timed(setting.model, watch),
+        layered(setting.model, timed(watch)),
         setting.meets,
         developer,
         limits=limits or Limits(),
@@ -202,7 +202,7 @@ async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -
     """The network that is edited by hand alone, until its output will do or nobody knows more."""
     _begun(setting, Condition.BASELINE, editor.name)
     lan, watch = setting.begin(), Stopwatch()
-    runner = Runner(Asker(Timed(setting.model, watch), bundled()))
+    runner = Runner(Asker(layered(setting.model, timed(watch)), bundled()))
     meets, handled = setting.meets, 0
     for example in setting.shown:
         for attempt in range(rounds + 1):

@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from backends.people import terminal_there
 from pxp_fsm import forms
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.lan import files, json_form
 from pxp_fsm.lan.developer import Choice, Developer
 from pxp_fsm.lan.operations import MANUAL
-from pxp_fsm.lan.simulated import Confirming, Editing, Following, Line, Satisfied, equal
-from pxp_fsm.lan.steps import Step
+from pxp_fsm.lan.simulated import Confirming, Editing, Following, Satisfied, ScriptedAct, equal
+from pxp_fsm.lan.steps import UpdateStep
 from pxp_fsm.messages import quoted
 from pxp_fsm.workbench.lan_tasks.conditions import (
     AddsExamples,
@@ -22,6 +23,7 @@ from pxp_fsm.workbench.lan_tasks.conditions import (
     HandEdit,
     HandEditor,
 )
+from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
 
 DRAFTS = Path("runs") / "drafts"
 KINDS = "nobody, confirms, edits:P (P from 0 to 1), follows:FILE, terminal"
@@ -48,7 +50,7 @@ def schema() -> dict[str, Any]:
                     "required": ["step", "choice"],
                     "additionalProperties": False,
                     "properties": {
-                        "step": {"enum": [str(step) for step in Step]},
+                        "step": {"enum": [str(step) for step in UpdateStep]},
                         "choice": {"enum": [str(choice) for choice in Choice]},
                         "about": {"type": "string"},
                         "sets": {"type": "object"},
@@ -114,10 +116,10 @@ def hand(name: str) -> HandEditor:
     raise UsageError(f"there is no hand {quoted(name)}; there are: adds-examples, follows:FILE")
 
 
-def read_lines(path: Path) -> tuple[Line, ...]:
+def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
     """What a developer does about steps, from a file (TOML or JSON); raises `DataError`."""
     return tuple(
-        Line(
+        ScriptedAct(
             row["step"],
             Choice(row["choice"]),
             row.get("about", ""),
@@ -150,7 +152,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(str(error)) from error
     found = forms.faults(raw, schema())
     if found:
-        raise DataError("\n".join(forms.located(found, text, str(path))))
+        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
     return raw
 
 
@@ -165,9 +167,6 @@ def _probability(text: str) -> float:
 
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
-    from backends.people import terminal_there
-    from pxp_fsm.workbench.lan_tasks.terminal import TerminalDeveloper
-
     if not terminal_there():
         raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
     return TerminalDeveloper(drafts, will_do)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm import forms
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, Fault, Place
 from pxp_fsm.messages import text_problem
 
 BUNDLED = ("grammar", "translation", "compression", "couplets")
@@ -133,7 +133,7 @@ def parse(text: str, filename: str) -> LanTask:
         raise DataError(str(error)) from error
     found = forms.faults(raw, schema()) or list(_faults(raw))
     if found:
-        raise DataError("\n".join(forms.located(found, text, filename)))
+        raise DataError("\n".join(map(str, forms.located(found, text, filename))))
     return LanTask(
         **{key: raw[key] for key in ("name", "title", "task", "output", "source")},
         criteria=tuple(Criterion(**(row | {"by": By(row["by"])})) for row in raw["criteria"]),
@@ -149,10 +149,10 @@ def _example(row: Mapping[str, Any]) -> Example:
     return Example(row["input"], row["truth"], MappingProxyType(notes))
 
 
-def _faults(raw: Mapping[str, Any]) -> Iterable[forms.Fault]:
+def _faults(raw: Mapping[str, Any]) -> Iterable[Fault]:
     """What a schema cannot say."""
     if raw.get("train", 8) >= len(raw["examples"]):
-        yield (
+        yield Fault(
             ("train",),
             f"{raw.get('train', 8)} of {len(raw['examples'])} examples are for training; leave "
             f"at least one to test with",
@@ -163,7 +163,7 @@ def _faults(raw: Mapping[str, Any]) -> Iterable[forms.Fault]:
     seen: dict[str, int] = {}
     for place, row in enumerate(raw["examples"]):
         if row["input"] in seen:
-            yield (
+            yield Fault(
                 ("examples", place, "input"),
                 f"the same input as example {seen[row['input']] + 1}: one could train what the "
                 f"other tests; drop one",
@@ -171,22 +171,23 @@ def _faults(raw: Mapping[str, Any]) -> Iterable[forms.Fault]:
         seen.setdefault(row["input"], place)
         problem = text_problem(row["input"]) or text_problem(row["truth"])
         if problem:
-            yield ("examples", place), problem
+            yield Fault(("examples", place), problem)
 
 
 def _criterion_faults(
-    row: Mapping[str, Any], at: forms.Place, labels: Iterable[str], notes: set[str]
-) -> Iterable[forms.Fault]:
+    row: Mapping[str, Any], at: Place, labels: Iterable[str], notes: set[str]
+) -> Iterable[Fault]:
     rule = row.get("rule", "")
     if (row["by"] == "program") != bool(rule):
         said = (
             "a program decides by a rule; add one" if not rule else "a judge has no rule; drop it"
         )
-        yield at, said
+        yield Fault(at, said)
     needed = _NEEDS.get(rule)
     if needed and needed not in row:
-        yield at, f"the rule {rule} needs {needed}; add it"
+        yield Fault(at, f"the rule {rule} needs {needed}; add it")
     if row.get("label", next(iter(labels), "")) not in {"", *labels}:
-        yield (*at, "label"), f"{row['label']} is none of the labels: {', '.join(labels) or 'none'}"
+        listed = ", ".join(labels) or "none"
+        yield Fault((*at, "label"), f"{row['label']} is none of the labels: {listed}")
     if "note" in row and row["note"] not in notes:
-        yield (*at, "note"), f"no example has notes of the name {row['note']}"
+        yield Fault((*at, "note"), f"no example has notes of the name {row['note']}")

@@ -27,7 +27,7 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CriterionResult:
     """Whether an output meets a criterion, as a program or a judge says; None where nobody does.
 
     `why` says why there is no verdict.
@@ -48,7 +48,7 @@ class Scored:
 
     example: Example
     output: str | None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[CriterionResult, ...] = ()
     failure: str = ""
 
     @property
@@ -128,13 +128,15 @@ async def scored(
     task: LanTask, example: Example, output: str, judge: CriterionJudge | None = None
 ) -> Scored:
     """The verdicts on an `output`; a judge is asked where no program has decided against it."""
-    found: dict[int, Verdict] = {}
+    found: dict[int, CriterionResult] = {}
     places = sorted(enumerate(task.criteria), key=lambda place: place[1].by is By.JUDGE)
     for place, criterion in places:
         if criterion.by is By.PROGRAM:
-            found[place] = Verdict(criterion, met(task, criterion, example, output))
+            found[place] = CriterionResult(criterion, met(task, criterion, example, output))
         elif any(verdict.met is False for verdict in found.values()):
-            found[place] = Verdict(criterion, None, "not asked: another criterion is not met")
+            found[place] = CriterionResult(
+                criterion, None, "not asked: another criterion is not met"
+            )
         else:
             found[place] = await _judged(task, criterion, example, output, judge)
     return Scored(example, output, tuple(found[place] for place in sorted(found)))
@@ -146,15 +148,15 @@ async def _judged(
     example: Example,
     output: str,
     judge: CriterionJudge | None,
-) -> Verdict:
+) -> CriterionResult:
     if judge is None:
-        return Verdict(criterion, None, "no judge")
+        return CriterionResult(criterion, None, "no judge")
     if not output.strip():
-        return Verdict(criterion, False, "the output is empty")
+        return CriterionResult(criterion, False, "the output is empty")
     try:
-        return Verdict(criterion, await judge.meets(task, criterion, example, output))
+        return CriterionResult(criterion, await judge.meets(task, criterion, example, output))
     except NoAnswer as error:
-        return Verdict(criterion, None, str(error))
+        return CriterionResult(criterion, None, str(error))
 
 
 def naive(task: LanTask, examples: Sequence[Example]) -> Network:

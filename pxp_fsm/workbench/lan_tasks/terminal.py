@@ -9,21 +9,21 @@ from pathlib import Path
 
 from backends.people.prompts import say
 from backends.people.reviewing import Reviewed, Reviewer
-from pxp_fsm.lan.developer import Act, Choice, Onward, StepView, Verdict
+from pxp_fsm.lan.developer import Act, Choice, Onward, RegressionChoice, StepView
 from pxp_fsm.lan.lan import Lan
 from pxp_fsm.lan.network import Network
 from pxp_fsm.lan.replaying import Regression
 from pxp_fsm.lan.running import Run
 from pxp_fsm.lan.simulated import Satisfied
-from pxp_fsm.lan.steps import Step, form_of
+from pxp_fsm.lan.steps import UpdateStep, form_of
 from pxp_fsm.relations import digest
 from pxp_fsm.workbench.lan_tasks.editing import edit_network
 
 _STEPS = {
-    Step.GAP: "what is wrong with the output",
-    Step.REASON: "why it is",
-    Step.WEAKNESS: "why the agent does poorly",
-    Step.PARAMETERS: "the parameters of the strategy",
+    UpdateStep.GAP: "what is wrong with the output",
+    UpdateStep.REASON: "why it is",
+    UpdateStep.WEAKNESS: "why the agent does poorly",
+    UpdateStep.PARAMETERS: "the parameters of the strategy",
 }
 
 
@@ -76,13 +76,19 @@ class TerminalDeveloper:
         result = None if sent.value == view.proposal else sent.value
         return Act(Choice(sent.choice), result, sent.hint, sent.keys)
 
-    async def weigh(self, regressions: tuple[Regression, ...], copy: Network, lan: Lan) -> Verdict:
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
         say("With this update earlier examples would no longer be right:")
         for one in regressions:
             say("   input:  ", one.handled.external)
             say("   was:    ", one.handled.output)
             say("   would be: ", one.output if one.output is not None else one.why)
-        words = {"accept": Verdict.ACCEPT, "retry": Verdict.RETRY, "take over": Verdict.TAKE_OVER}
+        words = {
+            "accept": RegressionChoice.ACCEPT,
+            "retry": RegressionChoice.RETRY,
+            "take over": RegressionChoice.TAKE_OVER,
+        }
         return words[await self._reviewer.ask(f"{', '.join(words)}? ", tuple(words))]
 
     async def handed(self, why: str, lan: Lan) -> Onward:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from proofs.odds.chain import Result, classes
+from proofs.odds.chain import Conclusion, classes
 from proofs.odds.results import OUTCOMES
 from proofs.sessions import Sent
 from pxp_fsm import decisions
@@ -34,7 +34,7 @@ def seen(counts: Counts) -> dict[str, int]:
     return found
 
 
-def _result(tags: tuple[str, ...]) -> Result:
+def _result(tags: tuple[str, ...]) -> Conclusion:
     sent = [Sent(), Sent()]
     for place, tag in enumerate(tags):
         sent[place % 2] = sent[place % 2].and_then(tag)
@@ -42,7 +42,7 @@ def _result(tags: tuple[str, ...]) -> Result:
     why = Ending.BOUND
     if stopped:
         why = Ending.REJECTED if tags[-1] == Tag.REJECT else Ending.RATIFIED
-    return Result(why, (classes(sent[0]), classes(sent[1])))
+    return Conclusion(why, (classes(sent[0]), classes(sent[1])))
 
 
 def estimate_sheets(answered: Answered | None, found: Estimates, fit: Fit) -> Iterator[Sheet]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.messages import quoted
-from pxp_fsm.prompts import Prompts, read
+from pxp_fsm.prompts import Prompts, read_prompts
 
 LARGEST = 1_000_000
 """Bytes of a file of prompts that are read."""
@@ -39,12 +39,12 @@ def written(path: Path) -> str:
         raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
     if len(raw) > LARGEST:
         raise DataError(f"{path}: prompts have at most {LARGEST:,} bytes")
-    read(text, str(path))
+    read_prompts(text, str(path))
     return text
 
 
 def prompts(task: str, source: str | None) -> Prompts:
     """The prompts that a plan means: `source`, or those that come with `task`."""
     if source is None:
-        return read(bundled(task), f"the prompts of {task}")
-    return read(source, "the plan's prompts")
+        return read_prompts(bundled(task), f"the prompts of {task}")
+    return read_prompts(source, "the plan's prompts")

@@ -11,7 +11,7 @@ from backends.databases.recordings import machine_predictions
 from pxp_fsm.errors import PXPError
 from pxp_fsm.workbench.intervals import Estimate
 from pxp_fsm.workbench.outcomes import Outcomes, estimates, outcomes_of
-from pxp_fsm.workbench.plans import Plan, data_fingerprint, read, stored_plan
+from pxp_fsm.workbench.plans import Plan, data_fingerprint, read_plan, stored_plan
 from pxp_fsm.workbench.reports import categories, performance
 from pxp_fsm.workbench.reports.categories import Rule
 from pxp_fsm.workbench.reports.observed import observed
@@ -104,7 +104,7 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
 def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, str]:
     """The task and its data, if they can still be had and are what they were."""
     try:
-        task, data = read(plan)
+        task, data = read_plan(plan)
     except PXPError as error:
         return None, None, f"the run's task or data cannot be read: {error}"
     if data_fingerprint(plan, data) != record.data_fingerprint:

@@ -47,7 +47,7 @@ _LOOK: dict[Any, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """A curve: its name, its colour's name and marker, and (x, median, least, most) points."""
 
     name: str
@@ -82,7 +82,7 @@ def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
 
 
 def curves(
-    key: str, title: str, axes: tuple[str, str], lines: Sequence[Line],
+    key: str, title: str, axes: tuple[str, str], lines: Sequence[Curve],
     marks: Sequence[Mark] = (), *, top: float, whole: bool = False,
 ) -> Markup:  # fmt: skip
     """Curves against message number, as an element of a page; `key` is unique in the page.
@@ -111,7 +111,7 @@ def curves(
         return element(figure, key, title)
 
 
-def _draw(plot: Axes, line: Line, aside: float) -> None:
+def _draw(plot: Axes, line: Curve, aside: float) -> None:
     xs = [point[0] + aside for point in line.points]
     middles = [point[1] for point in line.points]
     below = [point[1] - point[2] for point in line.points]

@@ -28,7 +28,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ObservedMessage:
     """One message: whose it is, its tag, the digest of its prediction, and why that tag.
 
     `reason` is None where nothing was judged: the first message, and tags that somebody named.
@@ -50,7 +50,7 @@ class Observed:
     instance: str
     k: int | None
     ending: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[ObservedMessage, ...]
 
 
 RELATIONS = ("MATCH", "AGREE")
@@ -73,7 +73,9 @@ def observed(board: SqlBlackboard, run: str, *, reasons: bool = True) -> Iterato
             session.k,
             session.ending,
             tuple(
-                Step(sender == machine, tag, y, reason([one.outcome for one in judgements]))
+                ObservedMessage(
+                    sender == machine, tag, y, reason([one.outcome for one in judgements])
+                )
                 for _, sender, tag, y, _, judgements in session.messages
             ),
         )

@@ -19,7 +19,7 @@ from pxp_fsm.workbench.estimating import comparison_lines, explanation, order_li
 from pxp_fsm.workbench.reports import figures, flows, palette, sheets
 from pxp_fsm.workbench.reports.contents import LONGEST, REPLAYED, RunReport
 from pxp_fsm.workbench.reports.conversations import Conversation, conversation
-from pxp_fsm.workbench.reports.figures import Line, Mark
+from pxp_fsm.workbench.reports.figures import Curve, Mark
 from pxp_fsm.workbench.reports.pictures import Gallery
 from pxp_fsm.workbench.reports.published import SESSIONS, points
 from pxp_fsm.workbench.reports.tables import Table
@@ -188,7 +188,7 @@ def _flow(report: RunReport, key: str) -> Markup | None:
 def _curves(report: RunReport, key: str) -> Markup | None:
     names = {"human": "one-way, human", "machine": "one-way, machine", "two-way": "two-way"}
     lines = [
-        Line(names[kind], _COLOURS[kind], _MARKERS[kind], _floats((p.number, p) for p in curve))
+        Curve(names[kind], _COLOURS[kind], _MARKERS[kind], _floats((p.number, p) for p in curve))
         for kind, curve in report.curves.items()
         if curve
     ]
@@ -213,9 +213,9 @@ def _performance(report: RunReport, key: str) -> Markup | None:
     measured, lines = report.performance, []
     if not isinstance(measured.in_sessions, str):
         shown = _floats((p.number, p) for p in measured.in_sessions)
-        lines.append(Line("own instances", "machine", "s", shown))
+        lines.append(Curve("own instances", "machine", "s", shown))
     if not isinstance(measured.on_test_set, str):
-        lines.append(Line("test set", "both", "^", _floats(measured.on_test_set)))
+        lines.append(Curve("test set", "both", "^", _floats(measured.on_test_set)))
     if not lines:
         return None
     title = _told("Share of right predictions by message", lines)
@@ -226,7 +226,7 @@ def _floats(found: object) -> list[tuple[float, float, float, float]]:
     return [(place, float(p.median), float(p.least), float(p.most)) for place, p in found]  # type: ignore[attr-defined]
 
 
-def _told(what: str, lines: Sequence[Line]) -> str:
+def _told(what: str, lines: Sequence[Curve]) -> str:
     """A figure in words, for who cannot see it; its numbers are in the files as well."""
     said = [f"{line.name}: {line.points[0][1]:g} to {line.points[-1][1]:g}" for line in lines]
     return f"{what}. {'; '.join(said)}."

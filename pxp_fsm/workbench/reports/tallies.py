@@ -13,7 +13,7 @@ from backends.databases.records import CONCLUDED
 from pxp_fsm.decisions import Category
 from pxp_fsm.intelligibility import ONE_WAY
 from pxp_fsm.messages import Tag
-from pxp_fsm.workbench.reports.observed import Observed, Step
+from pxp_fsm.workbench.reports.observed import Observed, ObservedMessage
 
 _READ = {Tag.RATIFY: 0, Tag.REFUTE: 1, Tag.REVISE: 2, Tag.REJECT: 3}
 NOT_OVER = "not over"
@@ -100,7 +100,7 @@ def over_repetitions(series: Sequence[Sequence[int | Fraction]]) -> tuple[Point,
     )
 
 
-def gains(steps: Iterable[Step]) -> Iterable[tuple[int, str, int]]:
+def gains(steps: Iterable[ObservedMessage]) -> Iterable[tuple[int, str, int]]:
     """Where a session enters (+1) or leaves (-1) a class of `KINDS`: message, class, change.
 
     A later REJECT takes a session out of a class, so that a curve may fall.
@@ -119,7 +119,7 @@ def gains(steps: Iterable[Step]) -> Iterable[tuple[int, str, int]]:
         before = now
 
 
-def _situation(step: Step, late: bool) -> Situation:
+def _situation(step: ObservedMessage, late: bool) -> Situation:
     if step.reason is None:
         return Situation(None, False, step.tag)
     return Situation(step.reason.category, late and step.reason.category is Category.D, step.tag)

@@ -70,7 +70,7 @@ def random_formula(
         return random_formula(chance, atom, depth - 1, branching=branching, nexts=nexts)
 
     kind = chance.choice((Not, And, Or, Until, Release, Until, Release, *([Next] * nexts)))
-    found: Formula = kind(part()) if kind in (Not, Next) else kind(part(), part())  # type: ignore[call-arg, arg-type] # drawn
+    found: Formula = kind(part()) if kind in (Not, Next) else kind(part(), part())
     if branching and chance.random() < 0.4:
         return on_all(found) if chance.random() < 0.5 else Exists(found)
     return found

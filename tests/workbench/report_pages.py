@@ -11,7 +11,7 @@ from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Judgement, Outcome, digest
 from pxp_fsm.tables import builtin
-from pxp_fsm.workbench.plans import Plan, read
+from pxp_fsm.workbench.plans import Plan, read_plan
 
 
 def judged(match: str = "no", agree: str = "no", *more: str) -> list[Judgement]:
@@ -33,7 +33,7 @@ class Made:
     plan: Plan = field(default_factory=lambda: Plan("drug", instances="3"))
 
     def __post_init__(self) -> None:
-        _, data = read(self.plan)
+        _, data = read_plan(self.plan)
         row = (self.run, "drug", self.plan.as_json(), 0, "0", data.fingerprint)
         self.board.start_run(RunRecord(*row))
 
@@ -50,7 +50,7 @@ class Made:
     ) -> str:
         """Store a session of these tags, every message with the same answer."""
         name, table = f"{self.run}/1/{position}", builtin(self.plan.rules().automaton.name)
-        known = read(self.plan)[1].sessions
+        known = read_plan(self.plan)[1].sessions
         what = instance or known[(position - 1) % len(known)].instance
         place = (name, self.run, 1, position, what, self.plan.protocol, self.plan.n, self.plan.k)
         agents = (("m", about), ("h", about))

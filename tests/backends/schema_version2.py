@@ -5,11 +5,11 @@ from __future__ import annotations
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, text
-from version1 import make as make_version1
 
 from backends.databases import schema
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
+from tests.backends.schema_version1 import make as make_version1
 
 LATER = ("calls", "costs")
 """The table and the view that later versions brought."""

@@ -1,6 +1,6 @@
 """Kills a run of scripted sessions at random instants, and says what is left of it.
 
-    python killing.py URL KILLS SEED SESSIONS
+    python -m tests.backends.killed_runs URL KILLS SEED SESSIONS
 
 Each attempt is a forked process that opens the database, resumes the run, and is killed (SIGKILL)
 at a random instant; when a run gets to its end, the next one begins. Prints JSON: how many were
@@ -18,11 +18,10 @@ import sys
 import time
 from itertools import count
 
-from scripted import open_run, task, transcript
-
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify
 from pxp_fsm.workbench.runs import Plan
+from tests.backends.scripted_task import open_run, task, transcript
 
 
 def attempt(url: str, name: str, sessions: int) -> None:

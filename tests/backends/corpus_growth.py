@@ -1,6 +1,6 @@
 """Grows the corpus of hostile messages: those that reach what none before them has reached.
 
-    python growing.py FIRST LAST
+    python -m tests.backends.corpus_growth FIRST LAST
 
 Goes through the numbers from FIRST to LAST, at the channel and at the blackboard alone. A message
 is kept if it runs through a pair of lines of ours that no kept one has run through, is refused for
@@ -16,10 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import hostile
-from test_hostile import CORPUS, Target
-
 from backends.databases import SqlBlackboard
+from tests.backends import hostile_messages
+from tests.backends.test_hostile import CORPUS, Target
 
 OURS = re.compile(r"/(pxp_fsm/(channel|messages|automaton|machine)|backends/databases/\w+)\.py$")
 
@@ -28,7 +27,7 @@ class Reached:
     """Which line of ours was run after which, as a trace function of the interpreter."""
 
     def __init__(self) -> None:
-        self.pairs: set[Any] = set()
+        self.pairs: set[object] = set()
 
     def __call__(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         name = frame.f_code.co_filename
@@ -46,7 +45,7 @@ class Reached:
         return line
 
 
-def reached(target: Target, number: int) -> tuple[str, set[Any]]:
+def reached(target: Target, number: int) -> tuple[str, set[object]]:
     """What the target says of a message, and what it reached."""
     found = Reached()
     sys.settrace(found)
@@ -58,14 +57,16 @@ def reached(target: Target, number: int) -> tuple[str, set[Any]]:
         reason = re.sub(r"'[^']*'|0x[0-9a-f]+|[0-9]+", "…", said.partition("refused")[2] or said)
         return said, found.pairs | {reason}
     answer = target.accepted[-1].answer
-    odd = {f"stored {text!r}" for text in hostile.TEXTS if text and text in answer.prediction}
+    odd = {
+        f"stored {text!r}" for text in hostile_messages.TEXTS if text and text in answer.prediction
+    }
     return said, found.pairs | odd
 
 
 def main() -> None:
     kept: list[dict[str, Any]] = []
     for checked in (True, False):
-        known: set[Any] = set()
+        known: set[object] = set()
         with SqlBlackboard(":memory:") as board:
             target, after, length = Target(board, checked=checked), list[int](), 0
             for number in range(int(sys.argv[1]), int(sys.argv[2])):

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from guards import Derived, FunctionRelation
 from pxp_fsm.agent import Agent
 from pxp_fsm.automaton import Valuation
-from pxp_fsm.interfaces import Guards, Relation, Respondent
+from pxp_fsm.interfaces import Respondent
 from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.relations import EQUIVALENCE, NOISY, Assumption, Judgement, Outcome
+from pxp_fsm.relations import EQUIVALENCE, NOISY, Assumption, Judgement, Outcome, Relation
 from pxp_fsm.rules import Rules
 from pxp_fsm.session import Entry, Session
-from pxp_fsm.situation import Situation
+from pxp_fsm.situation import Guards, Situation
 
 X = Instance("x", "an instance")
 EXACT = FunctionRelation("exact", lambda left, right: left == right, EQUIVALENCE)

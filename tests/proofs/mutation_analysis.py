@@ -1,6 +1,7 @@
 """Which check of `pxp check` catches a mutant: cheapest first, up to the first that does.
 
-`python tests/proofs/catching.py` lists every mutant with what catches it, or why it is equivalent.
+`python -m tests.proofs.mutation_analysis` lists every mutant with what catches it, or why it is
+equivalent.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from mutants import Mutant, decision_mutants, table_mutants
-
 from proofs.checking import Bounds, Checker, Instead
 from proofs.claims import CLAIMS, NAMED
-from proofs.numbers import Numbers, Undecided
+from proofs.numbers import Case, Numbers, Undecided
 from proofs.product import Product, standing_checks
-from proofs.theorems import CLAIMS as THEOREMS
-from proofs.theorems import prove
+from proofs.theorems import THEOREMS, prove
 from proofs.verdicts import Status
 from pxp_fsm import decisions
 from pxp_fsm.decisions import Category
 from pxp_fsm.messages import Tag
 from pxp_fsm.tables import builtin
+from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
 
 LIMIT = 20_000
 """States at most; a mutant of which sessions have more has a verdict UNKNOWN, not expected."""
@@ -62,7 +61,7 @@ def verdicts(instead: Instead) -> Iterator[tuple[str, bool]]:
             needs = assumptions not in (*NAMED, "reflexive") or claim.protocol == "pxp(k)"
             if order == (0 if claim.exact else 1 if needs else 2):
                 result = (full if order == 2 else small).check(claim, assumptions)
-                yield f"{claim.protocol}.{claim.name} ({assumptions})", result.as_expected
+                yield f"{claim.id} ({assumptions})", result.as_expected
         if order == 0:
             yield from _proofs(instead, tables)
 
@@ -72,7 +71,10 @@ def _proofs(instead: Instead, tables: tuple[str, ...]) -> Iterator[tuple[str, bo
         table = instead.tables.get(name, builtin(name))
         theorems = [one for one in THEOREMS.values() if one.subject.name.startswith(name)]
         for proof in prove(theorems, None, (table, table), NUMBERS, instead.functions):
-            yield f"{proof.claim.name} (for all n, k)", proof.proved == proof.claim.provable
+            yield (
+                f"{proof.theorem.name} (for all n, k)",
+                proof.proved == proof.theorem.induction.provable,
+            )
 
 
 # Mutants that are no mutants.
@@ -95,13 +97,14 @@ def equivalent(mutant: Mutant) -> bool:
     old, new = (getattr(one, name) for one in (decisions, mutant.instead.functions))
     kinds = [str(p.annotation) for p in inspect.signature(old).parameters.values()]
     numbers = [
-        (NUMBERS.named(f"x{i}"), *([None] if kind.endswith("None") else []))
-        for i, kind in enumerate(kinds)
+        (f"x{i}", *([None] if kind.endswith("None") else [])) for i, kind in enumerate(kinds)
     ]
     domains = [DOMAINS.get(kind, number) for kind, number in zip(kinds, numbers, strict=True)]
 
-    def same(given: tuple[Any, ...]) -> bool:
-        return bool(old(*given) == new(*given))
+    def same(given: tuple[Any, ...], case: Case) -> bool:
+        known = dict(zip([f"x{i}" for i in range(len(given))], given, strict=True))
+        values = [case.named(x) if value == x else value for x, value in known.items()]
+        return bool(old(*values) == new(*values))
 
     cases = (NUMBERS.cases((), partial(same, given), {}) for given in product(*domains))
     return all(agreed for found in cases for _, agreed in found)

@@ -61,8 +61,8 @@ def random_path(chance: random.Random, depth: int) -> Formula:
         return chance.choice((Atom("p"), Atom("q"), Atom("p"), Atom("q"), Truth(True)))
     kind = chance.choice((Not, And, Or, Next, WeakNext, Until, Release, Until, Release))
     if kind in (Not, Next, WeakNext):
-        return kind(random_path(chance, depth - 1))  # type: ignore[call-arg, arg-type] # drawn
-    return kind(random_path(chance, depth - 1), random_path(chance, depth - 1))  # type: ignore[call-arg, arg-type] # drawn
+        return kind(random_path(chance, depth - 1))
+    return kind(random_path(chance, depth - 1), random_path(chance, depth - 1))  # type: ignore[call-arg] # drawn
 
 
 def random_branching(chance: random.Random, depth: int) -> Formula:

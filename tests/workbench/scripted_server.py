@@ -61,7 +61,7 @@ class Table:
 
 
 def judging(body: Body) -> bool:
-    return body["messages"][0]["content"].startswith("You compare two")
+    return bool(body["messages"][0]["content"].startswith("You compare two"))
 
 
 def frames(body: Body) -> list[dict[str, Any]]:

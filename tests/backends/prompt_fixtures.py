@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from backends.models.scripted import EVERYTHING
 from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.models import Capability, Reply, Request
-from pxp_fsm.prompts import Prompts, read
+from pxp_fsm.prompts import Prompts, read_prompts
 from pxp_fsm.workbench.drug.problem import PROBLEM
 from pxp_fsm.workbench.prompts import bundled
 
 T = TypeVar("T")
 
-PROMPTS: Prompts = read(bundled("drug"), "drug")
+PROMPTS: Prompts = read_prompts(bundled("drug"), "drug")
 ASPIRIN = Instance("aspirin", "CC(=O)Oc1ccccc1C(=O)O")
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from backends.databases import RunRecord, SqlBlackboard
 from guards import Derived, Exact
@@ -67,9 +66,9 @@ def open_run(board: SqlBlackboard, made: Task, plan: Plan, sessions: int, name: 
     return Run(name, plan, made, data(sessions), board)
 
 
-def transcript(board: SqlBlackboard, run: str = "s-1") -> list[Any]:
+def transcript(board: SqlBlackboard, run: str = "s-1") -> list[object]:
     """Everything that a run says, without times."""
-    found: list[Any] = []
+    found: list[object] = []
     for record in board.sessions(run):
         found.append((record.session, record.instance, record.ending, record.cause))
         for entry in board.entries(record.session):

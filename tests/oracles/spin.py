@@ -28,7 +28,7 @@ from proofs.logic.formulas import (
     Until,
     WeakNext,
 )
-from tests.proofs.graphs import NAMES, Graph
+from tests.oracles.graphs import NAMES, Graph
 
 Pair = tuple[Graph, Formula]
 

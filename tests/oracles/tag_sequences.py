@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proofs.languages import Word
+from proofs.languages.language import symbol
+
+Held = dict[tuple[str, int, int], bool]
 
 
 def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
@@ -16,14 +19,14 @@ def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
     """
     found = set()
     for choose in _choices():
-        held: dict[tuple[str, int, int], bool] = {}
+        held: Held = {}
 
-        def related(what: str, a: int, b: int, choose: _Choose = choose, held: dict = held) -> bool:
+        def related(what: str, a: int, b: int, choose: _Choose = choose, held: Held = held) -> bool:
             if name == "noisy":
                 return bool(choose(2))
             if name == "equivalence" or a == b:
                 return a == b
-            key = (what, *sorted((a, b)))
+            key = (what, min(a, b), max(a, b))
             if key not in held:
                 held[key] = bool(choose(2))
             return held[key]
@@ -58,7 +61,7 @@ def by_hand(n: int, k: int, name: str, *, published: bool = False) -> set[Word]:
                 stop = tag == "REJECT" or tags[-2:] == ["RATIFY", "RATIFY"]
             if stop or j == n:
                 break
-        found.add(tuple(f"{'hm'[j % 2]}:{tag}" for j, tag in enumerate(tags, start=1)))
+        found.add(tuple(symbol("hm"[j % 2], tag) for j, tag in enumerate(tags, start=1)))
     return found
 
 

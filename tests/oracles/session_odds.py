@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -45,7 +45,7 @@ H = Player(behaviour("0.4", "0.2", "0.1", "0.3", "1/2"))
 def behaviours(draw: st.DrawFn) -> Behaviour:
     shares = draw(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any))
     categories = {c: Fraction(s, sum(shares)) for c, s in zip(Category, shares, strict=True)}
-    revise = {c: Fraction(draw(st.integers(0, 5)), 5) for c in REVISING}
+    revise: dict[Category, Fraction] = {c: Fraction(draw(st.integers(0, 5)), 5) for c in REVISING}
     return Behaviour(categories, revise)
 
 
@@ -72,9 +72,9 @@ def enumerated(pair: Pair, rules: Interact) -> Iterator[tuple[tuple[Message, ...
             return
         number = len(history) + 1
         player = pair[0 if number % 2 else 1]
-        shares: Counter[str] = Counter()
+        shares = defaultdict[str, Fraction](Fraction)
         for cell, share in player.answering(history[-1].tag).cells().items():
-            shares[TAGS[rules.guard(*cell, number)]] += share  # type: ignore[assignment]
+            shares[TAGS[rules.guard(*cell, number)]] += share
         for tag, share in shares.items():
             if share:
                 yield from after((*history, message(number, tag)), chance * share)
@@ -121,14 +121,14 @@ def played(pair: Pair, rules: Interact, sessions: int, seed: int) -> Counter[tup
     drawn = random.Random(seed)
     same = FunctionRelation("same", lambda left, right: left == right)
     found: Counter[tuple[str, ...]] = Counter()
-    agents = [
+    m, h = (
         Agent(name, Says(), Drawing(player, drawn), same, same)
         for name, player in zip("mh", pair, strict=True)
-    ]
+    )
 
     async def play() -> None:
         for number in range(sessions):
-            session = Session(f"s{number}", Instance("x", "x"), *agents, rules)
+            session = Session(f"s{number}", Instance("x", "x"), m, h, rules)
             await session.run()
             found[tuple(str(each.tag) for each in session.history)] += 1
 

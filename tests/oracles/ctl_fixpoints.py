@@ -20,7 +20,7 @@ from proofs.logic.formulas import (
     Until,
     WeakNext,
 )
-from tests.proofs.graphs import Graph
+from tests.oracles.graphs import Graph
 
 States = frozenset[int]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from backends.models.serving import Serving, Settings
-from pxp_fsm.models import Call, Image, Model, Reply, Request, Role, Turn
+from pxp_fsm.models import Call, Capability, Image, Model, Reply, Request, Role, Turn
 
 ANTHROPIC = "anthropic:claude-haiku-4-5"
 OPENAI = "openai:gpt-4o-mini"
@@ -164,7 +164,7 @@ class Scripted:
 
     def __init__(self, answer: Callable[[Request], Reply], name: str = ANTHROPIC) -> None:
         self.name = name
-        self.capabilities: frozenset[Any] = frozenset()
+        self.capabilities: frozenset[Capability] = frozenset()
         self.asked: list[Request] = []
         self._answer = answer
 

