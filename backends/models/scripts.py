@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm import forms
-from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.errors import Fault, FileError, NoAnswer
 from pxp_fsm.framing import unframed
 from pxp_fsm.messages import quoted
 from pxp_fsm.models import Capability, Reply, Request
@@ -111,20 +111,17 @@ class Script:
 def read_script(path: Path) -> Script:
     """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
 
-    Raises `DataError`, with every fault and its line.
+    Raises `FileError`, with every fault and its line.
     """
-    try:
-        text = forms.text_of(path, "a script")
-        raw = forms.read(text, path.name) if path.suffix in (".toml", ".json") else None
-    except forms.Unreadable as error:
-        raise DataError(str(error)) from error
+    text = forms.text_of(path, "a script")
+    raw = forms.read(text, path.name) if path.suffix in (".toml", ".json") else None
     name = f"{PREFIX}{path.name}"
     if raw is None:
         written = enumerate(text.splitlines(), start=1)
         return Script((_line(path, at, said) for at, said in written if said.strip()), name)
     found = forms.faults(raw, SCHEMA)
     if found:
-        raise DataError("\n".join(map(str, forms.located(found, text, str(path)))))
+        raise FileError(forms.located(found, text, str(path)))
     return Script(map(_line_of, raw["line"]), name)
 
 
@@ -132,10 +129,10 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
     try:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError.at(path, number, f"this is no JSON: {error}") from error
+        raise _at(path, number, f"this is no JSON: {error}") from error
     found = forms.faults(raw, LINE)
     if found:
-        raise DataError.at(path, number, "; ".join(fault.message for fault in found))
+        raise _at(path, number, "; ".join(fault.message for fault in found))
     return _line_of(raw)
 
 
@@ -154,3 +151,7 @@ def _holds(value: object, text: str) -> bool:
     if isinstance(value, Mapping):
         return any(_holds(one, text) for one in value.values())
     return isinstance(value, list) and any(_holds(one, text) for one in value)
+
+
+def _at(path: Path, line: int, message: str) -> FileError:
+    return FileError((Fault((), message, file=str(path), line=line),))

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.errors import DataError, Fault, LanError, PXPError, written
-from pxp_fsm.forms import Unreadable, faults, read, text_of
+from pxp_fsm.errors import DataError, Fault, FileError, PXPError, written
+from pxp_fsm.forms import faults, read, text_of
 from pxp_fsm.lan import json_form
 from pxp_fsm.lan.history import History, begun_as, replayed
 from pxp_fsm.lan.soundness import faults_of
@@ -27,40 +27,33 @@ def schema() -> dict[str, Any]:
 
 
 def load(path: Path) -> History:
-    """The network in the file `path`, with its log. Raises `LanError`."""
-    try:
-        text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
-    except Unreadable as error:
-        raise LanError((str(error),)) from error
+    """The network in the file `path`, with its log. Raises `FileError`."""
+    text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
     return parse(text, str(path))
 
 
 def parse(text: str, filename: str = "network.lan.json") -> History:
-    """The network that a JSON text holds, with its log. Raises `LanError`."""
-    try:
-        raw = read(text, f"{filename}.json")
-    except Unreadable as error:
-        told = str(error).replace(f"{filename}.json", filename, 1)
-        raise LanError((told,)) from error
+    """The network that a JSON text holds, with its log. Raises `FileError`."""
+    raw = read(text, filename, is_json=True)
     found = faults(raw, schema())
     if found:
-        raise LanError(_located(text, filename, fault) for fault in found)
+        raise FileError(_located(text, filename, fault) for fault in found)
     network = json_form.network(raw)
     unsound = list(faults_of(network))
     if unsound:
-        raise LanError(_located(text, filename, fault) for fault in unsound)
+        raise FileError(_located(text, filename, fault) for fault in unsound)
     try:
         if "log" not in raw:
             return begun_as(network)
         history = replayed(map(json_form.change, raw["log"]))
     except PXPError as error:
-        raise LanError((_located(text, filename, Fault(("log",), str(error))),)) from error
+        raise FileError((_located(text, filename, Fault(("log",), str(error))),)) from error
     if history.network != network:
         said = (
             "the log does not lead to the network that the file holds; undo what was changed by "
             "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
         )
-        raise LanError((_located(text, filename, Fault(("log",), said)),))
+        raise FileError((_located(text, filename, Fault(("log",), said)),))
     return history
 
 

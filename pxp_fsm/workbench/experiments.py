@@ -19,7 +19,7 @@ from typing import Any
 from backends.databases import SqlBlackboard
 from backends.models.serving import Settings
 from pxp_fsm import __version__, forms
-from pxp_fsm.errors import ExperimentError, Fault, UsageError
+from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.workbench import defaults, plans, runs
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.prompts import written
@@ -70,24 +70,21 @@ def schema() -> dict[str, Any]:
 def load(path: Path) -> Experiment:
     """The experiment in the file `path` (TOML, or JSON by its name).
 
-    Raises `ExperimentError` with every fault of the file, each with its line, and `DataError` where
+    Raises `FileError` with every fault of the file, each with its line, and `DataError` where
     its data cannot be used; nothing is stored.
     """
-    try:
-        text = forms.text_of(path, "an experiment")
-        raw = forms.read(text, path.name)
-    except forms.Unreadable as error:
-        raise ExperimentError((str(error),)) from error
+    text = forms.text_of(path, "an experiment")
+    raw = forms.read(text, path.name)
     found = forms.faults(raw, schema()) or _faults(raw)
     if found:
-        raise ExperimentError(forms.located(found, text, str(path)))
+        raise FileError(forms.located(found, text, str(path)))
     plan = _plan(raw, path.absolute().parent)
     try:
         task, data = plans.read_plan(plan)
     except UsageError as error:
         at = next((key for key in _ABOUT if _about(key, str(error))), None)
         fault = Fault((at,) if at else (), str(error))
-        raise ExperimentError(forms.located([fault], text, str(path))) from error
+        raise FileError(forms.located([fault], text, str(path))) from error
     return Experiment(path, raw.get("title", path.stem), plan, task, data)
 
 

@@ -18,7 +18,7 @@ from proofs.exchange import (
 )
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
-from pxp_fsm.forms import Unreadable, text_of
+from pxp_fsm.forms import text_of
 from pxp_fsm.messages import quoted
 from pxp_fsm.tables import BUILTIN, load_automaton
 from pxp_fsm.workbench.drawing import file_name
@@ -55,11 +55,7 @@ def table_in(name_or_path: str) -> Automaton:
     path = Path(name_or_path)
     if name_or_path in BUILTIN or path.suffix != ".scxml":
         return load_automaton(name_or_path)
-    try:
-        text = text_of(path, "a table")
-    except Unreadable as error:
-        raise TableError((str(error),)) from error
-    return from_scxml(text, str(path))
+    return from_scxml(text_of(path, "a table", error=TableError), str(path))
 
 
 def export_table(table: Automaton, path: Path, form: str) -> tuple[Path, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.lan.developer import Choice
 from pxp_fsm.lan.operations import Connect, Edit, Field
 from pxp_fsm.lan.simulated import Confirming, Editing, Following, ScriptedAct, equal
@@ -86,5 +86,5 @@ def test_a_terminal_is_asked_for_only_where_there_is_one(tmp_path: Path) -> None
 def test_a_file_with_a_fault_says_where(path: Path, old: str, new: str, said: str) -> None:
     assert old in FILE
     path.write_text(FILE.replace(old, new))
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(FileError, match=said):
         read_edits(path)
