@@ -22,6 +22,7 @@ from backends.databases.faults import translated_errors
 from backends.databases.records import GREATEST, GREATEST_SEED, check_values
 from backends.databases.schema import SCHEMA_VERSION
 from backends.databases.verify import Mark, verify_run
+from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere
 from pxp_fsm.messages import quoted
 
@@ -206,12 +207,10 @@ def _checked(found: Rows, source: str) -> Rows:
 
 def write_jsonl(rows: Rows, path: Path) -> None:
     """Write `rows` to `path`, which must not exist; a file that is there is whole."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8", newline="\n") as file:
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_line({"format": FORMAT, "schema": SCHEMA_VERSION}))
         for table, row in rows:
             file.write(_line({"table": table, **row}))
-    part.replace(path)
 
 
 def read_jsonl(path: Path) -> Rows:
@@ -252,19 +251,17 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
 def write_parquet(rows: Rows, folder: Path) -> None:
     """Write `rows` into `folder`, which must not exist; a folder that is there is whole."""
     pyarrow, parquet = _pyarrow()
-    part = folder.with_name(f"{folder.name}.part")
-    part.mkdir()
-    written = set()
-    for name, group in groupby(rows, key=lambda item: item[0]):
-        with parquet.ParquetWriter(part / f"{name}.parquet", _schema(SHAPES[name])) as writer:
-            while batch := [row for _table, row in islice(group, _PARQUET_BATCH)]:
-                writer.write_table(pyarrow.Table.from_pylist(batch, _schema(SHAPES[name])))
-        written.add(name)
-    for name in set(SHAPES) - written:
-        parquet.write_table(
-            pyarrow.Table.from_pylist([], _schema(SHAPES[name])), part / f"{name}.parquet"
-        )
-    part.rename(folder)
+    with atomic_path(folder) as part:
+        part.mkdir()
+        written = set()
+        for name, group in groupby(rows, key=lambda item: item[0]):
+            with parquet.ParquetWriter(part / f"{name}.parquet", _schema(SHAPES[name])) as writer:
+                while batch := [row for _table, row in islice(group, _PARQUET_BATCH)]:
+                    writer.write_table(pyarrow.Table.from_pylist(batch, _schema(SHAPES[name])))
+            written.add(name)
+        for name in set(SHAPES) - written:
+            empty = pyarrow.Table.from_pylist([], _schema(SHAPES[name]))
+            parquet.write_table(empty, part / f"{name}.parquet")
 
 
 def read_parquet(folder: Path) -> Rows:

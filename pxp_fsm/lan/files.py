@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.errors import DataError, Fault, FileError, PXPError, written
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.errors import Fault, FileError, PXPError, written
 from pxp_fsm.forms import faults, read, text_of
 from pxp_fsm.lan import json_form
 from pxp_fsm.lan.history import History, begun_as, replayed
@@ -58,16 +58,9 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
 
 
 def save(history: History, path: Path) -> None:
-    """Write the network with its log into the file `path`, whole or not at all."""
+    """Write the network with its log into the file `path`; raises as `write_atomically` does."""
     text = json.dumps(json_form.of_history(history), indent=1, ensure_ascii=False)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text + "\n", "utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        why = str(error.strerror).lower()
-        raise DataError(f"{path}: the network cannot be written ({why})") from error
+    write_atomically(path, text + "\n")
 
 
 def _located(text: str, filename: str, fault: Fault) -> Fault:

@@ -13,13 +13,12 @@ from proofs.checking import plain
 from proofs.model import Step
 from proofs.sessions import AGENTS, SessionModel, State
 from proofs.verdicts import Result
-from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram
+from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram, write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer
 from pxp_fsm.rules import Interact
 from pxp_fsm.tracing import trace
 from pxp_fsm.workbench.checks import counterexample
-from pxp_fsm.workbench.drawing import leave
 
 
 def draw(
@@ -35,13 +34,13 @@ def draw(
     line, checker = counterexample(name, relations, n, k)
     model = checker.model(line.subject, line.assumptions)
     if agent is not None:
-        leave(way(line, model, agent), path)
+        write(way(line, model, agent), path)
         return (path,)
     files = {path: chart(line, model)} | {
         path.with_stem(f"{path.stem}-{one}"): way(line, model, one) for one in AGENTS
     }
     for file, diagram in files.items():
-        leave(diagram, file)
+        write(diagram, file)
     return tuple(files)
 
 

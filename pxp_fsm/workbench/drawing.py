@@ -7,8 +7,6 @@ from pathlib import Path
 
 from backends.databases import FAULTS, SqlBlackboard, StoredSession
 from pxp_fsm.diagrams import (
-    SUFFIXES,
-    Diagram,
     SequenceChart,
     StateDiagram,
     sequence_chart,
@@ -34,24 +32,8 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
         if agent is not None:
             raise UsageError(f"--agent goes with a session; {what} is a table")
         diagram = state_diagram(load_automaton(what), marked=state)
-    leave(diagram, path)
+    write(diagram, path)
     return path
-
-
-def leave(diagram: Diagram, path: Path) -> None:
-    """Draw `diagram` into the file `path`.
-
-    Raises `UsageError` where that is no name for a drawing or its folder is not there, and
-    `OSError` where the disk refuses it.
-    """
-    if path.suffix.lower() in SUFFIXES and not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
-    try:
-        write(diagram, path)
-    except UsageError as error:
-        if isinstance(error.__cause__, OSError):
-            raise OSError(str(error)) from error
-        raise
 
 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:

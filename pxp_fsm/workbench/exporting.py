@@ -16,6 +16,7 @@ from proofs.exchange import (
     to_tla,
     to_toml,
 )
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
 from pxp_fsm.forms import text_of
@@ -121,10 +122,6 @@ def _left(files: dict[Path, bytes]) -> tuple[Path, ...]:
     for path in files:
         if path.exists():
             raise UsageError(f"{path} is there already; give another name, or remove it")
-        if not path.parent.is_dir():
-            raise UsageError(
-                f"{path}: there is no folder {path.parent}; make it, or choose another"
-            )
     for path, text in files.items():
-        path.write_bytes(text)
+        write_atomically(path, text)
     return tuple(files)

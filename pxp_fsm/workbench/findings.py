@@ -22,14 +22,13 @@ from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.verdicts import Result, Status
-from pxp_fsm.diagrams import Diagram, sequence_chart
+from pxp_fsm.diagrams import Diagram, sequence_chart, write
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.tables import builtin
 from pxp_fsm.workbench import checks, language_findings, network_findings
 from pxp_fsm.workbench.counterexamples import chart
-from pxp_fsm.workbench.drawing import leave
 
 PAGE = "findings.md"
 PICTURES = "pictures/findings"
@@ -59,7 +58,7 @@ class Findings:
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)
         (folder / PAGE).write_text(self.page, "utf-8")
         for name, diagram in self.pictures.items():
-            leave(diagram, folder / PICTURES / f"{name}.svg")
+            write(diagram, folder / PICTURES / f"{name}.svg")
 
 
 def find() -> Findings:

@@ -10,6 +10,7 @@ from backends.people import PersonsRelation, TerminalPerson
 from guards.chosen import AskPerson
 from guards.derived import Derived
 from pxp_fsm.agent import Agent
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Instance, quoted
 from pxp_fsm.models import Image
@@ -41,7 +42,7 @@ class Pictures:
         name = hashlib.sha256(f"{instance.key}\x00{instance.x}".encode()).hexdigest()[:16]
         path = self.folder / f"{name}{_SUFFIXES.get(image.media_type, '')}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(image.data)
+        write_atomically(path, image.data)
         return path
 
 

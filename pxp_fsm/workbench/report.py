@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
-from pxp_fsm.diagrams import state_diagram
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
-from pxp_fsm.workbench.drawing import leave as leave_drawing
 from pxp_fsm.workbench.intervals import Estimate
 from pxp_fsm.workbench.outcomes import estimates, outcomes_of
 from pxp_fsm.workbench.runs import Run
@@ -169,7 +169,7 @@ def leave(
     left = []
     for suffix, written in texts.items():
         path = folder / f"{stem}-table{suffix}"
-        path.write_text(written, "utf-8")
+        write_atomically(path, written)
         left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.plan.rules().automaton),
@@ -178,7 +178,7 @@ def leave(
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):
             path = folder / f"{stem}-{what}.{suffix}"
-            leave_drawing(diagram, path)
+            write(diagram, path)
             left.append((f"drawing of the {what}", path))
     return left
 

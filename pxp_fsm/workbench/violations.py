@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from proofs.explore import Trace
 from proofs.systems.compatibility import TITLES
 from proofs.verdicts import Verdict
-from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart
+from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart, write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench import checks, systems
-from pxp_fsm.workbench.drawing import leave
 
 if TYPE_CHECKING:
     from proofs.systems import Configuration, System
@@ -40,7 +39,7 @@ def draw(tables: tuple[str, ...], name: str, channel: str, path: Path) -> Path:
         told = f"; {line.verdict.detail}" if line.verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {line.verdict.status.value}{told}")
     remark = f"over {channel}: {_ending(line.verdict, trace)}"
-    leave(chart(systems.system_named(tables), trace, f"{name} fails", remark), path)
+    write(chart(systems.system_named(tables), trace, f"{name} fails", remark), path)
     return path
 
 

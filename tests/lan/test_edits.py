@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pxp_fsm.errors import DataError, FileError, PXPError, UsageError
+from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.lan import files, json_form
 from pxp_fsm.lan.edits import applied
 from pxp_fsm.lan.history import begun_as, replayed
@@ -235,7 +235,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     lan.save(path)
     assert Lan.load(path).history == lan.history
     assert [one.name for one in tmp_path.iterdir()] == ["my.lan.json"]
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(UsageError, match="there is no folder"):
         lan.save(tmp_path / "nowhere" / "my.lan.json")
     with pytest.raises(FileError, match="cannot be read"):
         Lan.load(tmp_path / "none.lan.json")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pxp_fsm.errors import DataError, FileError, NoAnswer
+from pxp_fsm.errors import FileError, NoAnswer
 from pxp_fsm.workbench.lan_tasks.criteria import RULES, characters, labels, met
 from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
 from pxp_fsm.workbench.lan_tasks.reading import (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
 from pxp_fsm.workbench.cli.verify import CHANGED
 
@@ -70,7 +71,6 @@ def audit(
     contradict is no such fault.
     """
     from pxp_fsm.workbench.audits import telling
-    from pxp_fsm.workbench.audits.leaving import leave
     from pxp_fsm.workbench.cli.printing import printable
 
     report = _audited(database, runs, rounds, html)
@@ -81,7 +81,7 @@ def audit(
         for line in telling.lines(report, shown):
             click.echo(printable(line))
     if as_json is not None and str(as_json) != "-":
-        leave(as_json, lambda file: print(data, file=file))
+        write_atomically(as_json, f"{data}\n")
     for path in (html, as_json):
         if path is not None and str(path) != "-":
             click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
@@ -98,7 +98,6 @@ def _audited(database: str, runs: tuple[str, ...], rounds: int | None, html: Pat
     from proofs.languages.published_code import ROUNDS
     from pxp_fsm.workbench.audits import page
     from pxp_fsm.workbench.audits.carrying import audit_database, audit_published
-    from pxp_fsm.workbench.audits.leaving import leave
     from pxp_fsm.workbench.audits.published_tags import is_published
 
     if is_published(Path(database)):
@@ -106,7 +105,7 @@ def _audited(database: str, runs: tuple[str, ...], rounds: int | None, html: Pat
             raise click.UsageError(f"{database} is a file of tags, which has no runs")
         report = audit_published(Path(database), ROUNDS if rounds is None else rounds)
         if html is not None:
-            leave(html, lambda file: page.write(report, None, file))
+            page.write(report, None, html)
         return report
     if rounds is not None:
         raise click.UsageError(
@@ -115,5 +114,5 @@ def _audited(database: str, runs: tuple[str, ...], rounds: int | None, html: Pat
     with SqlBlackboard(database, create=False) as board:
         report = audit_database(board, runs)
         if html is not None:
-            leave(html, lambda file: page.write(report, board, file))
+            page.write(report, board, html)
     return report

@@ -202,11 +202,11 @@ def undo(network: Path) -> None:
 )
 def draw(network: Path, output: Path) -> None:
     """Draw NETWORK: its agents and the edges between them."""
+    from pxp_fsm.diagrams import write
     from pxp_fsm.lan.drawing import diagram
     from pxp_fsm.lan.lan import Lan
-    from pxp_fsm.workbench.drawing import leave
 
-    leave(diagram(Lan.load(network).network), output)
+    write(diagram(Lan.load(network).network), output)
     click.echo(printable(f"Drawn: {output}"))
 
 

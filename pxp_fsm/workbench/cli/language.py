@@ -102,7 +102,7 @@ def language(
             click.echo(printable(line))
     if draw is not None:
         from proofs.languages.picture import pictured
-        from pxp_fsm.workbench.drawing import leave
+        from pxp_fsm.diagrams import write
 
-        leave(pictured(one.language), draw)
+        write(pictured(one.language), draw)
         click.echo(f"Drawn: {printable(str(draw))}", err=as_json)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
+from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.recorded import chosen_runs
@@ -43,25 +46,16 @@ def write(
     stem = path.with_suffix("")
     texts = dict(_texts(board, reports))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
-    drafts: dict[Path, Path] = {}
-    try:
-        drafts[path] = _draft(path)
-        with drafts[path].open("w", encoding="utf-8", newline="") as file:
-            page.write(board, reports, whole, [name.name for name in names.values()], file)
+    with ExitStack() as stack:
+
+        def opened(target: Path) -> TextIO:
+            draft = stack.enter_context(atomic_path(target))
+            return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
+
+        page.write(board, reports, whole, [name.name for name in names.values()], opened(path))
         for suffix, target in names.items():
-            drafts[target] = _draft(target)
-            with drafts[target].open("w", encoding="utf-8", newline="") as file:
-                file.writelines(texts[suffix])
-        for target, draft in drafts.items():
-            draft.replace(target)
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
-    return reports, tuple(drafts)
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.draft")
+            opened(target).writelines(texts[suffix])
+    return reports, (path, *names.values())
 
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
