@@ -44,7 +44,6 @@ def run_console(example: Example) -> str | None:
                 **os.environ,
                 "COLUMNS": "140",
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-                "XDG_DATA_HOME": example.namespace["folder"].name,
             },
         )
         got = done.stdout + done.stderr

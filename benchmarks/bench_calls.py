@@ -102,11 +102,13 @@ def counted(number: int) -> Counted:
 
     def agent(name: str, respondent: ModelRespondent | Proxy, guards: Derived) -> Agent:
         agree = Judge(judge, asked, owner=name)
-        return Agent(name, respondent, guards, Reactants(), agree, PROBLEM.query)
+        return Agent(respondent, match=Reactants(), agree=agree, guards=guards, query=PROBLEM.query)
 
-    m = agent("m", ModelRespondent(chemist, PROBLEM, asked), Derived())
-    h = agent("h", Proxy({row.instance.key: row.answer}), Derived(revises=False))
-    session = Session("s", row.instance, m, h, Interact(N, K))
+    members = {
+        "m": agent("m", ModelRespondent(chemist, PROBLEM, asked), Derived()),
+        "h": agent("h", Proxy({row.instance.key: row.answer}), Derived(revises=False)),
+    }
+    session = Session(Interact(N, K), members, instance=row.instance)
 
     async def play() -> None:
         await session.run()

@@ -24,7 +24,7 @@ from itertools import count
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
-from guards import Derived, Exact
+from guards import Exact
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Instance, Question
 from pxp_fsm.relations import NOISY, Outcome
@@ -113,8 +113,8 @@ def sessions_against(server: Server, database: str, carry: bool) -> tuple[float,
     def agents(_data: DataSet, memo: bool) -> tuple[Agent, Agent]:
         judge = Judge(server)
         return (
-            Agent("m", Machine(server), Derived(), Exact(), judge, memo=memo),
-            Agent("h", Database(), Derived(), Exact(), judge, memo=memo),
+            Agent(Machine(server), match=Exact(), agree=judge, memo=memo),
+            Agent(Database(), match=Exact(), agree=judge, memo=memo),
         )
 
     rows = (Row(Instance(f"i{i}", f"x{i}"), Answer("", "")) for i in range(SESSIONS))

@@ -22,7 +22,8 @@ from model_server import REPLY
 
 from backends.models.catalogue import catalogue
 from backends.models.naming import parse_model_name
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.models import Request, Role, Turn, Usage
 
 SERVER = Path(__file__).with_name("model_server.py")

@@ -62,7 +62,7 @@ def composition(agents: int, capacity: int) -> Composition:
     )
     hub = Automaton("hub", "hub", (State("READY"),), "READY", frozenset({"READY"}), {}, rows)
     members = [Member(f"worker{number}", worker) for number in range(1, agents)]
-    return Composition(System((Member("hub", hub), *members)), Channel(capacity))
+    return Composition(System((Member("hub", hub), *members)).over(Channel(capacity)))
 
 
 def promela(agents: int, capacity: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from guards import Derived, Exact
+from guards import Exact
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Instance, Question
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
@@ -31,9 +31,7 @@ def load(_folder: Path | None) -> DataSet:
 
 def agents(_data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     same = Exact()
-    machine, human = (
-        Agent(name, Player(name), Derived(), same, same, memo=memo) for name in ("m", "h")
-    )
+    machine, human = (Agent(Player(name), match=same, agree=same, memo=memo) for name in ("m", "h"))
     return machine, human
 
 

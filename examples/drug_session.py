@@ -4,18 +4,13 @@ The chemist's last step to atenolol opens an epoxide. The machine learns from wh
 weights afterwards are those of reactions, never of molecules.
 """
 
-import asyncio
-
+import pxp_fsm as pxp
 from backends.databases.proxy import Proxy
 from backends.models import Retrosynthesis
-from guards import Derived, Reactants, SameReaction
-from pxp_fsm.agent import Agent
-from pxp_fsm.messages import Answer, Instance
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
+from guards import Reactants, SameReaction
 
-ATENOLOL = Instance("atenolol", "CC(C)NCC(O)COc1ccc(CC(N)=O)cc1")
-CHEMIST = Answer(
+ATENOLOL = pxp.Instance("atenolol", "CC(C)NCC(O)COc1ccc(CC(N)=O)cc1")
+CHEMIST = pxp.Answer(
     "CC(C)N.NC(=O)Cc1ccc(OCC2CO2)cc1",
     "Isopropylamine opens the terminal epoxide at its free carbon and gives the amino alcohol.",
 )
@@ -24,14 +19,13 @@ CHEMIST = Answer(
 def main() -> None:
     machine = Retrosynthesis()
     match, agree = Reactants(), SameReaction()
-    session = Session(
-        "atenolol",
-        ATENOLOL,
-        Agent("m", machine, Derived(), match, agree),
-        Agent("h", Proxy({ATENOLOL.key: CHEMIST}), Derived(revises=False), match, agree),
-        Interact(n=10, k=3),
-    )
-    asyncio.run(session.run())
+    chemist = Proxy({ATENOLOL.key: CHEMIST})
+    members = {
+        "m": pxp.Agent(machine, match=match, agree=agree),
+        "h": pxp.Agent(chemist, match=match, agree=agree, guards=pxp.Derived(revises=False)),
+    }
+    session = pxp.Session(pxp.Interact(n=10, k=3), members, instance=ATENOLOL)
+    session.run_sync()
     for message in session.history:
         print(f"{message.number} {message.sender} {message.tag}: {message.answer.prediction}")
         print(f"    {message.answer.explanation}")

@@ -3,14 +3,7 @@
 The machine first believes that whales are fish; the human is an oracle and never revises.
 """
 
-import asyncio
-
-from guards import Derived, Exact, NormalisedText
-from pxp_fsm.agent import Agent
-from pxp_fsm.intelligibility import STRONG, holds_for, two_way
-from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
+import pxp_fsm as pxp
 
 
 class Pupil:
@@ -21,39 +14,35 @@ class Pupil:
     def __init__(self) -> None:
         self.prediction, self.explanation = "fish", "It lives in the sea."
 
-    async def answer(self, question: Question) -> Answer:
-        return Answer(self.prediction, self.explanation)
+    async def answer(self, question: pxp.Question) -> pxp.Answer:
+        return pxp.Answer(self.prediction, self.explanation)
 
-    def learn(self, instance: Instance, message: Message) -> None:
+    def learn(self, instance: pxp.Instance, message: pxp.Message) -> None:
         if self.prediction == message.answer.prediction:
             self.explanation = message.answer.explanation
         self.prediction = message.answer.prediction
 
 
-class Book:
+@pxp.respondent
+def book(question: pxp.Question) -> pxp.Answer:
     """Always gives the same answer."""
-
-    name = "book"
-
-    async def answer(self, question: Question) -> Answer:
-        return Answer("mammal", "It breathes air and feeds its young with milk.")
+    return pxp.Answer("mammal", "It breathes air and feeds its young with milk.")
 
 
 def main() -> None:
-    match, agree = Exact(), NormalisedText()
-    session = Session(
-        "whale",
-        Instance("whale", "What is a whale?"),
-        Agent("m", Pupil(), Derived(), match, agree),
-        Agent("h", Book(), Derived(revises=False), match, agree),
-        Interact(n=10, k=3),
-    )
-    ending = asyncio.run(session.run())
+    match, agree = pxp.exact, pxp.normalised_text
+    members = {
+        "m": pxp.Agent(Pupil(), match=match, agree=agree),
+        "h": pxp.Agent(book, match=match, agree=agree, guards=pxp.Derived(revises=False)),
+    }
+    session = pxp.Session(pxp.Interact(n=10, k=3), members, instance="What is a whale?")
+    session.run_sync()
     for message in session.history:
         print(f"{message.number} {message.sender} {message.tag}: {message.answer.prediction}")
-    print(f"ended: {ending.value}; states: {session.states}")
-    print(f"two-way intelligible: {two_way(session.history, 'm', 'h')}")
-    print(f"strong for the machine: {holds_for(STRONG, session.history, 'm')}")
+    print(f"ended: {session.ending}; states: {session.states}")
+    classes = pxp.classify(session.history)
+    print(f"two-way intelligible: {all('one_way' in found for found in classes.values())}")
+    print(f"strong for the machine: {'strong' in classes['m']}")
 
 
 if __name__ == "__main__":

@@ -1,35 +1,31 @@
-"""A protocol of one's own: load a table, run two machines over a channel, draw the automaton."""
+"""A protocol of one's own: load a table, check it, run two machines over a channel, draw it."""
 
 from pathlib import Path
 
-from pxp_fsm.automaton import one_hot
-from pxp_fsm.channel import Channel
-from pxp_fsm.diagrams import render, state_diagram
-from pxp_fsm.errors import Refused
-from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.tables import load_automaton
+import pxp_fsm as pxp
 
-NOTHING = Answer("", "")
+NOTHING = pxp.Answer("", "")
 
 
 def main() -> None:
-    table = load_automaton(Path(__file__).parent / "asking.toml")
+    table = pxp.load_automaton(Path(__file__).parent / "asking.toml")
     print(f"{table.title}: {len(table.states)} states, {len(table.transitions)} transitions")
+    for result in pxp.check(table):
+        print(result)
 
-    client, server = Machine(table), Machine(table)
-    channel = Channel("talk", {"client": client, "server": server})
-    channel.carry(Message("talk", 1, "client", "ASK", NOTHING, "server"))
-    guards = one_hot("TAKEN", table.guards_of(server.state))
-    channel.carry(Message("talk", 2, "server", "DENY", NOTHING, "client"), guards)
+    client, server = pxp.Machine(table), pxp.Machine(table)
+    channel = pxp.Channel("talk", {"client": client, "server": server})
+    channel.carry(pxp.Message("talk", 1, "client", "ASK", NOTHING, "server"))
+    taken = {"FREE": False, "TAKEN": True}
+    channel.carry(pxp.Message("talk", 2, "server", "DENY", NOTHING, "client"), taken)
     print(f"after ASK and DENY: client {client.state}, server {server.state}")
 
     try:
-        channel.carry(Message("talk", 3, "client", "GRANT", NOTHING, "server"))
-    except Refused as refusal:
+        channel.carry(pxp.Message("talk", 3, "client", "GRANT", NOTHING, "server"))
+    except pxp.PXPError as refusal:
         print(refusal)
 
-    print(render(state_diagram(table, marked=client.state), "mermaid").decode())
+    print(f"Drawn: {pxp.draw(table, 'asking.svg')}")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,15 @@ The chemistry relations load RDKit when they are first used, not when this packa
 
 from guards.chemistry import InvalidSmiles, Reactants
 from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script
-from guards.derived import Derived
 from guards.direct import Direct
 from guards.findings import SameFindings
 from guards.judge import Judge, Scope
 from guards.labels import InvalidLabels, LabelSets
 from guards.reactions import SameReaction
-from guards.scripted import ChanceRelation, FunctionRelation, ScriptedRelation
+from guards.scripted import ChanceRelation, ScriptedRelation
 from guards.text import Exact, NormalisedText
+from pxp_fsm.functions import FunctionRelation
+from pxp_fsm.situation import Derived
 
 __all__ = [
     "AskPerson",

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from pxp_fsm.automaton import Valuation, one_hot
+from pxp_fsm.automaton import Valuation
 from pxp_fsm.errors import GuardError
 from pxp_fsm.situation import Situation
 
@@ -25,7 +25,7 @@ class Script:
         guard = self._guards[place] if place < len(self._guards) else None
         if guard is None:
             raise GuardError(f"the script has no guard left for message {situation.number}")
-        return picked(guard, situation)
+        return situation.choosing(guard)
 
 
 class Chance:
@@ -45,7 +45,7 @@ class Chance:
         allowed = situation.allowed
         weights = [self._weights.get(guard, 1.0) for guard in allowed]
         drawn = random.Random(f"{self._seed}/{situation.received.session}/{situation.number}")
-        return picked(drawn.choices(allowed, weights)[0], situation)
+        return situation.choosing(drawn.choices(allowed, weights)[0])
 
 
 class FreeChoice:
@@ -62,7 +62,7 @@ class FreeChoice:
         self._choose = choose
 
     async def decide(self, situation: Situation) -> Valuation:
-        return picked(self._choose(situation.allowed), situation)
+        return situation.choosing(self._choose(situation.allowed))
 
 
 class Person(Protocol):
@@ -89,11 +89,4 @@ class AskPerson:
                 f"{guard!r} is not allowed at message {situation.number}; "
                 f"allowed: {', '.join(allowed)}"
             )
-        return picked(guard, situation)
-
-
-def picked(guard: str, situation: Situation) -> Valuation:
-    """The valuation that makes `guard` true; `GuardError` where the state has no such guard."""
-    if guard not in situation.guards:
-        raise GuardError(f"there is no guard {guard!r}; there are {', '.join(situation.guards)}")
-    return one_hot(guard, situation.guards)
+        return situation.choosing(guard)

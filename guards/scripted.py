@@ -1,9 +1,9 @@
-"""Relations that say what they are told: a script, chance, a function."""
+"""Relations that answer by a script or by chance."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pxp_fsm.errors import GuardError
 from pxp_fsm.relations import NOISY, Assumption, Outcome
@@ -37,20 +37,3 @@ class ChanceRelation:
 
     async def holds(self, left: str, right: str) -> Outcome:
         return Outcome.YES if self._random.random() < self._rate else Outcome.NO
-
-
-class FunctionRelation:
-    """A relation by a plain function, with what is known to be true of it."""
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[[str, str], bool],
-        assumptions: frozenset[Assumption] = NOISY,
-    ) -> None:
-        self.name = name
-        self.assumptions = assumptions
-        self._function = function
-
-    async def holds(self, left: str, right: str) -> Outcome:
-        return Outcome.YES if self._function(left, right) else Outcome.NO

@@ -1,14 +1,13 @@
 """Which certificate speaks of the sessions of given rules, and which claims cover them.
 
-Certificates of the built-in tables come with the package; `pxp check` writes those of whatever
-tables and decision functions are there into the user's folder. One is about a session only if
-table and decision functions are the very ones that the session follows.
+Certificates of the built-in tables come with the package; `pxp check --certificates DIR` writes
+those of the tables and decision functions at hand. One is about a session only if table and
+decision functions are the very ones that the session follows.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,22 +32,15 @@ class Coverage:
     claims: tuple[str, ...]
 
 
-def user_folder() -> Path:
-    """Where `pxp check` writes certificates: `$XDG_DATA_HOME` or `~/.local/share`, `pxp-fsm`."""
-    home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "pxp-fsm" / "certificates"
-
-
 def coverage(
-    rules: Rules, assumptions: Iterable[str], folders: Iterable[Path] | None = None
+    rules: Rules, assumptions: Iterable[str], folders: Iterable[Path] = (SHIPPED,)
 ) -> Coverage | None:
     """The certificate of `rules`, with the claims that hold of a session under `assumptions`.
 
-    None where no folder (the package's, then the user's) has one of this table and these decision
-    functions.
+    None where none of `folders` has one of this table and these decision functions.
     """
     assumed = frozenset(map(Assumption, assumptions))
-    for folder in (SHIPPED, user_folder()) if folders is None else folders:
+    for folder in folders:
         for path in sorted(folder.glob(f"{rules.name}-{rules.automaton.fingerprint[:12]}.json")):
             document = _read(path)
             if document is not None and _speaks_of(document, rules):

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from proofs.claims import Claim, assumptions_of
 from proofs.explore import Space, TooLarge, Trace, explore
 from proofs.following import Place
-from proofs.model import Step
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
 from proofs.theorems import Proof
 from proofs.verdicts import Bound, Result, Status, Verdict
-from pxp_fsm import decisions
+from pxp_fsm import decisions, defaults
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Message
@@ -37,8 +36,8 @@ AS_BUILT = Instead()
 class Bounds:
     """The n and k up to which sessions are explored; k also bounds the self-loops of PXP(k)."""
 
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
 
     def rules(self, protocol: str, instead: Instead = AS_BUILT) -> Rules:
         """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""
@@ -139,10 +138,8 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
     """A trace of the session model itself, without the places along a word."""
 
-    def state_of(state: State | Place[State]) -> State:
-        return state.state if isinstance(state, Place) else state
+    return trace.map(_state)
 
-    return Trace(
-        state_of(trace.start),
-        tuple(Step(step.action, state_of(step.target), step.facts) for step in trace.steps),
-    )
+
+def _state(state: State | Place[State]) -> State:
+    return state.state if isinstance(state, Place) else state

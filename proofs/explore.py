@@ -11,19 +11,35 @@ from proofs.effort import Effort
 from proofs.model import Model, Step
 
 S = TypeVar("S", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace(Generic[S]):
     """A path of a model: its first state, then step by step."""
 
     start: S
     steps: tuple[Step[S], ...]
 
+    def __str__(self) -> str:
+        return ", ".join(self.labels) or "(at once, before any step)"
+
+    def _repr_markdown_(self) -> str:
+        steps = [f"{number}. `{step.label}`" for number, step in enumerate(self.steps, start=1)]
+        return "\n".join(steps) or str(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.steps)} steps: {self}>"
+
     @property
     def labels(self) -> tuple[str, ...]:
         """What happens, in order."""
         return tuple(step.label for step in self.steps)
+
+    def map(self, of: Callable[[S], T]) -> Trace[T]:
+        """The trace of another model in which `of` each state is in its place."""
+        steps = (Step(step.action, of(step.target), step.facts) for step in self.steps)
+        return Trace(of(self.start), tuple(steps))
 
 
 @dataclass(frozen=True)

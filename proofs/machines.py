@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import DECIDE, Automaton, Event, Kind, Transition, Valuation
 from pxp_fsm.errors import PXPError
 from pxp_fsm.machine import Machine
@@ -17,12 +18,15 @@ from pxp_fsm.machine import Machine
 UNKNOWN = "SOMETHING_UNHEARD_OF"
 """A label that no built-in table has; lengthened where a table happens to have it."""
 
+MOST_CASES = 200_000
+"""Cases that a check of a table compares, about a minute."""
+
 Build = Callable[[Automaton, str], Machine]
 """Makes the machine under comparison, in a given state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Effect:
     """What an event did: the transition taken (None where it was refused), where it led, and the
     name of the exception (empty where none was raised)."""
 
@@ -41,8 +45,18 @@ class Difference:
     state: str
     event: Event
     valuation: tuple[tuple[str, bool], ...] | None
-    machine: Result
-    table: Result
+    machine: Effect
+    table: Effect
+
+    def __str__(self) -> str:
+        guards = " and ".join(f"{name} = {truth}" for name, truth in self.valuation or ())
+        given = f" where {guards}" if guards else ""
+        machine, table = self.machine, self.table
+        return (
+            f"in {self.state} on {self.event}{given} the machine is in {machine.state} "
+            f"({machine.raised or 'moved'}), by the table in {table.state} "
+            f"({table.raised or 'moved'})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +90,20 @@ def compare_machine(automaton: Automaton, build: Build = Machine) -> Comparison:
     return Comparison(cases, tuple(differences))
 
 
+def check_machine(automaton: Automaton, build: Build = Machine) -> Verdict:
+    """Whether the machine of `automaton` does what the table says, in every case.
+
+    UNKNOWN where guards have so many valuations that they would be more than `MOST_CASES`.
+    """
+    cases = sum(2 ** len(state.guards) + 1 for state in automaton.states) * len(_events(automaton))
+    if cases > MOST_CASES:
+        return Verdict(Status.UNKNOWN, f"{cases:,} cases are more than {MOST_CASES:,}")
+    compared = compare_machine(automaton, build)
+    if compared.differences:
+        return Verdict(Status.FAILS, str(compared.differences[0]))
+    return Verdict(Status.HOLDS, f"{compared.cases:,} cases")
+
+
 def _events(automaton: Automaton) -> tuple[Event, ...]:
     labels = sorted({transition.label for transition in automaton.transitions})
     unknown = UNKNOWN
@@ -99,17 +127,17 @@ def _valuations(guards: tuple[str, ...]) -> Iterator[Valuation | None]:
         yield dict(zip(guards, truths, strict=True))
 
 
-def _table(automaton: Automaton, state: str, event: Event, valuation: Valuation | None) -> Result:
+def _table(automaton: Automaton, state: str, event: Event, valuation: Valuation | None) -> Effect:
     try:
         taken = automaton.step(state, event, valuation)
     except PXPError as error:
-        return Result(None, state, type(error).__name__)
-    return Result(taken, taken.target)
+        return Effect(None, state, type(error).__name__)
+    return Effect(taken, taken.target)
 
 
-def _machine(machine: Machine, event: Event, valuation: Valuation | None) -> Result:
+def _machine(machine: Machine, event: Event, valuation: Valuation | None) -> Effect:
     try:
         taken = machine.fire(event, valuation)
     except Exception as error:  # noqa: BLE001 - whatever a wrong machine raises is the finding
-        return Result(None, machine.state, type(error).__name__)
-    return Result(taken, machine.state)
+        return Effect(None, machine.state, type(error).__name__)
+    return Effect(taken, machine.state)

@@ -10,22 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from proofs.actions import Say
 from proofs.explore import Trace
 from proofs.model import Step
 from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
 from pxp_fsm.agent import Agent
-from pxp_fsm.automaton import Valuation
 from pxp_fsm.errors import PXPError
-from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.messages import Answer, Message, Question, Tag
 from pxp_fsm.relations import NOISY, Assumption, Outcome
 from pxp_fsm.rules import Pxp, Rules
 from pxp_fsm.session import Session
-
-if TYPE_CHECKING:
-    from pxp_fsm.situation import Situation
 
 
 class NotReplayed(PXPError):
@@ -57,33 +52,21 @@ class _Numbered:
         return Answer(f"y{self._number} of {self.name}", f"e{self._number} of {self.name}")
 
 
-class _Derived:
-    """Guards by the decision functions, asking as far as the guard depends on the answers."""
-
-    name = "derived"
-    follows_relations = True
-
-    async def decide(self, situation: Situation) -> Valuation:
-        return await situation.derived()
-
-
 def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
     """The messages of a real session that takes `trace`.
 
     Raises `NotReplayed` where the machines do something else.
     """
-    first, second = (
-        Agent(
-            name,
+    members = {
+        name: Agent(
             _Numbered(name),
-            _Derived(),
-            _Scripted(_answers(trace, name, 0)),
-            _Scripted(_answers(trace, name, 1)),
+            match=_Scripted(_answers(trace, name, 0)),
+            agree=_Scripted(_answers(trace, name, 1)),
             memo=False,
         )
         for name in AGENTS
-    )
-    session = Session("trace", Instance("x", "x"), first, second, _rules(model.rules, trace))
+    }
+    session = Session(_rules(model.rules, trace), members, instance="x", record_faults=True)
     for step in trace.steps:
         sent = asyncio.run(session.step())
         got = Say(sent.sender, sent.tag) if sent else f"nothing ({session.cause})"

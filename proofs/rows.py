@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from proofs.explore import Space, explore
 from proofs.model import Step
-from proofs.product import Product
-from proofs.sessions import SessionModel, State, speaker_of, tag_of
+from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.systems import Composition, system_of
 from proofs.verdicts import Status, Verdict
-from pxp_fsm.automaton import Transition, happening
+from pxp_fsm.automaton import Kind, Transition, happening
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.session import CLOSE
 
@@ -47,9 +47,17 @@ def _rows(model: SessionModel, state: State, step: Step[State]) -> Iterator[Tran
 
 def somebody_can_speak(model: SessionModel, _space: Space[State]) -> Verdict:
     """However guards fall and whenever a session is closed: before the end an agent can send."""
-    product = Product(*model.both)
-    space = explore(product)
-    found = space.find(lambda pair: not product.ended(pair) and not any(product.sends(pair)))
+    composition = Composition(system_of(tuple(zip(AGENTS, model.both, strict=True))))
+
+    def nobody_sends(state: int) -> bool:
+        rows = (
+            row
+            for place, field in enumerate(composition.fields)
+            for row in composition.leaving(place, field.of(state))
+        )
+        return not composition.ended(state) and all(row.kind is not Kind.SEND for row in rows)
+
+    found = explore(composition).find(nobody_sends)
     if found is None:
         return Verdict(Status.HOLDS)
     return Verdict(Status.FAILS, f"nobody can send after {', '.join(found.labels)}")

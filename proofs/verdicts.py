@@ -104,18 +104,22 @@ class Verdict:
         """All of it but the status, in one line: the bound, the reason, the trace."""
         parts = [self.detail]
         if self.trace is not None:
-            parts.append(", ".join(self.trace.labels) or "(at once, before any step)")
-        if self.cycle:
-            parts.append(f"(the last {self.cycle} for ever)")
-        return " ".join(filter(None, parts))
+            trace = str(self.trace)
+            parts.append(f"{trace} (the last {self.cycle} for ever)" if self.cycle else trace)
+        return ": ".join(filter(None, parts))
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.status.value, self.explanation)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a check of one property answers, whatever was checked.
+
+    >>> import pxp_fsm as pxp
+    >>> [result] = pxp.check("interact", "AG !ended")
+    >>> result.status.value, str(result.trace), result.as_expected
+    ('FAILS', 'interact1>interact2 INIT, ! CLOSE', False)
 
     `subject` is what was checked, `name` and `title` the property, `assumptions` those under which,
     `model` what was explored, `seconds` the time. `expected` is None where nothing was expected;
@@ -157,6 +161,14 @@ class Result:
         """Whether the status is the expected one: HOLDS UP TO does not contradict HOLDS."""
         reached = Status.HOLDS if self.verdict.holds else self.status
         return self.expected in (None, reached)
+
+    def _repr_markdown_(self) -> str:
+        line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"
+        trace = "" if self.trace is None else self.trace._repr_markdown_()
+        return "\n\n".join(filter(None, (line, self.verdict.detail, trace)))
+
+    def __repr__(self) -> str:
+        return f"<Result {self}>"
 
     def __str__(self) -> str:
         return f"{self.subject}.{self.name} ({self.assumptions}): {self.verdict}"

@@ -1,14 +1,14 @@
 """A PEX agent: a respondent that predicts and explains, with its own relations and guards.
 
-`Agent` lives as long as an experiment; `Participant` is the agent in one session, with a machine
-and a memory of what it judged.
+`Agent` lives as long as an experiment; `Participant` is the agent in one session, with a name, a
+machine and a memory of what it judged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +16,29 @@ from typing import TypeVar
 
 from pxp_fsm.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.decisions import Guard
-from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError
+from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError, WrongType
+from pxp_fsm.functions import (
+    AnswerFunction,
+    GuardFunction,
+    RelationFunction,
+    as_guards,
+    as_relation,
+    as_respondent,
+)
 from pxp_fsm.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.learning import Gate, Lessons
 from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, Tag, answer_problem
+from pxp_fsm.messages import (
+    Answer,
+    Episode,
+    Instance,
+    Message,
+    Question,
+    Tag,
+    answer_problem,
+    is_answer,
+    quoted,
+)
 from pxp_fsm.relations import (
     LEARN,
     Judgement,
@@ -28,43 +46,77 @@ from pxp_fsm.relations import (
     Outcome,
     Relation,
     Relations,
+    awaited,
     overdue,
     stopped_from_outside,
 )
 from pxp_fsm.rules import Rules
-from pxp_fsm.situation import Guards, Situation
+from pxp_fsm.situation import Derived, Guards, Situation
 
 _T = TypeVar("_T")
 
+DERIVED = Derived()
+"""The guards of an agent that is given none."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, init=False)
 class Agent:
-    """An agent `name` (`m`, `h`) that asks `respondent`, judges by its relations, and decides.
+    """Who takes part in a session: a respondent, relations MATCH and AGREE, and guards.
+
+    Each may be a plain function, sync or async: the respondent of a `Question`, that returns an
+    `Answer`; a relation of two texts, that returns a truth value; the guards of a `Situation`, that
+    name the guard that holds. Without `guards` they follow from MATCH and AGREE (`Derived`).
 
     `query` is q of ASK_AGENT. `memo` remembers judgements within a session (see `Relations`).
     `timeout`, in seconds, bounds each question to the respondent, the guards and the relations;
     None waits for ever. `gate` decides what it keeps of what it learns; None keeps everything.
+
+    >>> import pxp_fsm as pxp
+    >>> def expert(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> pxp.Agent(expert, match=pxp.exact, agree=pxp.normalised_text).describe()
+    'expert guards=derived MATCH=exact AGREE=normalised text'
+
+    Raises `UsageError` for what is neither a function nor has what its interface asks for.
     """
 
-    name: str
     respondent: Respondent
-    guards: Guards
     match: Relation
     agree: Relation
-    query: str = ""
-    memo: bool = True
-    timeout: float | None = None
-    gate: Gate | None = None
+    guards: Guards
+    query: str
+    memo: bool
+    timeout: float | None
+    gate: Gate | None
 
-    def __post_init__(self) -> None:
-        if not self.name or not self.name.isprintable():
-            raise UsageError(
-                f"an agent's name is printable text, at least one character: {self.name!r}"
-            )
-        if self.timeout is not None and not self.timeout > 0:
-            raise UsageError(f"a timeout is a number of seconds above 0, or None: {self.timeout!r}")
-        if self.gate is not None:
-            self.gate.check(self.respondent)
+    def __init__(
+        self,
+        respondent: Respondent | AnswerFunction,
+        *,
+        match: Relation | RelationFunction,
+        agree: Relation | RelationFunction,
+        guards: Guards | GuardFunction = DERIVED,
+        query: str = "",
+        memo: bool = True,
+        timeout: float | None = None,
+        gate: Gate | None = None,
+    ) -> None:
+        if timeout is not None and not timeout > 0:
+            raise UsageError(f"a timeout is a number of seconds above 0, or None: {timeout!r}")
+        found = {
+            "respondent": as_respondent(respondent),
+            "match": as_relation(match),
+            "agree": as_relation(agree),
+            "guards": as_guards(guards),
+            "query": query,
+            "memo": memo,
+            "timeout": timeout,
+            "gate": gate,
+        }
+        for field, value in found.items():
+            object.__setattr__(self, field, value)
+        if gate is not None:
+            gate.check(self.respondent)
 
     def describe(self) -> str:
         """What the agent is made of, as a session records it."""
@@ -73,6 +125,10 @@ class Agent:
             f"{self.respondent.name} guards={self.guards.name} "
             f"MATCH={self.match.name} AGREE={self.agree.name}{gate}"
         )
+
+
+Members = Mapping[str, Agent]
+"""The agents of a session by their names; the first begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +142,15 @@ class Move:
 
 
 class Participant:
-    """An agent in one session about one instance; `earlier` is what it is carried on from.
+    """The agent `name` in one session about one instance.
 
+    `earlier` is what it is carried on from. Raises `UsageError` for a name that cannot be shown.
     `session` is the session's name, which is told to whoever is asked.
     """
 
     def __init__(
         self,
+        name: str,
         agent: Agent,
         rules: Rules,
         instance: Instance,
@@ -100,6 +158,9 @@ class Participant:
         *,
         session: str = "",
     ) -> None:
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise UsageError(f"an agent's name is printable text, at least one character: {name!r}")
+        self.name = name
         self.agent = agent
         self.machine = Machine(rules.automaton)
         self.relations = Relations(
@@ -157,7 +218,7 @@ class Participant:
             raise NoAnswer(f"{respondent.name} could not learn: {error}") from error
         except Exception as error:
             cause = f"{respondent.name} could not learn: {type(error).__name__}: {error}"
-            raise NoAnswer(cause) from error
+            raise NoAnswer(cause, error) from error
 
     def hang_up(self, latest: Message) -> Move:
         """TERM right after one's own `latest` message, with the same pair."""
@@ -233,7 +294,7 @@ class Participant:
 
         situation = Situation(
             rules=self._rules,
-            agent=self.agent.name,
+            agent=self.name,
             number=len(question.history) + 1,
             instance=self._instance,
             received=received,
@@ -260,12 +321,12 @@ class Participant:
             return self._rules.says_term(history, answer)
         except Exception as error:
             cause = f"the policy for TERM: {type(error).__name__}: {error}"
-            raise OracleFailed(Outcome.BROKEN, cause) from error
+            raise OracleFailed(Outcome.BROKEN, cause, error) from error
 
     async def _decide(self, situation: Situation) -> Valuation:
         try:
             async with asyncio.timeout(self.agent.timeout) as self._clock:
-                return await self.agent.guards.decide(situation)
+                return await awaited(self.agent.guards.decide(situation))
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             cause = f"guards ({self.agent.guards.name}): {why}"
@@ -274,7 +335,8 @@ class Participant:
             raise
         except Exception as error:
             cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
-            raise OracleFailed(Outcome.BROKEN, cause) from error
+            fault = None if isinstance(error, PXPError) else error
+            raise OracleFailed(Outcome.BROKEN, cause, fault) from error
         finally:
             self._clock = None
 
@@ -300,16 +362,19 @@ class Participant:
         """ASK_AGENT: an answer that a message can carry, or `NoAnswer` or late."""
         answer = await self._said(respondent, partial(respondent.answer, question))
         problem = answer_problem(answer)
-        if problem is not None:
-            raise NoAnswer(f"{respondent.name}: {problem}")
-        return answer
+        if problem is None:
+            return answer
+        fault = None
+        if not is_answer(answer):
+            fault = WrongType(f"{respondent.name} returned {quoted(answer)}: {problem}")
+        raise NoAnswer(f"{respondent.name}: {problem}", fault)
 
     async def _said(self, respondent: Respondent, ask: Callable[[], Awaitable[_T]]) -> _T:
         """What a respondent says; a fault in it is `NoAnswer` or late, with its cause."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.agent.timeout):
-                said = await ask()
+                said = await awaited(ask())
         except TimeoutError as error:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
@@ -322,7 +387,7 @@ class Participant:
         except PXPError as error:
             raise NoAnswer(f"{respondent.name}: {error}") from error
         except Exception as error:
-            raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}") from error
+            raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}", error) from error
         if overdue(started, self.agent.timeout):
             cause = f"{respondent.name}: it took longer than {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, cause)

@@ -99,12 +99,17 @@ class Transition:
         return _written(self.kind, self.label, self.partner)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Automaton:
-    """A validated automaton table.
+    """A validated automaton table: read by `load_automaton`, or built by `build_automaton`.
 
     `peer` names the automaton at the other end of a channel (by default this very one);
     `note` is shown wherever the automaton is shown.
+
+    >>> import pxp_fsm as pxp
+    >>> interact = pxp.load_automaton("interact")
+    >>> [transition.action for transition in interact.leaving("IDLE")]
+    ['+INIT', '-INIT']
     """
 
     name: str
@@ -117,6 +122,10 @@ class Automaton:
     source: str = ""
     note: str = ""
     peer: str = ""
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.states)} states, {len(self.transitions)} transitions"
+        return f"<Automaton {self.name}: {sizes}>"
 
     @cached_property
     def _rows(self) -> dict[tuple[str, Event, str | None], Transition]:

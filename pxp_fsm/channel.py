@@ -24,6 +24,14 @@ Store = Callable[[Message], None]
 class Channel:
     """Connects the machines of two named agents in one session.
 
+    >>> import pxp_fsm as pxp
+    >>> table = pxp.load_automaton("interact")
+    >>> m, h = pxp.Machine(table), pxp.Machine(table)
+    >>> channel = pxp.Channel("talk", {"m": m, "h": h})
+    >>> channel.carry(pxp.Message("talk", 1, "m", "INIT", pxp.Answer("", ""), "h"))
+    >>> m.state, h.state
+    ('WAIT', 'DECIDE')
+
     `ends` maps each agent's name to its machine. Raises `TableError` where one of them sends what
     the other receives in no state, `UsageError` where there are not two.
     """

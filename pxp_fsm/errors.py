@@ -8,7 +8,15 @@ from pathlib import Path
 
 
 class PXPError(Exception):
-    """Anything this package refuses or cannot do; its text says what, where and what to do."""
+    """Anything this package refuses or cannot do; its text says what, where and what to do.
+
+    >>> import pxp_fsm as pxp
+    >>> try:
+    ...     pxp.Interact(n=0)
+    ... except pxp.PXPError as error:
+    ...     print(type(error).__name__)
+    UsageError
+    """
 
 
 Place = tuple[str | int, ...]
@@ -97,11 +105,45 @@ class NotThere(BlackboardError):
 
 
 class UsageError(PXPError):
-    """A parameter outside its range, or an option that does not go with another."""
+    """A parameter outside its range, or an option that does not go with another.
+
+    `field` names the parameter, where it is one of a plan.
+    """
+
+    def __init__(self, problem: str = "", field: str | None = None) -> None:
+        self.field = field
+        super().__init__(problem)
 
 
-class NoAnswer(PXPError):
-    """A respondent (model, person, database) gave no usable answer; ends its session only."""
+class WrongType(TypeError):
+    """What a session's respondent, relation or guards returned is not of the type they declare.
+
+    A mistake in a program, as `TypeError` is, and so no `PXPError`.
+    """
+
+
+class SessionFailed(PXPError):
+    """A member cannot go on; it ends its session only.
+
+    `fault` is what the member's own code raised, where that is the reason.
+    """
+
+    def __init__(self, cause: str, fault: Exception | None = None) -> None:
+        self.fault = fault
+        super().__init__(cause)
+
+
+class NoAnswer(SessionFailed):
+    """A respondent (model, person, database) gave no usable answer; its session ends so.
+
+    >>> import pxp_fsm as pxp
+    >>> def silent(question: pxp.Question) -> pxp.Answer:
+    ...     raise pxp.NoAnswer("the database has no such instance")
+    >>> agent = pxp.Agent(silent, match=pxp.exact, agree=pxp.exact)
+    >>> session = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, instance="a whale")
+    >>> session.run_sync().ending.value, session.cause
+    ('no answer', 'silent: the database has no such instance')
+    """
 
 
 class Halted(PXPError):

@@ -142,6 +142,26 @@ def holds_for(definition: Definition, messages: Iterable[Message], agent: str) -
     return definition.holds(sent_tags(messages, agent))
 
 
+def classify(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
+    """The classes that a session is in for each agent of its `messages`, by the agent's name.
+
+    It is two-way intelligible if it is `one_way` for both.
+
+    >>> import pxp_fsm as pxp
+    >>> def whale(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
+    >>> session = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, instance="a whale")
+    >>> pxp.classify(session.run_sync().history)["m"]
+    ('one_way', 'one_way_any', 'strong')
+    """
+    agents = dict.fromkeys(name for m in messages for name in (m.sender, m.receiver))
+    return {
+        agent: tuple(d.name for d in DEFINITIONS.values() if holds_for(d, messages, agent))
+        for agent in agents
+    }
+
+
 def two_way(messages: Sequence[Message], left: str, right: str) -> bool:
     """Whether the session is one-way intelligible for both agents."""
     return all(holds_for(ONE_WAY, messages, agent) for agent in (left, right))

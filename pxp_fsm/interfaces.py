@@ -14,6 +14,7 @@ from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.relations import Judgement
 
 
+@runtime_checkable
 class Respondent(Protocol):
     """What an agent asks for its predictions and explanations: a model, a database, a person."""
 

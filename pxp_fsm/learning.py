@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from pxp_fsm.errors import NoAnswer, Refused, UsageError
+from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError
 from pxp_fsm.interfaces import CopyableLearner, Learner, Respondent
 from pxp_fsm.messages import Answer, Episode, Instance, Message, Question, quoted
 from pxp_fsm.relations import (
@@ -26,6 +26,7 @@ from pxp_fsm.relations import (
     OracleFailed,
     Outcome,
     Relation,
+    awaited,
     digest,
     in_session,
     reply_of,
@@ -39,11 +40,11 @@ AT_ONCE = 8
 
 
 class Keep(StrEnum):
-    """When a lesson is kept: if accuracy improves, if it does not fall, always, or never."""
+    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never."""
 
+    ALWAYS = "always"
     BETTER = "better"
     EQUAL = "equal"
-    ALWAYS = "always"
     NEVER = "never"
 
 
@@ -89,7 +90,8 @@ class Gate:
         if keep is not Keep.NEVER and not rows:
             raise UsageError(
                 f"to keep what is {keep.value} needs a validation set, and these data have none; "
-                f"keep always, or never"
+                f"keep always, or never",
+                "learn",
             )
         self.keep = keep
         self.gated = gated
@@ -261,7 +263,9 @@ class Lessons:
                 )
                 try:
                     answer = await ask(respondent, asked)
-                except NoAnswer:
+                except NoAnswer as error:
+                    if error.fault is not None:
+                        raise
                     return None
                 return await _matches(match, answer.prediction, prediction)
 
@@ -276,10 +280,12 @@ class Lessons:
 
 async def _matches(match: Relation, predicted: str, right: str) -> bool:
     try:
-        return reply_of(await match.holds(predicted, right)).outcome is Outcome.YES
+        answer = await awaited(match.holds(predicted, right))
+        return reply_of(answer, match).outcome is Outcome.YES
     except Exception as error:
         cause = f"MATCH ({match.name}) on a validation instance: {type(error).__name__}: {error}"
-        raise OracleFailed(Outcome.BROKEN, cause) from error
+        fault = None if isinstance(error, PXPError) else error
+        raise OracleFailed(Outcome.BROKEN, cause, fault) from error
 
 
 def _written(weighing: Weighing) -> str:

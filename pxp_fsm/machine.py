@@ -38,6 +38,13 @@ class _Model:
 class Machine:
     """A running automaton: where it is, and the one way to move it.
 
+    >>> import pxp_fsm as pxp
+    >>> machine = pxp.Machine(pxp.load_automaton("interact"))
+    >>> machine.receive("INIT").target
+    'DECIDE'
+    >>> machine.decide({"RAT": True, "REF": False, "REV": False, "REJ": False}).action
+    '+RATIFY'
+
     It starts in `state`, or else in the table's initial one; `UsageError` where there is no such.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeGuard
 
 
 class Tag(StrEnum):
@@ -26,6 +27,10 @@ class Instance:
     """A data instance x: one session is about one instance.
 
     `key` names it within its data set; `x` is what is asked about (a SMILES, an image's path).
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Instance("aspirin", "CC(=O)Oc1ccccc1C(=O)O").key
+    'aspirin'
     """
 
     key: str
@@ -38,6 +43,10 @@ class Answer:
 
     What a prediction's text means (a set of reactants, a set of labels) is known to the task and
     to the relation MATCH, never to the machinery in between.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Answer("mammal", "It breathes air.")
+    Answer(prediction='mammal', explanation='It breathes air.')
     """
 
     prediction: str
@@ -46,7 +55,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1."""
+    """One entry (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1.
+
+    >>> import pxp_fsm as pxp
+    >>> said = pxp.Answer("mammal", "It breathes air.")
+    >>> pxp.Message("whale", 1, "m", "INIT", said, "h").answer.prediction
+    'mammal'
+    """
 
     session: str
     number: int
@@ -74,6 +89,11 @@ class Question:
     context is carried on; and, where a validation instance is asked about, the session itself.
     `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
     `answer`, or `validation` where a lesson is weighed by it.
+
+    >>> import pxp_fsm as pxp
+    >>> question = pxp.Question("", pxp.Instance("whale", "What is a whale?"))
+    >>> question.instance.x, question.history
+    ('What is a whale?', ())
     """
 
     query: str
@@ -122,11 +142,18 @@ def quoted(value: object, longest: int = 60) -> str:
     return written if len(written) <= longest else f"{written[:longest]}…"
 
 
+def is_answer(value: object) -> TypeGuard[Answer]:
+    """Whether `value` is an `Answer` of two texts."""
+    return isinstance(value, Answer) and all(
+        isinstance(text, str) for text in (value.prediction, value.explanation)
+    )
+
+
 def answer_problem(answer: object) -> str | None:
     """Why `answer` is not one that a message can carry, or None if it is."""
-    if not isinstance(answer, Answer):
-        return "an answer is a prediction and an explanation"
-    texts = (answer.prediction, answer.explanation)
-    if not all(isinstance(text, str) for text in texts):
+    if is_answer(answer):
+        texts = (answer.prediction, answer.explanation)
+        return next(filter(None, map(text_problem, texts)), None)
+    if isinstance(answer, Answer):
         return "prediction and explanation are text"
-    return next(filter(None, map(text_problem, texts)), None)
+    return "an answer is a prediction and an explanation"

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, overload, runtime_checkable
 
-from pxp_fsm.errors import Halted, PXPError
-from pxp_fsm.messages import storable
+from pxp_fsm.errors import Halted, PXPError, SessionFailed, WrongType
+from pxp_fsm.messages import quoted, storable
+
+_T = TypeVar("_T")
 
 
 class Outcome(StrEnum):
@@ -77,6 +80,7 @@ class RelationReply:
     asked: bool = True
 
 
+@runtime_checkable
 class Relation(Protocol):
     """MATCH or AGREE of one agent: whether two texts count as the same for it."""
 
@@ -108,12 +112,12 @@ def in_session(relation: Relation, session: str) -> Relation:
     return relation.for_session(session) if isinstance(relation, SessionAware) else relation
 
 
-class OracleFailed(PXPError):
+class OracleFailed(SessionFailed):
     """An oracle was late or broken; the session ends with this cause."""
 
-    def __init__(self, outcome: Outcome, cause: str) -> None:
+    def __init__(self, outcome: Outcome, cause: str, fault: Exception | None = None) -> None:
         self.outcome = outcome
-        super().__init__(cause)
+        super().__init__(cause, fault)
 
 
 def digest(text: str) -> str:
@@ -204,59 +208,78 @@ class Relations:
         )
 
     async def _holds(self, name: str, left: str, right: str) -> bool:
-        judgement = await self._judge(name, left, right)
-        self._log.append(judgement)
-        if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):
-            relation = self._relations[name].name
-            raise OracleFailed(judgement.outcome, f"{name} ({relation}): {judgement.detail}")
-        return judgement.outcome is Outcome.YES
-
-    async def _judge(self, name: str, left: str, right: str) -> Judgement:
         key = (name, digest(left), digest(right))
-        if self.memo and left == right:
-            return Judgement(*key, Outcome.YES, asked=False, seconds=0.0, detail="same text")
-        if self.memo and key in self._known:
-            return Judgement(
-                *key, self._known[key].outcome, asked=False, seconds=0.0, detail="judged before"
-            )
+        known = self._known_outcome(key, left == right)
+        if known is not None:
+            outcome, detail = known
+            self._log.append(Judgement(*key, outcome, asked=False, seconds=0.0, detail=detail))
+            return outcome is Outcome.YES
         started = time.perf_counter()
-        said = await self._ask(self._relations[name], left, right)
+        said, fault = await self._ask(self._relations[name], left, right)
         seconds = time.perf_counter() - started
         judgement = Judgement(*key, said.outcome, said.asked, seconds, storable(said.detail))
         self.remember([judgement])
-        return judgement
+        self._log.append(judgement)
+        if judgement.outcome in (Outcome.LATE, Outcome.BROKEN):
+            cause = f"{name} ({self._relations[name].name}): {judgement.detail}"
+            raise OracleFailed(judgement.outcome, cause, fault)
+        return judgement.outcome is Outcome.YES
 
-    async def _ask(self, relation: Relation, left: str, right: str) -> RelationReply:
+    def _known_outcome(self, key: tuple[str, str, str], same: bool) -> tuple[Outcome, str] | None:
+        """What needs no asking, and why: of the same text, or of a pair that was judged before."""
+        if self.memo and same:
+            return Outcome.YES, "same text"
+        if self.memo and key in self._known:
+            return self._known[key].outcome, "judged before"
+        return None
+
+    async def _ask(
+        self, relation: Relation, left: str, right: str
+    ) -> tuple[RelationReply, Exception | None]:
+        """What the oracle answers, and what its own code raised, if anything."""
         started = time.perf_counter()
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
-                    outcome = await in_session(relation, self._session).holds(left, right)
+                    answer = reply_of(
+                        await awaited(in_session(relation, self._session).holds(left, right)),
+                        relation,
+                    )
         except asyncio.CancelledError:
             if stopped_from_outside():
                 raise
-            return RelationReply(Outcome.BROKEN, "it cancelled itself")
+            return RelationReply(Outcome.BROKEN, "it cancelled itself"), None
         except TimeoutError as error:
-            return RelationReply(Outcome.LATE, str(error) or f"no answer within {self._timeout} s")
+            late = str(error) or f"no answer within {self._timeout} s"
+            return RelationReply(Outcome.LATE, late), None
         except Halted:
             raise
         except PXPError as error:
-            return RelationReply(Outcome.BROKEN, str(error))
-        except Exception as error:  # noqa: BLE001 - any fault of an oracle ends its session only
-            return RelationReply(Outcome.BROKEN, f"{type(error).__name__}: {error}")
+            return RelationReply(Outcome.BROKEN, str(error)), None
+        except Exception as error:  # noqa: BLE001 - the session raises it once its ending is stored
+            return RelationReply(Outcome.BROKEN, f"{type(error).__name__}: {error}"), error
         if overdue(started, self._timeout):
-            return RelationReply(Outcome.LATE, f"it took longer than {self._timeout} s")
-        return reply_of(outcome)
+            return RelationReply(Outcome.LATE, f"it took longer than {self._timeout} s"), None
+        return answer, None
 
 
-def reply_of(said: object) -> RelationReply:
-    """What an oracle answered, with the detail that belongs to it; broken where it is neither."""
-    if isinstance(said, Outcome):
-        own = said in (Outcome.LATE, Outcome.BROKEN)
-        return RelationReply(said, f"it answered {said.value!r} itself" if own else "")
-    if isinstance(said, RelationReply) and isinstance(said.outcome, Outcome):
-        return said
-    return RelationReply(Outcome.BROKEN, f"answered {said!r}, which is no Outcome")
+def reply_of(answer: object, relation: Relation) -> RelationReply:
+    """What an oracle answered, with the detail that belongs to it."""
+    if isinstance(answer, Outcome):
+        own = answer in (Outcome.LATE, Outcome.BROKEN)
+        return RelationReply(answer, f"it answered {answer.value!r} itself" if own else "")
+    if isinstance(answer, RelationReply) and isinstance(answer.outcome, Outcome):
+        return answer
+    raise WrongType(f"relation {relation.name} answered {quoted(answer)}, which is no Outcome")
+
+
+@overload
+async def awaited(value: Awaitable[_T]) -> _T: ...
+@overload
+async def awaited(value: Awaitable[_T] | _T) -> _T: ...
+async def awaited(value: object) -> object:
+    """What a function returned, whether it is an async one or not."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def overdue(started: float, timeout: float | None) -> bool:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
-from pxp_fsm import decisions
+from pxp_fsm import decisions, defaults
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.decisions import GUARDS, Category, Guard
+from pxp_fsm.errors import UsageError
 from pxp_fsm.interfaces import Decisions
 from pxp_fsm.messages import Answer, Message, Tag
 from pxp_fsm.relations import Relations
@@ -39,17 +40,23 @@ class Ending(StrEnum):
 class Interact:
     """INTERACT: at most `n` messages, REJECT only after message `k`.
 
-    Raises `UsageError` for n < 1 or k < 1. The papers' experiments use n = 10; their code k = 3.
-    `table` and `functions` are put in place of the protocol's own table and decision functions.
+    The papers' experiments use n = 10; their code k = 3. `table` and `functions` are put in place
+    of the protocol's own table and decision functions: variants of INTERACT, with its tags and
+    guards. Raises `UsageError` for n < 1 or k < 1, and for the table of another protocol.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Interact(n=10, k=3).name
+    'interact'
     """
 
-    n: int = 10
-    k: int = 3
+    n: int = defaults.N
+    k: int = defaults.K
     table: Automaton | None = field(default=None, repr=False, hash=False)
     functions: Decisions = field(default=decisions, repr=False)
 
     def __post_init__(self) -> None:
         self.functions.check_bounds(self.n, self.k)
+        _check_table(self.table, "Interact")
 
     @property
     def name(self) -> str:
@@ -110,8 +117,13 @@ class Pxp:
     """PXP, unbounded, or PXP(k): each self-loop on a tag is taken at most `k` times.
 
     `term` decides when an agent answers with TERM; `hang_up`, off by default, when one sends TERM
-    right after its own message (tag sent, tag that it answered). Raises `UsageError` for k < 1.
-    `table` and `functions` are put in place of the protocol's own table and decision functions.
+    right after its own message (tag sent, tag that it answered). `table` and `functions` are put in
+    place of the protocol's own: variants of PXP, with its tags and guards. Raises `UsageError` for
+    k < 1, and for the table of another protocol.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Pxp(k=2).name
+    'pxp'
     """
 
     k: int | None = None
@@ -124,6 +136,7 @@ class Pxp:
         if self.k is not None:
             meaning = "PXP(k) takes each self-loop at most k times, and k is"
             self.functions.check_bound(self.k, meaning)
+        _check_table(self.table, "Pxp")
 
     @property
     def name(self) -> str:
@@ -194,6 +207,20 @@ class Pxp:
 
 Rules = Interact | Pxp
 """The protocol that a session follows."""
+
+
+def _check_table(table: Automaton | None, protocol: str) -> None:
+    """Raise `UsageError` where `table` is of a protocol that sessions do not follow."""
+    if table is None:
+        return
+    tags = {transition.label for transition in table.transitions}
+    if set(table.guards) <= set(GUARDS) and Tag.INIT in tags:
+        return
+    raise UsageError(
+        f"{table.name} is a protocol of its own, and {protocol}(table=...) takes only a variant of "
+        f"its own table: guards out of {', '.join(GUARDS)}, and the tag INIT. Sessions follow "
+        f"INTERACT and PXP; other tables are checked, and run as machines over a channel"
+    )
 
 
 def _possible(rules: Rules, number: int) -> tuple[Guard, ...]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pxp_fsm.agent import Agent, Move, Participant
+from pxp_fsm.agent import Members, Move, Participant
 from pxp_fsm.channel import Channel
-from pxp_fsm.errors import GuardError, NoAnswer, Refused, UsageError
+from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError
 from pxp_fsm.interfaces import Blackboard
-from pxp_fsm.messages import Episode, Instance, Message, Tag, storable
+from pxp_fsm.messages import Episode, Instance, Message, Tag, quoted, storable
 from pxp_fsm.relations import Judgement, OracleFailed, Outcome, session_assumptions
-from pxp_fsm.rules import Ending, Rules
+from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 
 CLOSE = "CLOSE"
 """The event by which INTERACT's schedule closes a session."""
@@ -38,48 +40,82 @@ def update_context(message: Message) -> str:
 
 
 class Session:
-    """A session between `initiator` (the machine m in the papers) and `responder`.
+    """A session that follows `rules` between `members`, two agents by their names.
+
+    The first of them begins (the machine m in the papers). `instance` is what it is about; a text
+    is an instance that is its own key. `name` is the session's, as messages carry it.
 
     `limit` bounds the number of messages of a protocol that has no bound of its own; a session
     that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
     transaction of its own; `on_message` is called after that. `earlier` is what each agent, by its
     name, carries in its context from sessions before.
+
+    What an agent's own code raises ends the session, and is raised again once that ending is
+    stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
+    many sessions. `NoAnswer` and a late oracle are endings like others.
+
+    >>> import pxp_fsm as pxp
+    >>> def whale(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.normalised_text)
+    >>> members = {"m": agent, "h": agent}
+    >>> session = pxp.Session(pxp.Interact(n=10, k=3), members, instance="What is a whale?")
+    >>> print(session.run_sync().ending)
+    ratified
+    >>> [message.tag for message in session.history]
+    ['INIT', 'RATIFY', 'RATIFY']
     """
 
     def __init__(
         self,
-        name: str,
-        instance: Instance,
-        initiator: Agent,
-        responder: Agent,
         rules: Rules,
+        members: Members,
         *,
+        instance: Instance | str,
+        name: str = "session",
         blackboard: Blackboard | None = None,
         capacity: int = 0,
         limit: int = 1000,
         on_message: Callable[[Message], None] | None = None,
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
+        record_faults: bool = False,
     ) -> None:
-        if initiator.name == responder.name:
-            raise UsageError(f"both agents are named {initiator.name!r}; a channel needs two names")
+        if not isinstance(rules, Interact | Pxp):
+            raise UsageError(
+                f"a session follows Interact or Pxp, not {quoted(rules)}; "
+                f"machines of other tables run over a Channel"
+            )
+        if not isinstance(members, Mapping) or len(members) != 2:
+            raise UsageError(
+                f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
+                f"it was given {quoted(members)}"
+            )
         if limit < 1:
             raise UsageError(f"a session's limit is at least 1 message; it was {limit}")
         self.name = name
-        self.instance = instance
+        self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
         self.rules = rules
         self.history: tuple[Message, ...] = ()
         self.context: tuple[str, ...] = ()
         self.ending: Ending | None = None
         self.cause = ""
+        self.fault: Exception | None = None
         self._blackboard = blackboard
         self._limit = limit
         self._on_message = on_message
+        self._record_faults = record_faults
         self._participants = tuple(
-            Participant(agent, rules, instance, earlier.get(agent.name, ()), session=name)
-            for agent in (initiator, responder)
+            Participant(each, agent, rules, self.instance, earlier.get(each, ()), session=name)
+            for each, agent in members.items()
         )
-        self._channel = Channel(
-            name, {p.agent.name: p.machine for p in self._participants}, capacity
+        self._channel = Channel(name, {p.name: p.machine for p in self._participants}, capacity)
+
+    def __repr__(self) -> str:
+        names = " and ".join(p.name for p in self._participants)
+        state = "not over" if self.ending is None else self.ending.value
+        return (
+            f"<Session {self.name}: {self.rules.name} between {names}, "
+            f"{len(self.history)} messages, {state}>"
         )
 
     @property
@@ -92,37 +128,54 @@ class Session:
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
-        return {p.agent.name: p.episode(self.history) for p in self._participants}
+        return {p.name: p.episode(self.history) for p in self._participants}
 
     @property
     def states(self) -> dict[str, str]:
         """The present state of each agent's machine."""
-        return {p.agent.name: p.machine.state for p in self._participants}
+        return {p.name: p.machine.state for p in self._participants}
 
-    async def run(self) -> Ending:
-        """Carry the session to its end and say why it ended."""
+    async def run(self) -> Session:
+        """Carry the session to its end, and return it; its `ending` says why it is over."""
         while self.ending is None:
             await self.step()
-        return self.ending
+        return self
+
+    def run_sync(self) -> Session:
+        """The same for a caller that is not async; in a notebook, beside its running loop."""
+        try:
+            running = asyncio.get_running_loop() is not None
+        except RuntimeError:
+            running = False
+        if not running:
+            return asyncio.run(self.run())
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self.run()).result()
 
     async def step(self) -> Message | None:
-        """The next message; None where the session ended without one (no answer, a late oracle)."""
+        """The next message; None where the session ended without one (no answer, a late oracle).
+
+        Raises what an agent's own code has raised.
+        """
         if self.ending is not None:
             raise UsageError(f"session {self.name} is over ({self.ending.value})")
         speaker, listener = self._turn()
         self._deliver()
+        move = None
         try:
             move = await self._move(speaker)
         except (NoAnswer, OracleFailed, GuardError) as error:
             self._fail(error)
+        if move is None:
+            self._raise_fault()
             return None
         message = Message(
             self.name,
             len(self.history) + 1,
-            speaker.agent.name,
+            speaker.name,
             str(move.tag),
             move.answer,
-            listener.agent.name,
+            listener.name,
         )
         context = update_context(message)
         judgements = speaker.relations.take_log()
@@ -135,6 +188,7 @@ class Session:
         self._sent(message, context, listener)
         if self._on_message is not None:
             self._on_message(message)
+        self._raise_fault()
         return message
 
     def replay(self, entries: Sequence[Entry], closing: Sequence[Judgement] = ()) -> None:
@@ -153,6 +207,7 @@ class Session:
             speaker.relations.remember(entry.judgements)
             self._channel.carry(entry.message)
             self._sent(entry.message, entry.context, listener)
+            self._raise_fault()
         if closing and self.history:
             self._turn()[0].learn_again(self.history[-1], closing)
 
@@ -163,9 +218,7 @@ class Session:
         if self.ending is not None:
             raise Refused(f"{where}: the session had ended before it ({self.ending.value})")
         if not self.history and speaker is not self._participants[0]:
-            raise Refused(
-                f"{where}: {self._participants[0].agent.name} starts, not {message.sender}"
-            )
+            raise Refused(f"{where}: {self._participants[0].name} starts, not {message.sender}")
         row = speaker.machine.automaton.sends(speaker.machine.state, message.tag, message.receiver)
         if row is None or row.guard is None:
             return
@@ -183,7 +236,7 @@ class Session:
         """
         first, second = self._participants
         if message is not None:
-            speaks_first = message.sender == first.agent.name
+            speaks_first = message.sender == first.name
         else:
             speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
             if self.history and self.rules.hangs_up(self.history):
@@ -193,10 +246,10 @@ class Session:
     def _deliver(self) -> None:
         """Move each agent by what is on its way to it; one who hangs up leaves two messages."""
         for participant in self._participants:
-            self._channel.deliver(participant.agent.name)
+            self._channel.deliver(participant.name)
 
     async def _move(self, speaker: Participant) -> Move:
-        if self.history and self.history[-1].sender == speaker.agent.name:
+        if self.history and self.history[-1].sender == speaker.name:
             return speaker.hang_up(self.history[-1])
         return await speaker.move(self.history, self.context)
 
@@ -211,6 +264,7 @@ class Session:
         try:
             listener.hear(message, last=ending is not None)
         except NoAnswer as error:
+            self.fault = error.fault
             if ending is None:
                 self._fail(error)
             return
@@ -234,7 +288,13 @@ class Session:
             ending = Ending.LATE if error.outcome is Outcome.LATE else Ending.BROKEN
         else:
             ending = Ending.NO_ANSWER if isinstance(error, NoAnswer) else Ending.BROKEN
+        self.fault = error.fault if isinstance(error, SessionFailed) else None
         self._end(ending, str(error))
+
+    def _raise_fault(self) -> None:
+        """Raise what an agent's own code raised, with its traceback; the ending is stored."""
+        if self.fault is not None and not self._record_faults:
+            raise self.fault
 
     def _end(self, ending: Ending, cause: str) -> None:
         self.ending, self.cause = ending, storable(cause)

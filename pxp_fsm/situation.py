@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automaton import Valuation, one_hot
 from pxp_fsm.decisions import GUARDS
+from pxp_fsm.errors import GuardError
 from pxp_fsm.messages import Answer, Instance, Message
 from pxp_fsm.relations import Relations
 from pxp_fsm.rules import Rules
@@ -38,6 +39,12 @@ class Situation:
         possible = self.rules.allowed(self.number)
         return tuple(guard for guard in self.guards if guard in possible)
 
+    def choosing(self, guard: str) -> Valuation:
+        """The valuation that makes `guard` alone true; `GuardError` where there is no such here."""
+        if guard not in self.guards:
+            raise GuardError(f"there is no guard {guard!r}; there are {', '.join(self.guards)}")
+        return one_hot(guard, self.guards)
+
     async def revised(self) -> Answer:
         """The pair (y, e) that the agent would send if it revised; computed once.
 
@@ -66,6 +73,7 @@ class Situation:
         return one_hot(self.rules.guard(found, changes, self.number), tuple(GUARDS))
 
 
+@runtime_checkable
 class Guards(Protocol):
     """What supplies the truth of the guards when an agent must answer."""
 
@@ -79,3 +87,29 @@ class Guards(Protocol):
 
     async def decide(self, situation: Situation) -> Valuation:
         """The truth of every guard of the situation's state; asked once per message."""
+
+
+class Derived:
+    """RAT, REF, REV and REJ by the protocol's decision functions.
+
+    `revises=False` makes an oracle agent: its answers are always taken to be correct, so it never
+    REVISEs, and what would be REV is REF (which changes nothing for one whose answer stays the
+    same: it has nothing to revise). Relations are asked only as far as the guard depends on
+    them.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Derived(revises=False).name
+    'derived, never revises'
+    """
+
+    follows_relations = True
+
+    def __init__(self, *, revises: bool = True) -> None:
+        self._revises = revises
+
+    @property
+    def name(self) -> str:
+        return "derived" if self._revises else "derived, never revises"
+
+    async def decide(self, situation: Situation) -> Valuation:
+        return await situation.derived(revises=self._revises)

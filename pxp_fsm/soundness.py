@@ -146,13 +146,13 @@ def _state_guards(automaton: Automaton, state: Mapping[str, Any], place: Place) 
     """One state's declaration against the rows that leave it."""
     name, listed = state["name"], list(state.get("guards", ()))
     used = list(dict.fromkeys(t.guard for t in automaton.leaving(name) if t.guard is not None))
-    missing = [word for word in ("exclusive", "complete") if state.get(word) is not True]
-    if (listed or used) and missing:
+    denied = [word for word in ("exclusive", "complete") if not state.get(word, True)]
+    if (listed or used) and denied:
         yield Fault(
             place,
-            f"state {name} is left under guards, but they are not declared "
-            f"{' and '.join(missing)}; write exclusive = true and complete = true if exactly one "
-            f"holds whenever a decision is due, else add the guards that are missing",
+            f"state {name} is left under guards that are declared not {' and '.join(denied)}; "
+            f"exactly one must hold whenever a decision is due: add the guards that are missing, "
+            f"and drop {' and '.join(f'{word} = false' for word in denied)}",
             "undeclared-decision",
             name,
         )

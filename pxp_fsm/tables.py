@@ -11,6 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,8 +19,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.errors import Fault, TableError
+from pxp_fsm.errors import Fault, TableError, written
 from pxp_fsm.forms import faults, located, read, text_of
+from pxp_fsm.messages import quoted
 from pxp_fsm.soundness import faults_of
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
@@ -65,6 +67,10 @@ def builtin(name: str) -> Automaton:
 def load_automaton(name_or_path: str | Path) -> Automaton:
     """A built-in automaton by name, or a table from a `.toml` or `.json` file.
 
+    >>> import pxp_fsm as pxp
+    >>> pxp.load_automaton("interact")
+    <Automaton interact: 4 states, 12 transitions>
+
     Raises `TableError` with every fault found: file, line and a remedy each.
     """
     if isinstance(name_or_path, str) and name_or_path in _NAMES:
@@ -80,6 +86,83 @@ def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
     """The automaton that a TOML text (JSON, if `filename` ends so) describes."""
     raw = read(text, filename, error=TableError)
     return automaton_from(raw, lambda faults: located(faults, text, filename))
+
+
+def build_automaton(
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    final: Iterable[str],
+    initial: str | None = None,
+    states: Mapping[str, str] = MappingProxyType({}),
+    guards: Mapping[str, str] = MappingProxyType({}),
+    title: str = "",
+    note: str = "",
+    peer: str = "",
+) -> Automaton:
+    """An automaton from rows in Python, checked as a file is.
+
+    A row has the keys of a file's: `from`, `to`, one of `send`, `receive` and `event`, and where
+    they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
+    `initial` is the first of them unless it is named. `states` and `guards` say what they mean.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.build_automaton(
+    ...     "asking",
+    ...     [
+    ...         {"from": "IDLE", "to": "ASKED", "send": "ASK"},
+    ...         {"from": "IDLE", "to": "CHOOSE", "receive": "ASK"},
+    ...         {"from": "CHOOSE", "to": "DONE", "guard": "FREE", "send": "GRANT"},
+    ...         {"from": "CHOOSE", "to": "DONE", "guard": "TAKEN", "send": "DENY"},
+    ...         {"from": "ASKED", "to": "DONE", "receive": ["GRANT", "DENY"]},
+    ...     ],
+    ...     final=["DONE"],
+    ... )
+    <Automaton asking: 4 states, 6 transitions>
+
+    Raises `TableError` with every fault found, the row and a remedy each.
+    """
+    given = [dict(row) if isinstance(row, Mapping) else row for row in rows]
+    deciding: dict[str, dict[str, None]] = {state: {} for state in states}
+    for row in given:
+        for state in _names_in(row, "from"):
+            deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
+        for state in _names_in(row, "to"):
+            deciding.setdefault(state, {})
+    used = dict.fromkeys(guard for found in deciding.values() for guard in found)
+    raw: dict[str, Any] = {
+        "format": 1,
+        "name": name,
+        "title": title or name,
+        "initial": next(iter(deciding), "") if initial is None else initial,
+        "final": list(final),
+        "states": [
+            {"name": state, "about": states.get(state, "")}
+            | ({"guards": [*found]} if found else {})
+            for state, found in deciding.items()
+        ],
+        "rows": given,
+        "guards": dict.fromkeys(used, "") | dict(guards),
+        "note": note,
+    }
+    if peer:
+        raw["peer"] = peer
+
+    def in_words(fault: Fault) -> Fault:
+        path, where = fault.path, written(fault.path)
+        if path[:1] == ("rows",) and len(path) > 1:
+            index = int(path[1])
+            where = f"row {index + 1} {quoted(given[index], 90)}"
+        return replace(fault, message=f"{name}, {where}: {fault.message}")
+
+    return automaton_from(raw, lambda found: map(in_words, found))
+
+
+def _names_in(row: object, key: str) -> list[str]:
+    """The names at `key` of a row that may be written wrongly."""
+    found = row.get(key) if isinstance(row, Mapping) else None
+    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    return [each for each in names if isinstance(each, str)]
 
 
 def automaton_from(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -317,3 +318,16 @@ class CallsOf:
 
     def keep(self, call: Call) -> None:
         self.board.keep_call(self.run, call)
+
+
+def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:
+    """The blackboard in a SQLite file, or at a database's URL; used as a context manager.
+
+    >>> import pxp_fsm as pxp
+    >>> with pxp.open_blackboard(":memory:") as board:
+    ...     board.runs()
+    ()
+
+    Raises `BlackboardError` where there is none and `create` is false, or it cannot be opened.
+    """
+    return SqlBlackboard(str(name), create=create)

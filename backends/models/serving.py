@@ -6,9 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -21,38 +19,14 @@ from backends.models.keys import Key, find_key
 from backends.models.limits import Limits, limited
 from backends.models.openai_chat import OpenAIChat
 from backends.models.recording import recorded
-from backends.models.retrying import ATTEMPTS, Patience, retried
+from backends.models.retrying import Patience, retried
+from backends.models.settings import Settings
 from backends.models.telemetry import traced
 from pxp_fsm.errors import UsageError
 from pxp_fsm.models import CallLog, Capability, LayeredModel, Model, Reply, layered
 
 if TYPE_CHECKING:
     import httpx2
-
-IN_FLIGHT = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the models of a run may do, and how they are asked.
-
-    `requests` and `tokens` a minute and `in_flight` bound each server; `dollars` and `calls` cap
-    the run; None is no bound. `cache` is the file of the call cache; `replay` is a recording that
-    stands in for every model; `batches` sends what waits at the same time as one batch. `catalogue`
-    is a file of your own servers and prices. `timeout` is in seconds.
-    """
-
-    requests: int | None = None
-    tokens: int | None = None
-    in_flight: int | None = IN_FLIGHT
-    dollars: float | None = None
-    calls: int | None = None
-    attempts: int = ATTEMPTS
-    timeout: float = 600.0
-    cache: Path | None = None
-    replay: Path | None = None
-    batches: bool = False
-    catalogue: Path | None = None
 
 
 def check_model(

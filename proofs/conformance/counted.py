@@ -199,10 +199,18 @@ class InSession:
     def reset(self) -> None:
         self._mind = mind = _Mind()
         match, agree = _Match(mind), _Agree(mind)
-        mine = Agent("mine", mind, mind, match, agree, memo=False)
-        theirs = replace(mine, name="theirs", respondent=_Absent())
-        first, second = (mine, theirs) if self._initiator else (theirs, mine)
-        self._session = Session("conformance", Instance("x", ""), first, second, self._rules)
+        mine = Agent(mind, match=match, agree=agree, guards=mind, memo=False)
+        theirs = replace(mine, respondent=_Absent())
+        members = {"mine": mine, "theirs": theirs}
+        if not self._initiator:
+            members = {"theirs": theirs, "mine": mine}
+        self._session = Session(
+            self._rules,
+            members,
+            instance=Instance("x", ""),
+            name="conformance",
+            record_faults=True,
+        )
 
     def step(self, given: Given) -> Output:
         session = self._session

@@ -124,9 +124,10 @@ class AgentEnd:
             )
         self._driver = _Driver()
         mute = _Mute()
-        made = agent or Agent(name, mute, self._driver, mute, mute)
+        made = agent or Agent(mute, match=mute, agree=mute)
         self._participant = Participant(
-            replace(made, name=name, guards=self._driver),
+            name,
+            replace(made, guards=self._driver),
             self._rules(automaton, Tag.TERM in tags),
             Instance("x", ""),
         )
@@ -140,7 +141,7 @@ class AgentEnd:
 
     @property
     def name(self) -> str:
-        return self._participant.agent.name
+        return self._participant.name
 
     @property
     def machine(self) -> Machine:

@@ -1,13 +1,13 @@
 """Variables and guarded commands: what every model checker's language can say of a system.
 
-A command is what one step of `proofs.systems.product` does, under the same label.
+A command is what one step of `proofs.systems.product` does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proofs.systems.product import Composition
+from proofs.systems.product import Action, Composition
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,17 @@ Update = Set | Copy | Add
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What can happen: under which label, where, what it changes, and the guard of what is sent."""
+    """What can happen, where, what it changes, and the guard of what is sent."""
 
-    label: str
+    action: Action
     tests: tuple[Test, ...]
     updates: tuple[Update, ...]
     guard: str = ""
+
+    @property
+    def label(self) -> str:
+        """The action in words."""
+        return str(self.action)
 
 
 @dataclass(frozen=True)

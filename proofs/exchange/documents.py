@@ -85,7 +85,7 @@ def _state(state: State) -> dict[str, Any]:
     if state.about:
         found["about"] = state.about
     if state.guards:
-        found |= {"guards": list(state.guards), "exclusive": True, "complete": True}
+        found["guards"] = list(state.guards)
     return found
 
 

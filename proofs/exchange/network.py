@@ -7,10 +7,11 @@ of the latest step, one more for each thing that they say of it. States and tran
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
 
+from proofs.actions import Choose, Deliver, Exchange, External, Send
 from proofs.exchange.commands import (
     Add,
     All,
@@ -28,8 +29,19 @@ from proofs.exchange.commands import (
     Variable,
 )
 from proofs.logic.mistakes import unknown
-from proofs.systems.product import EVENT, Composition
-from proofs.systems.propositions import of_steps, said_by, vocabulary
+from proofs.systems.product import Composition
+from proofs.systems.propositions import (
+    At,
+    Empty,
+    Ended,
+    Full,
+    Has,
+    OfState,
+    OfStep,
+    Proposition,
+    named,
+    told_by,
+)
 from pxp_fsm.automaton import Kind, Transition
 from pxp_fsm.errors import UsageError
 
@@ -45,36 +57,45 @@ def network(composition: Composition, wanted: Iterable[str] = ()) -> Network:
 
     Raises `UsageError` for a proposition that there is none of, and for far too many commands.
     """
-    wanted = frozenset(wanted)
-    known = vocabulary(composition)
-    if not wanted <= known:
-        raise unknown(wanted - known, known, "there is no")
-    return _Building(composition, wanted & of_steps(composition)).network(wanted | {"ended"})
+    wanted, known = frozenset(wanted), named(composition)
+    if not wanted <= known.keys():
+        raise unknown(wanted - known.keys(), frozenset(known), "there is no")
+    meant = {name: known[name] for name in sorted(wanted | {"ended"})}
+    return _Building(composition, meant).network()
 
 
 class _Building:
     """The parts of a network, as they are put together."""
 
-    def __init__(self, composition: Composition, noted: frozenset[str]) -> None:
+    def __init__(self, composition: Composition, wanted: Mapping[str, Proposition]) -> None:
         self.composition = composition
         self.system = composition.system
         self.capacity = composition.channel.capacity
         self.at = tuple(
             Variable(
                 ("at", member.name),
-                Domain((member.name,), tuple(state.name for state in member.automaton.states)),
+                Domain((member.name,), tuple(self._values(composition, place))),
                 composition.numbers[place][member.automaton.initial],
             )
             for place, member in enumerate(self.system.members)
         )
         self.buffers = {link: self._buffer(link) for link in composition.links}
         flag = Domain(("said",), ("0", "1"), numbers=True)
+        noted = ((name, one) for name, one in wanted.items() if isinstance(one, OfStep))
         self.noted = {
-            name: Variable(("said", str(number)), flag)
-            for number, name in enumerate(sorted(noted), start=1)
+            name: (Variable(("said", str(number)), flag), one)
+            for number, (name, one) in enumerate(noted, start=1)
         }
+        self.of_states = {n: one for n, one in wanted.items() if not isinstance(one, OfStep)}
 
-    def network(self, wanted: frozenset[str]) -> Network:
+    @staticmethod
+    def _values(composition: Composition, place: int) -> Iterator[str]:
+        """The states of a member; and with each guard that it has settled, beside it."""
+        for number in range(composition.sizes[place]):
+            name, row = composition.state_name(place, number), composition.chosen_row(place, number)
+            yield name if row is None else f"{name} {row.guard}"
+
+    def network(self) -> Network:
         places = (variable for buffer in self.buffers.values() for variable in buffer)
         commands = []
         for command in self._commands():
@@ -86,9 +107,9 @@ class _Building:
                 )
         return Network(
             self.composition,
-            (*self.at, *places, *self.noted.values()),
+            (*self.at, *places, *(variable for variable, _ in self.noted.values())),
             tuple(commands),
-            {name: self._meaning(name) for name in sorted(wanted)},
+            self._meanings(),
             Isnt(Some(tuple(dict.fromkeys(self._possible())))),
         )
 
@@ -104,12 +125,15 @@ class _Building:
             if self.composition.channel.lossy:
                 room = ()
             for row in self._rows(*link, Kind.SEND):
-                yield All((self._where(link[0], row), *room))
+                yield from (All((here, *room)) for here in self._sources(link[0], row))
             yield from (All(command.tests) for command in self._takings(*link))
+        yield from (All(command.tests) for command in self._choices())
         for place, member in enumerate(self.system.members):
             for row in member.automaton.transitions:
                 if row.kind is Kind.EVENT:
-                    yield All((self._where(place, row),))
+                    others = (one for one in range(len(self.at)) if one != place)
+                    free = (test for other in others for test in self._is_free(other))
+                    yield All((self._where(place, row), *free))
 
     @property
     def _direct(self) -> tuple[tuple[int, int], ...]:
@@ -132,8 +156,8 @@ class _Building:
     def _noting(self, command: Command) -> Command:
         if not self.noted:
             return command
-        said = said_by(self.composition, command.label, command.guard)
-        noted = tuple(Set(var, int(name in said)) for name, var in self.noted.items())
+        told = told_by(self.composition, command.action, command.guard)
+        noted = tuple(Set(variable, int(one in told)) for variable, one in self.noted.values())
         return replace(command, updates=command.updates + noted)
 
     def _commands(self) -> Iterator[Command]:
@@ -142,17 +166,19 @@ class _Building:
         for link in self.composition.links:
             yield from self._sendings(*link)
             yield from self._takings(*link)
+        yield from self._choices()
         yield from self._events()
 
     def _meetings(self, sender: int, receiver: int) -> Iterator[Command]:
-        states = self.system.members[receiver].automaton.states
         for row in self._rows(sender, receiver, Kind.SEND):
-            for state in states:
-                heard = self.system.taken(sender, receiver, state.name, row.label)
-                if heard is not None:
+            for number in range(self.composition.sizes[receiver]):
+                heard = self.composition.taken(sender, receiver, number, row.label)
+                if heard is None:
+                    continue
+                for here in self._sources(sender, row):
                     yield Command(
-                        f"{self._arrow(sender, receiver)} {row.label}",
-                        (self._where(sender, row), self._where(receiver, heard)),
+                        Exchange(*self._names(sender, receiver), row.label),
+                        (here, self._where(receiver, heard)),
                         (self._moves(sender, row), self._moves(receiver, heard)),
                         row.guard or "",
                     )
@@ -160,12 +186,13 @@ class _Building:
     def _sendings(self, sender: int, receiver: int) -> Iterator[Command]:
         buffer = self.buffers[sender, receiver]
         for row in self._rows(sender, receiver, Kind.SEND):
-            label, here = f"{self._arrow(sender, receiver)} +{row.label}", self._where(sender, row)
+            action = Send(*self._names(sender, receiver), row.label)
             there, guard = self._moves(sender, row), row.guard or ""
-            for room, put in self._puttings((sender, receiver), row.label, buffer):
-                yield Command(label, (here, *room), (there, put), guard)
-            if self.composition.channel.lossy:
-                yield Command(f"{label} lost", (here,), (there,), guard)
+            for here in self._sources(sender, row):
+                for room, put in self._puttings((sender, receiver), row.label, buffer):
+                    yield Command(action, (here, *room), (there, put), guard)
+                if self.composition.channel.lossy:
+                    yield Command(replace(action, lost=True), (here,), (there,), guard)
 
     def _puttings(
         self, link: tuple[int, int], tag: str, buffer: tuple[Variable, ...]
@@ -194,11 +221,37 @@ class _Building:
                 there = Is(buffer[0], number + 1)
                 moved = (Copy(to, after) for to, after in pairwise(buffer))
                 out = (*moved, Set(buffer[-1], 0))
-            label = f"{self._arrow(*link)} -{row.label}"
+            action = Deliver(*self._names(*link), row.label)
             tests = (self._where(receiver, row), there)
-            yield Command(label, tests, (self._moves(receiver, row), *out))
+            yield Command(action, tests, (self._moves(receiver, row), *out))
             if channel.duplicating:
-                yield Command(f"{label} kept", tests, (self._moves(receiver, row),))
+                kept = replace(action, kept=True)
+                yield Command(kept, tests, (self._moves(receiver, row),))
+
+    def _choices(self) -> Iterator[Command]:
+        """A guard is settled, and nobody can be sent its message."""
+        for place, rows in enumerate(self.composition.chosen):
+            for row in rows:
+                others = self.system.partners(place, row)
+                yield Command(
+                    Choose(self.system.members[place].name, row.guard or "", row.label),
+                    (
+                        self._where(place, row),
+                        *(self._blocked(place, other, row.label) for other in others),
+                    ),
+                    (Set(self.at[place], self._bound(place, row)),),
+                )
+
+    def _blocked(self, place: int, other: int, tag: str) -> Test:
+        """`place` cannot send `tag` to `other` now."""
+        if not self.composition.channel.synchronous:
+            return self._of_buffer(Full((place, other)))
+        taking = (
+            Is(self.at[other], number)
+            for number in range(self.composition.sizes[other])
+            if self.composition.taken(place, other, number, tag) is not None
+        )
+        return All((Isnt(Some(tuple(taking))), *self._is_free(other)))
 
     def _events(self) -> Iterator[Command]:
         """An event reaches at once all members that have a row for it in the state they are in."""
@@ -223,7 +276,7 @@ class _Building:
                 updates = tuple(
                     self._moves(place, row) for place, row in enumerate(chosen) if row is not None
                 )
-                yield Command(f"{EVENT} {label}", tests, updates)
+                yield Command(External(label), tests, updates)
 
     def _reached(
         self, place: int, row: Transition | None, rows: list[Transition]
@@ -233,6 +286,13 @@ class _Building:
             yield self._where(place, row)
         else:
             yield from (Isnt(self._where(place, other)) for other in rows)
+            yield from self._is_free(place)
+
+    def _is_free(self, place: int) -> Iterator[Test]:
+        """That a member does not stop everything, by a message that it cannot send."""
+        if self.composition.stops:
+            rows = self.composition.chosen[place]
+            yield from (Isnt(Is(self.at[place], self._bound(place, row))) for row in rows)
 
     def _rows(self, place: int, other: int, kind: Kind) -> Iterator[Transition]:
         """The rows of `kind` by which `place` deals with `other`."""
@@ -246,42 +306,55 @@ class _Building:
     def _moves(self, place: int, row: Transition) -> Set:
         return Set(self.at[place], self.composition.numbers[place][row.target])
 
-    def _arrow(self, sender: int, receiver: int) -> str:
-        members = self.system.members
-        return f"{members[sender].name}>{members[receiver].name}"
+    def _sources(self, place: int, row: Transition) -> Iterator[Is]:
+        """Where a member can send by `row`: in its state, or bound to it by its guard."""
+        yield self._where(place, row)
+        if row in self.composition.chosen[place]:
+            yield Is(self.at[place], self._bound(place, row))
 
-    def _meaning(self, name: str) -> Test:
-        if name in self.noted:
-            return Is(self.noted[name], 1)
-        if name == "ended":
-            return All(
-                tuple(
-                    Some(tuple(Is(at, number) for number in sorted(final)))
-                    for at, final in zip(self.at, self.composition.finals, strict=True)
+    def _bound(self, place: int, row: Transition) -> int:
+        composition = self.composition
+        return len(composition.numbers[place]) + composition.chosen[place].index(row)
+
+    def _names(self, sender: int, receiver: int) -> tuple[str, str]:
+        return self.system.members[sender].name, self.system.members[receiver].name
+
+    def _meanings(self) -> dict[str, Test]:
+        """What each wanted proposition means of the variables."""
+        found = {name: self._meaning(one) for name, one in self.of_states.items()}
+        found |= {name: Is(variable, 1) for name, (variable, _) in self.noted.items()}
+        return dict(sorted(found.items()))
+
+    def _meaning(self, proposition: OfState) -> Test:
+        match proposition:
+            case Ended():
+                return All(
+                    tuple(
+                        Some(tuple(Is(at, number) for number in sorted(final)))
+                        for at, final in zip(self.at, self.composition.finals, strict=True)
+                    )
                 )
-            )
-        subject, _, what = name.partition("@")
-        if ":" not in subject:
-            place = self._place(subject)
-            return Is(self.at[place], self.composition.numbers[place][what])
-        first, second = (self._place(one) for one in subject.split(":"))
-        return self._of_buffer((first, second), what)
+            case At(place, state):
+                numbers = (
+                    number
+                    for number in range(self.composition.sizes[place])
+                    if self.composition.state_name(place, number) == state
+                )
+                return Some(tuple(Is(self.at[place], number) for number in numbers))
+            case _:
+                return self._of_buffer(proposition)
 
-    def _of_buffer(self, link: tuple[int, int], what: str) -> Test:
-        buffer, tags = self.buffers[link], self.composition.tags(link)
-        number = tags.index(what.removeprefix("has.")) if what.startswith("has.") else 0
-        if self.composition.channel.reordering:
-            if what == "empty":
-                return Isnt(AtLeast(buffer, 1))
-            if what == "full":
-                return AtLeast(buffer, self.capacity)
-            return AtLeast((buffer[number],), 1)
-        if what == "empty":
-            return Is(buffer[0], 0)
-        if what == "full":
-            return Isnt(Is(buffer[-1], 0))
-        return Some(tuple(Is(variable, number + 1) for variable in buffer))
-
-    def _place(self, subject: str) -> int:
-        places = self.system.places
-        return places[subject] if subject in places else int(subject) - 1
+    def _of_buffer(self, proposition: Empty | Full | Has) -> Test:
+        link = proposition.link
+        buffer, reordering = self.buffers[link], self.composition.channel.reordering
+        match proposition:
+            case Empty():
+                return Isnt(AtLeast(buffer, 1)) if reordering else Is(buffer[0], 0)
+            case Full():
+                full = Isnt(Is(buffer[-1], 0))
+                return AtLeast(buffer, self.capacity) if reordering else full
+            case Has(_, tag):
+                number = self.composition.tags(link).index(tag)
+                if reordering:
+                    return AtLeast((buffer[number],), 1)
+                return Some(tuple(Is(variable, number + 1) for variable in buffer))

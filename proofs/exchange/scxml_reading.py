@@ -269,8 +269,6 @@ def _declare_guards(
         used = [step.guard for step in steps if step.guard is not None]
         if used:
             state.setdefault("guards", list(dict.fromkeys(used)))
-        if "guards" in state:
-            state |= {"exclusive": True, "complete": True}
         for guard in state.get("guards", ()):
             guards.setdefault(guard, "")
 

@@ -7,13 +7,14 @@ state from which nothing is accepted; two of them are compared, never what they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from proofs.sessions import AGENTS
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
 from pxp_fsm.errors import UsageError
 from pxp_fsm.intelligibility import ALPHABET
 
@@ -34,6 +35,10 @@ class Letter(str):
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override] # str's is (str,)
         return self.agent, self.tag
+
+
+DRAWN = 150
+"""States that a picture has at most: more cannot be read."""
 
 
 @lru_cache(maxsize=10_000)
@@ -93,6 +98,34 @@ class Language:
     def states(self) -> int:
         """How many states the minimal automaton has; 1 for the empty language."""
         return len(self.automaton.states)
+
+    def diagram(self) -> StateDiagram:
+        """Its minimal automaton, states numbered as they are reached; at an arrow its symbols.
+
+        Raises `UsageError` where there are more than `DRAWN` states.
+        """
+        if self.states > DRAWN:
+            raise UsageError(
+                f"{self.title}: its automaton has {self.states} states, and a picture with "
+                f"more than {DRAWN} cannot be read; take a smaller n or k, or no bound"
+            )
+        moves, ends = self.automaton.transitions, self.automaton.final_states
+        order = {state: number for number, state in enumerate(_reached(self))}
+        nodes = tuple(
+            Node(str(number), initial=number == 0, final=state in ends)
+            for state, number in order.items()
+        )
+        edges = []
+        for state, number in order.items():
+            lines: dict[int, list[str]] = {}
+            for one in sorted(moves[state]):
+                lines.setdefault(order[moves[state][one]], []).append(one)
+            for target, symbols in lines.items():
+                edges.append(Edge(str(number), str(target), tuple(map(Row, symbols))))
+        return StateDiagram(self.title, _note(self), nodes, tuple(edges))
+
+    def _repr_svg_(self) -> str | None:
+        return svg(self.diagram()) if self.states <= DRAWN else None
 
     @cached_property
     def finite(self) -> bool:
@@ -243,3 +276,22 @@ def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
         allow_partial=True,
     )
     return of_automaton(title, found)
+
+
+def _reached(language: Language) -> Sequence[Any]:
+    """The states in breadth-first order, symbols in alphabetical order."""
+    moves = language.automaton.transitions
+    found = dict[Any, None].fromkeys([language.automaton.initial_state])
+    waiting = list(found)
+    for state in waiting:  # grows while it is read
+        for one in sorted(moves[state]):
+            if moves[state][one] not in found:
+                found[moves[state][one]] = None
+                waiting.append(moves[state][one])
+    return waiting
+
+
+def _note(language: Language) -> str:
+    found = language.count()
+    told = "infinitely many" if found is None else f"{found:,}"
+    return f"the minimal automaton of {told} tag sequences"

@@ -7,10 +7,9 @@ from itertools import product
 
 from proofs.actions import Say
 from proofs.explore import Trace, explore
-from proofs.following import Following
+from proofs.following import Following, Place
 from proofs.languages.language import symbol
 from proofs.languages.protocols import Reading
-from proofs.model import Step
 from proofs.replay import replay
 from proofs.sessions import AGENTS, State
 from pxp_fsm.intelligibility import ALPHABET
@@ -33,10 +32,11 @@ def realised(
     found = space.find(
         lambda place: place.followed == len(followed) and bool(place.state.over or not complete)
     )
-    if found is None:
-        return None
-    steps = tuple(Step(step.action, step.target.state, step.facts) for step in found.steps)
-    return Trace(found.start.state, steps)
+    return None if found is None else found.map(_state)
+
+
+def _state(place: Place[State]) -> State:
+    return place.state
 
 
 def replayed(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from proofs.explore import TooLarge, Trace, explore
+from proofs.explore import TooLarge, explore
 from proofs.logic.checking import Checker, Runs
 from proofs.logic.formulas import Formula, atoms
 from proofs.logic.sessions import Noted, Sessions, reading, vocabulary
 from proofs.logic.steps import Demand, fairness
-from proofs.model import Step
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import SessionModel, State
@@ -47,14 +46,8 @@ def check(
     there = known | frozenset(vocabulary(sessions.both))
     fairly = fairness(wanted, model, space, there, model.rows, model.agents)
     verdict = Checker(model, space, runs, fairly, known).check(formula)
-    messages = () if verdict.trace is None else replay(sessions, plain(verdict.trace))
+    messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
     return bounded(verdict, rules), messages
-
-
-def plain(trace: Trace[Noted]) -> Trace[State]:
-    """A trace of the session model itself."""
-    steps = (Step(step.action, step.target.state, step.facts) for step in trace.steps)
-    return Trace(trace.start.state, tuple(steps))
 
 
 def bounded(verdict: Verdict, rules: Rules) -> Verdict:
@@ -63,3 +56,7 @@ def bounded(verdict: Verdict, rules: Rules) -> Verdict:
     if verdict.status is not Status.HOLDS or not bound.parameters:
         return verdict
     return Verdict(Status.HOLDS_UP_TO, bound=bound)
+
+
+def _state(noted: Noted) -> State:
+    return noted.state

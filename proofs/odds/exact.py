@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
+from proofs.odds.behaviour import Behaviour, Player
 from proofs.odds.chain import Conclusion
 from proofs.odds.results import Odds
 from proofs.odds.weights import LENGTH, Players, Weighted, fixed
 from pxp_fsm import decisions
+from pxp_fsm.decisions import Category
+from pxp_fsm.errors import UsageError
+from pxp_fsm.rules import Interact
 
 R = TypeVar("R")
 
@@ -32,6 +36,33 @@ class Moment(NamedTuple):
     alive: dict[int, Any]
     ended: dict[Any, Any]
     denominator: int
+
+
+def odds(rules: Interact, members: Mapping[str, Mapping[str, float | Fraction]]) -> Odds[Fraction]:
+    """How probable each end and class of a session is, for agents that judge by chance.
+
+    Each of the two agents, the first begins, is given by the probabilities of its categories A, B,
+    C and D, and of `revise`; what is left out is 0.
+
+    >>> import pxp_fsm as pxp
+    >>> unsure = {"A": 0.5, "D": 0.5}
+    >>> pxp.odds(pxp.Interact(n=4, k=2), {"m": unsure, "h": unsure}).of("two-way")
+    Fraction(3, 8)
+
+    Raises `UsageError` for probabilities that cannot be.
+    """
+    if len(members) != 2:
+        raise UsageError(f"a session has two agents, not {len(members)}")
+    first, second = map(_player, members.values())
+    return exact((first, second), rules.n, rules.k)
+
+
+def _player(shares: Mapping[str, float | Fraction]) -> Player:
+    values = {name: Fraction(str(value)) for name, value in shares.items()}
+    player = Player(Behaviour({one: values.pop(one.value, Fraction(0)) for one in Category}))
+    for name, value in values.items():
+        player = player.with_(name, value)
+    return player
 
 
 def exact(players: Players, n: int, k: int) -> Odds[Fraction]:

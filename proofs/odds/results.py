@@ -70,6 +70,10 @@ class Odds(Generic[V]):
     denominator: int
     over: Callable[[Any, int], V]
 
+    def _repr_markdown_(self) -> str:
+        rows = [f"| {outcome} | {value} |" for outcome, value in self.items()]
+        return "\n".join(["| a session is | probability |", "|---|--:|", *rows])
+
     @cached_property
     def results(self) -> Mapping[Conclusion, V]:
         """The probability of each result."""

@@ -1,9 +1,17 @@
 """Systems of any number of tables, joined by channels: what they can do, and what is true of it."""
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
-from proofs.systems.checking import Reduction, check, standing_checks
+from proofs.systems.checking import NotReducible, Reduction, check, standing_checks
 from proofs.systems.fairly import terminates
 from proofs.systems.product import Composition, Configuration
+from proofs.systems.results import (
+    Interrupted,
+    check_formulas,
+    check_machines,
+    check_standard,
+    check_termination,
+    check_unbounded,
+)
 from proofs.systems.wiring import Member, System, system_of
 
 __all__ = [
@@ -11,10 +19,17 @@ __all__ = [
     "Channel",
     "Composition",
     "Configuration",
+    "Interrupted",
     "Member",
+    "NotReducible",
     "Reduction",
     "System",
     "check",
+    "check_formulas",
+    "check_machines",
+    "check_standard",
+    "check_termination",
+    "check_unbounded",
     "parse_channel",
     "standing_checks",
     "system_of",

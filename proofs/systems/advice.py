@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from proofs.logic.formulas import Formula
 from proofs.systems import partial_order, symmetry
@@ -10,30 +11,55 @@ from proofs.systems.checking import Reduction
 from proofs.systems.product import Composition
 
 
-def advice(composition: Composition, formula: Formula | None, *, reducible: bool = True) -> str:
-    """What to try, in words; `formula` is None for the standing checks.
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """A reduction can be used; `interchangeable` are the members that are, for symmetry.
+
+    Of the standing checks partial order keeps no-deadlock alone, where `deadlocks_only`.
+    """
+
+    reduction: Reduction
+    interchangeable: tuple[tuple[str, ...], ...] = ()
+    deadlocks_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerCapacity:
+    """A buffer can hold fewer messages."""
+
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronous:
+    """The channel can be a synchronous one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FewerMembers:
+    """Some members can be left out."""
+
+
+Advice = Reduce | SmallerCapacity | Synchronous | FewerMembers
+
+
+def advice(
+    composition: Composition, formula: Formula | None, *, reducible: bool = True
+) -> Iterator[Advice]:
+    """What to try; `formula` is None for the standing checks.
 
     Not `reducible` is what is reduced already, and what no reduction keeps.
     """
-    *tries, last = _tries(composition, formula, reducible)
-    return f"try {', '.join(tries)}{' or ' if tries else ''}{last}"
-
-
-def _tries(composition: Composition, formula: Formula | None, reducible: bool) -> Iterator[str]:
     system, channel = composition.system, composition.channel
     if reducible and not symmetry.why_not(system, formula):
-        alike = " and ".join(
-            ", ".join(system.members[place].name for place in one)
-            for one in symmetry.interchangeable(system)
-        )
-        yield f"--reduce {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
+        classes = symmetry.interchangeable(system)
+        names = tuple(tuple(system.members[place].name for place in one) for one in classes)
+        yield Reduce(Reduction.SYMMETRY, names)
     if reducible and not partial_order.why_not(composition, formula):
-        alone = "" if formula else " (for --property no-deadlock)"
-        yield f"--reduce {Reduction.PARTIAL_ORDER.value}{alone}"
+        yield Reduce(Reduction.PARTIAL_ORDER, deadlocks_only=formula is None)
     if channel.capacity > 1:
-        yield f"a smaller capacity than {channel.capacity}"
+        yield SmallerCapacity(channel.capacity)
     elif not channel.synchronous:
-        yield "--channel sync"
+        yield Synchronous()
     if len(system.members) > 2:
-        yield "fewer members"
-    yield "more with --limit or --memory"
+        yield FewerMembers()

@@ -34,6 +34,15 @@ class Reduction(StrEnum):
     PARTIAL_ORDER = "partial-order"
 
 
+class NotReducible(UsageError):
+    """A reduction cannot be used for what is asked of a system, for this reason."""
+
+    def __init__(self, reduction: Reduction, reason: str) -> None:
+        super().__init__(f"the reduction {reduction.value} cannot be used here: {reason}")
+        self.reduction = reduction
+        self.reason = reason
+
+
 def standing_checks(
     composition: Composition,
     effort: Effort | None = None,
@@ -43,8 +52,8 @@ def standing_checks(
     """What every system must pass, by name (of `names`, or all); FAILS with a shortest trace, taken
     by real machines.
 
-    UNKNOWN where `effort` does not suffice and nothing wrong was met. Raises `UsageError` where the
-    reduction cannot be used.
+    UNKNOWN where `effort` does not suffice and nothing wrong was met. Raises `NotReducible` where
+    the reduction cannot be used.
     """
     chosen: Symmetry | PartialOrder | None = None
     if reduction is Reduction.SYMMETRY:
@@ -96,7 +105,7 @@ def check(
         return verdict
     trace, cycle = verdict.trace, verdict.cycle
     if quotient is not None:
-        steps = [(step.label, step.target.state) for step in trace.steps]
+        steps = [(step.action, step.target.state) for step in trace.steps]
         found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
         trace = Trace(trace.start.state, tuple(found))
     return Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
@@ -134,4 +143,4 @@ def _order(
 
 def _refuse(reduction: Reduction, reason: str) -> None:
     if reason:
-        raise UsageError(f"--reduce {reduction.value} cannot be used here: {reason}")
+        raise NotReducible(reduction, reason)

@@ -110,7 +110,7 @@ def search_unbounded(
 
 def _searched(system: System, k: int, effort: Effort) -> Bounded:
     """A system of any class: what is lost for good is, and nothing else is known."""
-    model = Composition(system, Channel(k))
+    model = Composition(system.over(Channel(k)))
     space = explore(model, effort=effort)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
     for state in space.steps:
@@ -190,7 +190,7 @@ class _Graph:
     def __init__(self, system: System, k: int, effort: Effort) -> None:
         self.system = system
         self.k = k
-        self.model = Composition(system, Channel(k))
+        self.model = Composition(system.over(Channel(k)))
         self.space = explore(self.model, effort=effort)
         self.links = tuple(dict.fromkeys((*map(Link._make, system.links), *self._listened_to())))
         self.known = {state: self.model.configuration(state) for state in self.space.steps}
@@ -236,7 +236,7 @@ class _Graph:
 
     def _can_send(self, place: int, links: dict[str, Link]) -> bool:
         blocked, free = set[int](), list[int]()
-        for state, (at, buffers) in self.known.items():
+        for state, (at, buffers, _) in self.known.items():
             link = links.get(at[place])
             if link is None:
                 continue

@@ -14,7 +14,7 @@ from typing import Any
 
 from proofs.compiled import cached_by_numba
 from proofs.effort import Effort
-from proofs.systems.product import Composition, Unit
+from proofs.systems.product import Composition, Field
 
 WIDEST = 62
 """How many bits a state may have here."""
@@ -51,25 +51,26 @@ def explored(composition: Composition, effort: Effort) -> Arrays:
     import numpy as np
 
     tables, widest = _tables(composition), len(composition.events)
+    widest += sum(map(len, composition.choices.values()))
     for unit in composition.units:
         widest += max(
             (len(moves) for known in unit.known.values() for moves in known.values()), default=0
         )
     room = max(_FIRST, 4 * widest)
-    loop, again = compiled_loops()
+    loop = compiled_loop()
     (start,) = composition.initial()
     states, parents = np.zeros(room, np.int64), np.full(room, -1, np.int32)
     offsets, targets = np.zeros(room + 1, np.int64), np.zeros(4 * room, np.int32)
-    slots = np.full(_power(8 * room), -1, np.int32)
-    states[0], count, done, cut = start, 1, 0, ""
-    again(slots, states, count)
+    slots, keys = np.full(_power(8 * room), -1, np.int32), np.zeros(widest + 1, np.int64)
+    states[0], count, done, entered, cut = start, 1, 0, 0, ""
     while done < count:
         cut = effort.spent(count, _depth(parents, done), count - done)
         if cut:
             break
         until = min(done + CHUNK, effort.states + 1)
-        here = (count, done, until, widest)
-        count, done = loop(states, parents, offsets, targets, slots, *here, *tables)
+        here = (entered, count, done, until, widest)
+        count, done = loop(states, parents, offsets, targets, slots, keys, *here, *tables)
+        entered = count
         if 2 * (count + widest) > len(states):
             states = np.concatenate((states, np.zeros(len(states), np.int64)))
             parents = np.concatenate((parents, np.full(len(parents), -1, np.int32)))
@@ -77,8 +78,7 @@ def explored(composition: Composition, effort: Effort) -> Arrays:
         if 2 * (offsets[done] + widest) > len(targets):
             targets = np.concatenate((targets, np.zeros(len(targets), np.int32)))
         if 4 * (count + widest) > len(slots):
-            slots = np.full(4 * len(slots), -1, np.int32)
-            again(slots, states, count)
+            slots, entered = np.full(4 * len(slots), -1, np.int32), 0
     depth = _depth(parents, max(0, done - 1))
     return Arrays(
         states[:count],
@@ -103,52 +103,72 @@ def _depth(parents: Any, number: int) -> int:
 
 def _tables(composition: Composition) -> tuple[Any, ...]:
     """What the loop looks up: for each unit its two parts and where its differences begin, the
-    differences; for each event its members' parts and differences.
+    differences; then what depends on several parts, guards that are settled and events: where the
+    parts of each begin and how many must be ready, the parts, whether a part is ready with each
+    number and what that adds to the state.
     """
     import numpy as np
 
     units, starts, differences = [], [0], list[int]()
     for unit in sorted(composition.units, key=lambda one: one.member):
-        own, other = composition.fields[unit.member], unit.other
-        units.append((own.shift, own.mask, other.shift, other.mask, len(starts) - 1))
-        size = _size(composition, unit)
-        for place in range(own.mask + 1):
+        first, other = composition.fields[unit.member], unit.other
+        units.append((first.shift, first.mask, other.shift, other.mask, len(starts) - 1))
+        size = _numbers(composition, unit.other)
+        for place in range(first.mask + 1):
             for number in range(other.mask + 1):
                 if place in unit.rows and number < size:
                     differences += (move.difference for move in unit.at(place, number))
                 starts.append(len(differences))
-    events, members, steps = [0], list[tuple[int, int, int]](), list[tuple[int, int]]()
+    joint, parts, ready = list[tuple[int, int]](), list[tuple[int, int, int]](), [(0, 0)]
+    for (place, own), choices in composition.choices.items():
+        field = composition.fields[place]
+        for choice in choices:
+            joint.append((len(parts), len(choice.blocked) + 1))
+            parts.append((field.shift, field.mask, len(ready)))
+            difference = choice.move.difference
+            ready += ((1, difference) if at == own else (0, 0) for at in range(field.mask + 1))
+            for other, blocked in choice.blocked:
+                parts.append((other.shift, other.mask, len(ready)))
+                size = _numbers(composition, other)
+                ready += ((int(at < size and blocked(at)), 0) for at in range(other.mask + 1))
     for rows in composition.events.values():
-        for place, by_state in rows.items():
-            field = composition.fields[place]
-            members.append((field.shift, field.mask, len(steps)))
+        joint.append((len(parts), 1))
+        for place, field in enumerate(composition.fields):
+            if place not in rows and not composition.stops:
+                continue
+            parts.append((field.shift, field.mask, len(ready)))
+            by_state = rows.get(place, {})
             for number in range(field.mask + 1):
                 row = by_state.get(number)
-                steps.append((0, 0) if row is None else (1, composition.step(place, row)))
-        events.append(len(members))
+                stops = composition.stops and number >= len(composition.numbers[place])
+                adds = (0, 0) if row is None else (1, composition.step(place, row))
+                ready.append((-len(composition.fields), 0) if stops else adds)
+    joint.append((len(parts), 0))
     return (
         np.array(units, np.int64).reshape(-1, 5),
         np.array(starts, np.int64),
         np.array(differences, np.int64),
-        np.array(events, np.int64),
-        np.array(members, np.int64).reshape(-1, 3),
-        np.array(steps, np.int64).reshape(-1, 2),
+        np.array(joint, np.int64),
+        np.array(parts, np.int64).reshape(-1, 3),
+        np.array(ready, np.int64),
     )
 
 
-def _size(composition: Composition, unit: Unit) -> int:
-    """How many numbers the other part of a unit can have."""
-    if unit.link is not None:
-        return len(composition.contents[unit.link].known)
-    return len(composition.numbers[composition.fields.index(unit.other)])
+def _numbers(composition: Composition, part: Field) -> int:
+    """How many numbers a part of the state can have."""
+    if part in composition.buffers:
+        return len(composition.contents[composition.buffers.index(part)].known)
+    return composition.sizes[composition.fields.index(part)]
 
 
-def follow(
+def follow(  # noqa: PLR0912 - one loop, since what is called from it is not inlined
     states: Any,
     parents: Any,
     offsets: Any,
     targets: Any,
     slots: Any,
+    keys: Any,
+    entered: int,
     count: int,
     done: int,
     until: int,
@@ -156,69 +176,69 @@ def follow(
     units: Any,
     starts: Any,
     differences: Any,
-    events: Any,
-    members: Any,
-    steps: Any,
+    joint: Any,
+    parts: Any,
+    ready: Any,
 ) -> tuple[int, int]:
-    """Look at states from number `done` on, as long as there is room; how many there are then."""
+    """Look at states from number `done` on, as long as there is room; how many there are then.
+
+    The `count` states from number `entered` on are entered into the hash table before. `keys` has
+    room for what one state leads to.
+    """
     mask = len(slots) - 1
     branches = offsets[done]
-    while done < count and done < until:
-        if 2 * (count + widest) > len(slots) or count + widest > len(states):
-            break
-        if branches + widest > len(targets):
-            break
-        state = states[done]
-        for u in range(len(units)):
-            own = (state >> units[u, 0]) & units[u, 1]
-            other = (state >> units[u, 2]) & units[u, 3]
-            at = units[u, 4] + own * (units[u, 3] + 1) + other
-            for place in range(starts[at], starts[at + 1]):
-                target = state + differences[place]
-                slot = target * -7046029254386353131
-                slot = (slot ^ (slot >> 29)) & mask
-                while slots[slot] >= 0 and states[slots[slot]] != target:
-                    slot = (slot + 1) & mask
-                if slots[slot] < 0:
-                    slots[slot] = count
-                    states[count] = target
-                    parents[count] = done
-                    count += 1
-                targets[branches] = slots[slot]
-                branches += 1
-        for e in range(len(events) - 1):
-            target = state
-            taken = 0
-            for m in range(events[e], events[e + 1]):
-                at = members[m, 2] + ((state >> members[m, 0]) & members[m, 1])
-                taken += steps[at, 0]
-                target += steps[at, 1]
-            if taken:
-                slot = target * -7046029254386353131
-                slot = (slot ^ (slot >> 29)) & mask
-                while slots[slot] >= 0 and states[slots[slot]] != target:
-                    slot = (slot + 1) & mask
-                if slots[slot] < 0:
-                    slots[slot] = count
-                    states[count] = target
-                    parents[count] = done
-                    count += 1
-                targets[branches] = slots[slot]
-                branches += 1
-        done += 1
-        offsets[done] = branches
+    while entered < count or (done < count and done < until):
+        again = entered < count
+        found = 0
+        if again:
+            keys[0] = states[entered]
+            found = 1
+        else:
+            if 2 * (count + widest) > len(slots) or count + widest > len(states):
+                break
+            if branches + widest > len(targets):
+                break
+            state = states[done]
+            for u in range(len(units)):
+                own = (state >> units[u, 0]) & units[u, 1]
+                other = (state >> units[u, 2]) & units[u, 3]
+                at = units[u, 4] + own * (units[u, 3] + 1) + other
+                for place in range(starts[at], starts[at + 1]):
+                    keys[found] = state + differences[place]
+                    found += 1
+            for j in range(len(joint) - 1):
+                target = state
+                there = 0
+                for p in range(joint[j, 0], joint[j + 1, 0]):
+                    at = parts[p, 2] + ((state >> parts[p, 0]) & parts[p, 1])
+                    there += ready[at, 0]
+                    target += ready[at, 1]
+                    if joint[j, 1] > 1 and not ready[at, 0]:
+                        break
+                if there >= joint[j, 1]:
+                    keys[found] = target
+                    found += 1
+        for k in range(found):
+            slot = keys[k] * -7046029254386353131
+            slot = (slot ^ (slot >> 29)) & mask
+            while slots[slot] >= 0 and states[slots[slot]] != keys[k]:
+                slot = (slot + 1) & mask
+            if again:
+                slots[slot] = entered
+                entered += 1
+                continue
+            if slots[slot] < 0:
+                slots[slot] = count
+                states[count] = keys[k]
+                parents[count] = done
+                count += 1
+                entered += 1
+            targets[branches] = slots[slot]
+            branches += 1
+        if not again:
+            done += 1
+            offsets[done] = branches
     return count, done
-
-
-def enter(slots: Any, states: Any, count: int) -> None:
-    """Enter the first `count` states into an empty hash table."""
-    mask = len(slots) - 1
-    for number in range(count):
-        slot = states[number] * -7046029254386353131
-        slot = (slot ^ (slot >> 29)) & mask
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = number
 
 
 def backwards(offsets: Any, targets: Any, found: Any, sources: Any, starts: Any, left: Any) -> None:
@@ -281,9 +301,9 @@ def projected(states: Any, mask: int) -> tuple[list[int], Any]:
 
 
 @cache
-def compiled_loops() -> tuple[Any, Any]:
-    """`follow` and `enter`, compiled when first called, or loaded from the user's cache folder."""
-    return cached_by_numba(follow), cached_by_numba(enter)
+def compiled_loop() -> Any:
+    """`follow`, compiled when first called, or loaded from the user's cache folder."""
+    return cached_by_numba(follow)
 
 
 @cache

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
+from proofs.actions import Choose, Deliver, Exchange, Send
 from proofs.effort import Effort
 from proofs.explore import Space, TooLarge, explore
 from proofs.logic.formulas import atoms
 from proofs.logic.steps import Demand, Keys
 from proofs.logic.termination import ENDED, Question, questions
 from proofs.model import Step
-from proofs.systems.product import EVENT, Composition
+from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting
 from proofs.systems.replaying import shown
 from proofs.verdicts import Status, Verdict
 
 
 def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
-    """Whose step it is: the member that sends or takes a message, or the outside."""
-    where, _, what = step.label.partition(" ")
-    if where == EVENT:
-        return (EVENT,)
-    sender, receiver = where.split(">")
-    return (receiver if what.startswith("-") else sender,)
+    """Whose step it is: the member that sends, chooses or receives; None is the outside."""
+    match step.action:
+        case Exchange(sender) | Send(sender):
+            yield sender
+        case Deliver(_, receiver):
+            yield receiver
+        case Choose(member):
+            yield member
+        case _:
+            yield None
 
 
 def taking(composition: Composition) -> Keys[Noted]:
-    """Which rows a step takes."""
+    """Which rows a step takes or chooses, each with its member."""
 
     def rows(state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
         return {
-            row
+            taken
             for move in composition.moves(state.state)
-            if move.label == step.label and state.state + move.difference == step.target.state
-            for row in move.rows
+            if move.action == step.action and state.state + move.difference == step.target.state
+            for taken in move.rows
         }
 
     return rows

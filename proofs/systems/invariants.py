@@ -5,7 +5,7 @@ from __future__ import annotations
 from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
 from proofs.systems.boolean import is_propositional, value
 from proofs.systems.product import Composition
-from proofs.systems.propositions import bits_of, of_steps, test_of
+from proofs.systems.propositions import OfStep, bits_of, named, test_of
 from proofs.systems.reaching import Reached
 from proofs.systems.replaying import shown
 from proofs.verdicts import Status, Verdict
@@ -22,16 +22,19 @@ def invariant(composition: Composition, formula: Formula) -> Formula | None:
             found = of.of if isinstance(of, Not) else Not(of)
         case _:
             return None
-    plain = is_propositional(found) and not of_steps(composition) & set(atoms(found))
-    return found if plain else None
+    known = named(composition)
+    plain = not any(isinstance(known[name], OfStep) for name in atoms(found))
+    return found if is_propositional(found) and plain else None
 
 
 def always(reached: Reached, formula: Formula) -> Verdict:
     """Whether a propositional formula holds in every state; UNKNOWN where not all were reached."""
-    composition, names = reached.composition, sorted(set(atoms(formula)))
-    tests, mask = {name: test_of(composition, name) for name in names}, 0
-    for name in names:
-        mask |= bits_of(composition, name)
+    composition, known = reached.composition, named(reached.composition)
+    meant = {name: known[name] for name in sorted(set(atoms(formula)))}
+    about = {name: one for name, one in meant.items() if not isinstance(one, OfStep)}
+    tests, mask = {name: test_of(composition, one) for name, one in about.items()}, 0
+    for one in about.values():
+        mask |= bits_of(composition, one)
 
     def broken(state: int) -> bool:
         return not value(formula, {name: holds(state) for name, holds in tests.items()})

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from proofs.logic.formulas import Exists, Formula, Next, Not, WeakNext, atoms, parts
 from proofs.model import Step
 from proofs.systems.product import Composition, Move, Unit
-from proofs.systems.propositions import Noted, of_steps
+from proofs.systems.propositions import At, Empty, Ended, Full, Has, Noted, named, of_steps
 from pxp_fsm.automaton import Kind, Transition
 
 Closed = Callable[[int], bool]
@@ -61,17 +61,18 @@ class PartialOrder:
         self.composition = composition
         self._branching = branching
         self._deadlocks = visible is None
-        visible = frozenset(visible or ())
-        self._ended = "ended" in visible
+        self._ended = False
         self._states: set[tuple[int, str]] = set()
         self._links: set[int] = set()
-        for name in visible - {"ended"}:
-            subject, _, what = name.partition("@")
-            if ":" in subject:
-                members = [composition.system.member_number(one) for one in subject.split(":")]
-                self._links.add(composition.links.index((members[0], members[1])))
-            else:
-                self._states.add((composition.system.member_number(subject), what))
+        known = named(composition) if visible else {}
+        for name in visible or ():
+            match known[name]:
+                case Ended():
+                    self._ended = True
+                case At(place, state):
+                    self._states.add((place, state))
+                case Empty(link) | Full(link) | Has(link):
+                    self._links.add(composition.links.index(link))
         self._alone = [self._acts_alone(place) for place in range(len(composition.fields))]
 
     def followed(self, state: int, closed: Closed) -> list[Move]:
@@ -88,8 +89,8 @@ class PartialOrder:
         kept = self.followed(state.state, lambda target: closed(Noted(target, frozenset())))
         if len(kept) == len(steps):
             return steps
-        targets = {(move.label, state.state + move.difference) for move in kept}
-        return tuple(step for step in steps if (step.label, step.target.state) in targets)
+        targets = {(move.action, state.state + move.difference) for move in kept}
+        return tuple(step for step in steps if (step.action, step.target.state) in targets)
 
     def _ample(self, state: int) -> Iterator[list[Move]]:
         """For each member the moves that it can make, where they are all that is needed."""
@@ -122,17 +123,19 @@ class PartialOrder:
         buffer = self.composition.contents[unit.link or 0].known[other]
         if rows[0].kind is Kind.SEND:
             return len(buffer) < channel.capacity
+        if len(buffer) == channel.capacity and self.composition.choices:
+            return False  # that somebody chose to send here would be a step no more
         if not channel.reordering:
             return bool(buffer)
         return {row.label for row in rows} <= set(buffer)
 
     def _shows(self, place: int, row: Transition) -> bool:
         """Whether a proposition may change by a row."""
+        final = self.composition.system.members[place].automaton.final
         if row.source == row.target:
-            return False
+            return self._ended and row.guard is not None and row.source in final
         if (place, row.source) in self._states or (place, row.target) in self._states:
             return True
-        final = self.composition.system.members[place].automaton.final
         return self._ended and (row.source in final) is not (row.target in final)
 
     def _acts_alone(self, place: int) -> bool:

@@ -5,70 +5,159 @@ of the buffer from hub to left `hub:left@empty`, `hub:left@full`, `hub:left@has.
 that led to it: `hub.TASK` (hub sent TASK; `1.TASK` too), `hub:left.TASK` (to left), `hub:READY`
 (by a row with that guard; `1:READY` too), `left?TASK` (left received TASK), `hub:left?TASK` (from
 hub), `lost` (the channel lost it; false over one that loses nothing), `event.CLOSE`. With a
-synchronous channel a message is sent and received in one step.
+synchronous channel a message is sent and received in one step. A name is looked up once, in the
+vocabulary of the system; what it means is a value of one of the types here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from proofs.actions import Choose, Deliver, Exchange, External, Send
 from proofs.model import Step
-from proofs.systems.product import EVENT, Composition, Move
+from proofs.systems.product import Action, Composition, Move
 from pxp_fsm.automaton import Kind
 
 Holds = Callable[[int], bool]
 """Whether a proposition holds in a state."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Every member is in an end state."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A member is in a state."""
+
+    place: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Nothing is on its way on a link."""
+
+    link: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The buffer of a link has no room."""
+
+    link: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """A tag is on its way on a link."""
+
+    link: tuple[int, int]
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """In the latest step a member sent a tag, to that receiver or to any (None)."""
+
+    sender: int
+    receiver: int | None
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """In the latest step a member received a tag, from that sender or from any (None)."""
+
+    sender: int | None
+    receiver: int
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """In the latest step a member sent by a row with that guard."""
+
+    sender: int
+    guard: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """In the latest step the channel lost what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """In the latest step an event from outside happened."""
+
+    label: str
+
+
+OfState = Ended | At | Empty | Full | Has
+OfStep = Sent | Received | Guarded | Lost | Happened
+Proposition = OfState | OfStep
+
+
 class Noted(NamedTuple):
-    """A state of the composition, and what is said of the step that led to it."""
+    """A state of the composition, and what is true of the step that led to it."""
 
     state: int
-    said: frozenset[str]
+    latest: frozenset[OfStep]
 
 
 def vocabulary(composition: Composition) -> frozenset[str]:
-    """Every proposition, whether some reachable state has it or not."""
-    return frozenset(_of_states(composition)) | frozenset(_of_steps(composition))
+    """The name of every proposition, whether it holds in some reachable state or not."""
+    return frozenset(named(composition))
 
 
 def of_steps(composition: Composition) -> frozenset[str]:
-    """The propositions that speak of the latest step."""
-    return frozenset(_of_steps(composition))
+    """The names of the propositions that speak of the latest step."""
+    return frozenset(dict(_of_steps(composition)))
 
 
-def test_of(composition: Composition, name: str) -> Holds:
-    """How to tell whether the proposition `name`, which speaks of states, holds in one."""
-    if name == "ended":
-        return composition.ended
-    subject, _, what = name.partition("@")
-    if ":" not in subject:
-        place = composition.system.member_number(subject)
-        field, number = composition.fields[place], composition.numbers[place][what]
-        return lambda state: field.of(state) == number
-    link = [composition.system.member_number(one) for one in subject.split(":")]
-    where = composition.links.index((link[0], link[1]))
-    field, contents = composition.buffers[where], composition.contents[where]
-    if what == "empty":
-        return lambda state: field.of(state) == 0
-    if what == "full":
-        capacity = composition.channel.capacity
-        return lambda state: len(contents.known[field.of(state)]) == capacity
-    tag = what.removeprefix("has.")
-    return lambda state: tag in contents.known[field.of(state)]
+def named(composition: Composition) -> Mapping[str, Proposition]:
+    """Every proposition by its name; several names can mean one."""
+    return {**dict(_of_states(composition)), **dict(_of_steps(composition))}
 
 
-def bits_of(composition: Composition, name: str) -> int:
-    """The bits of a state on which the proposition `name`, which speaks of states, depends."""
-    subject, _, _ = name.partition("@")
-    if subject == "ended":
-        return sum(field.bits for field in composition.fields)
-    numbers = [composition.system.member_number(one) for one in subject.split(":")]
-    if len(numbers) == 1:
-        return composition.fields[numbers[0]].bits
-    return composition.buffers[composition.links.index((numbers[0], numbers[1]))].bits
+def test_of(composition: Composition, proposition: OfState) -> Holds:
+    """How to tell whether a proposition holds in a state."""
+    match proposition:
+        case Ended():
+            return composition.ended
+        case At(place, name):
+            own = composition.fields[place]
+            numbers = {n for n in range(own.mask + 1) if _is_at(composition, place, n, name)}
+            return lambda state: own.of(state) in numbers
+    number = composition.links.index(proposition.link)
+    field, contents = composition.buffers[number], composition.contents[number]
+    match proposition:
+        case Empty():
+            return lambda state: field.of(state) == 0
+        case Full():
+            capacity = composition.channel.capacity
+            return lambda state: len(contents.known[field.of(state)]) == capacity
+        case Has(_, tag):
+            return lambda state: tag in contents.known[field.of(state)]
+
+
+def _is_at(composition: Composition, place: int, number: int, name: str) -> bool:
+    return number < composition.sizes[place] and composition.state_name(place, number) == name
+
+
+def bits_of(composition: Composition, proposition: OfState) -> int:
+    """The bits of a state on which a proposition depends."""
+    match proposition:
+        case Ended():
+            return sum(field.bits for field in composition.fields)
+        case At(place, _):
+            return composition.fields[place].bits
+        case Empty(link) | Full(link) | Has(link, _):
+            return composition.buffers[composition.links.index(link)].bits
 
 
 def guard_of(move: Move) -> str:
@@ -76,83 +165,97 @@ def guard_of(move: Move) -> str:
     return next((row.guard or "" for _, row in move.rows if row.kind is Kind.SEND), "")
 
 
-def said_by(composition: Composition, label: str, guard: str = "") -> frozenset[str]:
-    """What the label of a step says happened, and the guard under which its sender sent."""
-    where, _, what = label.partition(" ")
-    if where == EVENT:
-        return frozenset({f"event.{what}"})
-    names = where.split(">")
-    sender, receiver = (composition.system.places[name] for name in names)
-    tag, _, fate = what.lstrip("+-").partition(" ")
-    link, said = ":".join(names), set()
-    if not what.startswith("-"):
-        said |= {f"{names[0]}.{tag}", f"{sender + 1}.{tag}", f"{link}.{tag}"}
-        said |= {f"{names[0]}:{guard}", f"{sender + 1}:{guard}"} if guard else set()
-    if not what.startswith("+"):
-        said |= {f"{names[1]}?{tag}", f"{receiver + 1}?{tag}", f"{link}?{tag}"}
-    return frozenset(said | ({"lost"} if fate == "lost" else set()))
+def told_by(composition: Composition, action: Action, guard: str = "") -> frozenset[OfStep]:
+    """What is true of a step: of its action, and of the guard under which its sender sent.
+
+    Nothing is true of a choice: its message has not been sent.
+    """
+    places = composition.system.places
+    found: set[OfStep] = set()
+    match action:
+        case External(label):
+            found.add(Happened(label))
+        case Exchange() | Send() | Deliver():
+            sender, receiver, tag = places[action.sender], places[action.receiver], action.tag
+            if not isinstance(action, Deliver):
+                found |= {Sent(sender, None, tag), Sent(sender, receiver, tag)}
+                found |= {Guarded(sender, guard)} if guard else set()
+            if not isinstance(action, Send):
+                found |= {Received(None, receiver, tag), Received(sender, receiver, tag)}
+            elif action.lost:
+                found.add(Lost())
+        case Choose():
+            pass
+    return frozenset(found)
 
 
 class Noting:
     """The composition, of which only `wanted` propositions are looked at.
 
-    What is said of the latest step is part of the state, as far as it is wanted.
+    What is true of the latest step is part of the state, as far as it is wanted.
     """
 
     def __init__(self, composition: Composition, wanted: Iterable[str]) -> None:
         self.composition = composition
         self.name = composition.name
-        names = frozenset(wanted) & vocabulary(composition)
-        self.noted = names & of_steps(composition)
-        self._tests = {name: test_of(composition, name) for name in sorted(names - self.noted)}
-        self._known: dict[tuple[str, str], frozenset[str]] = {}
+        known = named(composition)
+        self._names = {name: known[name] for name in sorted({*wanted} & known.keys())}
+        self.noted = frozenset(one for one in self._names.values() if isinstance(one, OfStep))
+        self._tests = {
+            name: test_of(composition, one)
+            for name, one in self._names.items()
+            if not isinstance(one, OfStep)
+        }
+        self._known: dict[tuple[Action, str], frozenset[OfStep]] = {}
 
     def initial(self) -> Iterable[Noted]:
         return (Noted(state, frozenset()) for state in self.composition.initial())
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for move in self.composition.moves(state.state):
-            yield Step(move.label, Noted(state.state + move.difference, self.said(move)))
+            yield Step(move.action, Noted(state.state + move.difference, self.latest(move)))
 
     def propositions(self, state: Noted) -> frozenset[str]:
         there = {name for name, holds in self._tests.items() if holds(state.state)}
-        return state.said | there
+        if state.latest:
+            there |= {name for name, one in self._names.items() if one in state.latest}
+        return frozenset(there)
 
-    def said(self, move: Move) -> frozenset[str]:
-        """What is said of a step, as far as it is wanted."""
-        key = (move.label, guard_of(move))
+    def latest(self, move: Move) -> frozenset[OfStep]:
+        """What is true of a step, as far as it is wanted."""
+        key = (move.action, guard_of(move))
         if key not in self._known:
-            self._known[key] = said_by(self.composition, *key) & self.noted
+            self._known[key] = told_by(self.composition, *key) & self.noted
         return self._known[key]
 
-    @cached_property
-    def notes(self) -> bool:
-        """Whether a wanted proposition speaks of the latest step."""
-        return bool(self.noted)
 
-
-def _of_states(composition: Composition) -> Iterator[str]:
-    yield "ended"
+def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
+    yield "ended", Ended()
     for place, member in enumerate(composition.system.members):
         for state in member.automaton.states:
-            yield f"{member.name}@{state.name}"
-            yield f"{place + 1}@{state.name}"
+            for subject in (member.name, str(place + 1)):
+                yield f"{subject}@{state.name}", At(place, state.name)
     for link in composition.links:
         name = composition.link_name(link)
-        yield from (f"{name}@empty", f"{name}@full")
-        yield from (f"{name}@has.{tag}" for tag in composition.tags(link))
+        yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
+        yield from ((f"{name}@has.{tag}", Has(link, tag)) for tag in composition.tags(link))
 
 
-def _of_steps(composition: Composition) -> Iterator[str]:
-    yield "lost"
+def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
+    yield "lost", Lost()
     for place, member in enumerate(composition.system.members):
         for row in member.automaton.transitions:
-            if row.kind is Kind.EVENT:
-                yield f"event.{row.label}"
-            elif row.kind is Kind.SEND and row.guard is not None:
-                yield from (f"{member.name}:{row.guard}", f"{place + 1}:{row.guard}")
-    for link in composition.system.links:
-        sender, receiver = (composition.system.members[place].name for place in link)
-        for tag in composition.tags(link):
-            yield from (f"{sender}.{tag}", f"{link[0] + 1}.{tag}", f"{sender}:{receiver}.{tag}")
-            yield from (f"{receiver}?{tag}", f"{link[1] + 1}?{tag}", f"{sender}:{receiver}?{tag}")
+            for subject in (member.name, str(place + 1)):
+                if row.kind is Kind.EVENT:
+                    yield f"event.{row.label}", Happened(row.label)
+                elif row.kind is Kind.RECEIVE:
+                    yield f"{subject}?{row.label}", Received(None, place, row.label)
+                else:
+                    yield f"{subject}.{row.label}", Sent(place, None, row.label)
+                    if row.guard is not None:
+                        yield f"{subject}:{row.guard}", Guarded(place, row.guard)
+    for sender, receiver in composition.system.links:
+        name = composition.link_name((sender, receiver))
+        for tag in composition.tags((sender, receiver)):
+            yield f"{name}.{tag}", Sent(sender, receiver, tag)
+            yield f"{name}?{tag}", Received(sender, receiver, tag)

@@ -11,7 +11,7 @@ from proofs.explore import Trace
 from proofs.model import Step
 from proofs.systems.compiled import backwards, compiled_backwards, explored, fits, projected
 from proofs.systems.partial_order import PartialOrder
-from proofs.systems.product import Composition
+from proofs.systems.product import Action, Composition
 from proofs.systems.symmetry import Symmetry, unfolded
 
 
@@ -55,20 +55,20 @@ class Reached:
 
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
-        found: list[tuple[str, int]] = []
+        found: list[tuple[Action, int]] = []
         while (parent := int(self.parents[number])) >= 0:
             source, target = int(self.states[parent]), int(self.states[number])
-            label = next(
-                move.label
+            action = next(
+                move.action
                 for move in self.composition.moves(source)
                 if self._standing_for(source + move.difference) == target
             )
-            found.append((label, target))
+            found.append((action, target))
             number = parent
         start, found = int(self.states[number]), found[::-1]
         if isinstance(self.reduction, Symmetry):
             return Trace(start, tuple(unfolded(self.reduction, start, found, 0)[0]))
-        return Trace(start, tuple(Step(label, target) for label, target in found))
+        return Trace(start, tuple(Step(action, target) for action, target in found))
 
     def _standing_for(self, state: int) -> int:
         if isinstance(self.reduction, Symmetry):

@@ -1,11 +1,4 @@
-"""What every system must pass over any channel, each with a shortest trace where it fails.
-
-What is sent and not taken means something else with and without a buffer. Over a synchronous
-channel it must be taken there and then, unless its receiver is busy with somebody else: then the
-sender waits. Over one with buffers it may wait, and is an unspecified reception where the receiver
-can do nothing but receive, and each link that it listens to offers only what it does not take
-(Cécé and Finkel, Verification of programs with half-duplex communication, 2005).
-"""
+"""What every system must pass over any channel, each with a shortest trace where it fails."""
 
 from __future__ import annotations
 
@@ -13,14 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
 from proofs.systems.reaching import Reached
+from proofs.systems.receptions import Part, Receptions
 from proofs.systems.replaying import shown
 from proofs.systems.symmetry import Symmetry
 from proofs.verdicts import Status, Verdict
 from pxp_fsm.automaton import Kind, Transition
-
-Wrong = Callable[[int], bool]
-Part = tuple[int, Wrong]
-"""A mask of some of a state's bits, and whether something is wrong with those bits."""
 
 
 class Standing:
@@ -30,34 +20,51 @@ class Standing:
         self._reached = reached
         self._composition = reached.composition
         self._system = reached.composition.system
+        self._receptions = Receptions(reached.composition)
 
     @cached_property
     def checks(self) -> Mapping[str, Callable[[], Verdict]]:
         """The checks by name."""
         return {
             "no-deadlock": self.no_deadlock,
-            "no-unspecified-reception": lambda: self._never(self._unspecified()),
-            "no-orphan-message": lambda: self._never(self._orphan()),
-            "nothing-sent-after-the-end": lambda: self._never(self._talking_on()),
+            "no-unspecified-reception": self.no_unspecified_reception,
+            "no-orphan-message": self.no_orphan_message,
+            "nothing-sent-after-the-end": self.nothing_sent_after_the_end,
             "end-reachable-from-everywhere": self.can_always_end,
             "no-dead-row": self.no_dead_row,
         }
 
     def no_deadlock(self) -> Verdict:
         """Every state in which nothing can happen is one in which every member has ended."""
-        for number in self._reached.dead_ends():
-            if not self._composition.ended(int(self._reached.states[number])):
-                return self._failed(number)
-        return self._unbroken()
+        states, ended = self._reached.states, self._composition.ended
+        dead = (n for n in self._reached.dead_ends() if not ended(int(states[n])))
+        return self._never(next(dead, None))
+
+    def no_unspecified_reception(self) -> Verdict:
+        """Whatever can be sent is received, there and then or after waiting."""
+        found = self._first(self._receptions.unspecified())
+        if not self._reached.cut:
+            waiting = self._waits_for_ever()
+            found = min((one for one in (found, waiting) if one is not None), default=None)
+        return self._never(found)
+
+    def no_orphan_message(self) -> Verdict:
+        """Nothing is left, or can be sent, for a member that has ended."""
+        return self._never(self._first(self._receptions.orphans()), ended=True)
+
+    def nothing_sent_after_the_end(self) -> Verdict:
+        """A member in an end state has no row that sends."""
+        return self._never(self._first(self._talking_on()), told=False)
 
     def can_always_end(self) -> Verdict:
         """From every reachable state some run leads to where every member has ended."""
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        ended = self._reached.marks(self._everybody, self._composition.ended)
+        everybody = sum(field.bits for field in self._composition.fields)
+        ended = self._reached.marks(everybody, self._composition.ended)
         can = self._reached.leading_to(ended)
         missing = can.find(0)
-        return self._unbroken() if missing < 0 else self._failed(missing)
+        return self._never(None if missing < 0 else missing)
 
     def no_dead_row(self) -> Verdict:
         """Every row of every member is taken in some run."""
@@ -104,122 +111,64 @@ class Standing:
                     found[place] = one[0]
         return tuple(found)
 
-    def _never(self, parts: Iterable[Part]) -> Verdict:
-        """In no state a part of it is wrong; each part is judged once, however often it is met."""
-        first = [self._reached.marks(mask, wrong).find(1) for mask, wrong in parts]
-        found = [number for number in first if number >= 0]
-        return self._failed(min(found)) if found else self._unbroken()
-
-    def _failed(self, number: int) -> Verdict:
+    def _never(self, number: int | None, *, told: bool = True, ended: bool = False) -> Verdict:
+        """FAILS with a trace to the state with this number, if any, and what is not received."""
+        if number is None:
+            cut = self._reached.cut
+            return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
+        state = int(self._reached.states[number])
+        found = self._receptions.unreceived(state, ended=ended) if told else ()
         trace = shown(self._composition, self._reached.trace_to(number))
-        return Verdict(Status.FAILS, trace=trace)
+        return Verdict(Status.FAILS, "; ".join(map(str, found)), trace)
 
-    def _unbroken(self) -> Verdict:
-        cut = self._reached.cut
-        return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
+    def _first(self, parts: Iterable[Part]) -> int | None:
+        """The number of the first state of which a part is wrong."""
+        first = (self._reached.marks(mask, wrong).find(1) for mask, wrong in parts)
+        return min((number for number in first if number >= 0), default=None)
 
-    def _unspecified(self) -> Iterator[Part]:
-        composition = self._composition
-        if composition.channel.synchronous:
-            yield self._everybody, lambda state: any(self._refused_now(state, orphan=False))
-        for place in range(len(self._system.members)):
-            mask = composition.fields[place].bits
-            for link, buffer in zip(composition.links, composition.buffers, strict=True):
-                mask |= buffer.bits if link[1] == place else 0
-            if composition.links:
-                yield mask, partial(self._refuses_all, place)
+    def _waits_for_ever(self) -> int | None:
+        """The first state in which a member has a message to send that it cannot send in any run.
 
-    def _orphan(self) -> Iterator[Part]:
-        composition = self._composition
-        if composition.channel.synchronous:
-            yield self._everybody, lambda state: any(self._refused_now(state, orphan=True))
-        for number, (_, receiver) in enumerate(composition.links):
-            mask = composition.fields[receiver].bits | composition.buffers[number].bits
-            yield mask, partial(self._is_left, number)
+        Followed is the member, by another number where a renaming moves it.
+        """
+        composition, reduction = self._composition, self._reached.reduction
+        waiting = dict[tuple[int, int], int]()
+        before = dict[tuple[int, int], list[tuple[int, int]]]()
+        sent = set[tuple[int, int]]()
+        for place, rows in enumerate(composition.chosen):
+            if not rows:
+                continue
+            bound = partial(composition.is_bound, place)
+            marks = self._reached.marks(composition.fields[place].bits, bound)
+            for number in (number for number, mark in enumerate(marks) if mark):
+                waiting[int(self._reached.states[number]), place] = number
+        for state, place in waiting:
+            for move in composition.moves(state):
+                target, now = state + move.difference, place
+                if isinstance(reduction, Symmetry):
+                    target, renaming = reduction.standing_for(target)
+                    now = renaming[place]
+                if composition.is_bound(now, target):
+                    before.setdefault((target, now), []).append((state, place))
+                else:
+                    sent.add((state, place))
+        left = list(sent)
+        while left:
+            for one in before.get(left.pop(), ()):
+                if one not in sent:
+                    sent.add(one)
+                    left.append(one)
+        return min((number for one, number in waiting.items() if one not in sent), default=None)
 
     def _talking_on(self) -> Iterator[Part]:
         for place, field in enumerate(self._composition.fields):
             yield field.bits, partial(self._talks_on, place)
 
-    @property
-    def _everybody(self) -> int:
-        return sum(field.bits for field in self._composition.fields)
-
-    def _is_left(self, number: int, state: int) -> bool:
-        """Whether a link holds what its receiver, who has ended, does not take."""
-        composition, link = self._composition, self._composition.links[number]
-        there = composition.buffers[number].of(state)
-        if not there or not self._has_ended(state, link[1]):
-            return False
-        offers = composition.channel.offers(composition.contents[number].known[there])
-        where = self._at(state, link[1])
-        return not any(self._system.taken(*link, where, offer.tag) for offer in offers)
-
     def _talks_on(self, place: int, state: int) -> bool:
-        sends = any(row.kind is Kind.SEND for row in self._rows(state, place))
-        return sends and self._has_ended(state, place)
-
-    def _refused_now(self, state: int, *, orphan: bool) -> Iterator[bool]:
-        """Whether a row that could send is taken by nobody, who has ended (orphan) or has not."""
-        for place in range(len(self._system.members)):
-            for row in self._rows(state, place):
-                if row.kind is not Kind.SEND:
-                    continue
-                others = self._system.partners(place, row)
-                taken = (
-                    self._system.taken(place, other, self._at(state, other), row.label)
-                    for other in others
-                )
-                if any(taken):
-                    continue
-                going_on = [other for other in others if not self._has_ended(state, other)]
-                if orphan:
-                    yield not going_on
-                else:
-                    yield bool(going_on) and not any(
-                        self._is_busy(state, other, place) for other in going_on
-                    )
-
-    def _is_busy(self, state: int, place: int, sender: int) -> bool:
-        """Whether `place` has something to do with somebody else than `sender`."""
-        return any(
-            set(self._system.partners(place, row)) - {sender} for row in self._rows(state, place)
-        )
-
-    def _refuses_all(self, place: int, state: int) -> bool:
-        """Whether a member can only receive, and takes nothing of what waits on each link."""
-        rows = self._rows(state, place)
-        if self._has_ended(state, place) or any(row.kind is not Kind.RECEIVE for row in rows):
-            return False
-        heard = {other for row in rows for other in self._system.partners(place, row)}
-        composition, where = self._composition, self._at(state, place)
-        for link, field, contents in zip(
-            composition.links, composition.buffers, composition.contents, strict=True
-        ):
-            if link[1] != place or link[0] not in heard:
-                continue
-            offers = list(composition.channel.offers(contents.known[field.of(state)]))
-            if not offers or any(self._system.taken(*link, where, one.tag) for one in offers):
-                return False
-        return bool(heard)
-
-    def _at(self, state: int, place: int) -> str:
-        member = self._system.members[place].automaton
-        return member.states[self._composition.fields[place].of(state)].name
-
-    def _has_ended(self, state: int, place: int) -> bool:
-        composition = self._composition
-        return composition.fields[place].of(state) in composition.finals[place]
-
-    def _rows(self, state: int, place: int) -> tuple[Transition, ...]:
-        return self._leaving[place][self._composition.fields[place].of(state)]
-
-    @cached_property
-    def _leaving(self) -> tuple[tuple[tuple[Transition, ...], ...], ...]:
-        return tuple(
-            tuple(member.automaton.leaving(state.name) for state in member.automaton.states)
-            for member in self._system.members
-        )
+        number = self._composition.fields[place].of(state)
+        rows = self._composition.leaving(place, number)
+        ended = number in self._composition.finals[place]
+        return ended and any(row.kind is Kind.SEND for row in rows)
 
     def _row_in_words(self, place: int, row: Transition) -> str:
         return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"

@@ -8,16 +8,32 @@ formulas whose propositional parts do not tell interchangeable members apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
 from math import factorial, prod
+from typing import overload
 
+from proofs.actions import Choose, External
 from proofs.logic.formulas import And, Formula, Or, atoms, children
 from proofs.model import Step
 from proofs.systems.boolean import is_propositional, value
-from proofs.systems.product import Composition, Field
-from proofs.systems.propositions import Noted, Noting
+from proofs.systems.product import Action, Composition, Field
+from proofs.systems.propositions import (
+    At,
+    Empty,
+    Full,
+    Guarded,
+    Has,
+    Noted,
+    Noting,
+    OfStep,
+    Proposition,
+    Received,
+    Sent,
+    named,
+)
 from proofs.systems.wiring import System
 
 Renaming = tuple[int, ...]
@@ -52,10 +68,11 @@ def why_not(system: System, formula: Formula | None) -> str:
         )
     if formula is None:
         return ""
+    known = named(Composition(system))
     for part in _propositional(formula):
         for one in classes:
             for first, second in pairwise(one):
-                reason = _tells_apart(system, part, first, second)
+                reason = _tells_apart(system, known, part, first, second)
                 if reason:
                     return reason
     return ""
@@ -74,7 +91,6 @@ class Symmetry:
         size = prod(factorial(len(one)) for one in self.classes)
         self._all = tuple(self._renamings()) if size <= LARGEST_GROUP and not self._apart else ()
         self._shifts: dict[Renaming, tuple[tuple[Field, Field], ...]] = {}
-        self._names: dict[tuple[Renaming, str], str] = {}
 
     def standing_for(self, state: int) -> tuple[int, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
@@ -94,13 +110,23 @@ class Symmetry:
             found += source.of(state) - target.of(state) << target.shift
         return found
 
-    def in_words(self, renaming: Renaming, text: str) -> str:
-        """A proposition or a label of a step after `renaming`."""
+    def renamed_action(self, action: Action, renaming: Renaming) -> Action:
+        """An action after `renaming`."""
         if renaming == self._same:
-            return text
-        if (renaming, text) not in self._names:
-            self._names[renaming, text] = _renamed(self.composition.system, renaming, text)
-        return self._names[renaming, text]
+            return action
+        places, members = self.composition.system.places, self.composition.system.members
+
+        def other(name: str) -> str:
+            return members[renaming[places[name]]].name
+
+        match action:
+            case External():
+                return action
+            case Choose(member):
+                return replace(action, member=other(member))
+            case _:
+                sender, receiver = other(action.sender), other(action.receiver)
+                return replace(action, sender=sender, receiver=receiver)
 
     def _sorted(self, state: int) -> Renaming:
         """The renaming that sorts the members of each class by what is seen of each."""
@@ -164,7 +190,7 @@ class Quotient:
 
     def successors(self, state: Noted) -> Iterator[Step[Noted]]:
         for step in self.noting.successors(state):
-            yield Step(step.label, self.standing_for(step.target)[0])
+            yield Step(step.action, self.standing_for(step.target)[0])
 
     def propositions(self, state: Noted) -> frozenset[str]:
         return self.noting.propositions(state)
@@ -172,12 +198,12 @@ class Quotient:
     def standing_for(self, state: Noted) -> tuple[Noted, Renaming]:
         """The state that stands for `state`, and the renaming that leads to it."""
         found, renaming = self.symmetry.standing_for(state.state)
-        said = frozenset(self.symmetry.in_words(renaming, one) for one in state.said)
-        return Noted(found, said & self.noting.noted), renaming
+        latest = frozenset(moved(one, renaming) for one in state.latest)
+        return Noted(found, latest & self.noting.noted), renaming
 
 
 def unfolded(
-    symmetry: Symmetry, start: int, steps: Sequence[tuple[str, int]], cycle: int
+    symmetry: Symmetry, start: int, steps: Sequence[tuple[Hashable, int]], cycle: int
 ) -> tuple[list[Step[int]], int]:
     """The steps of the composition that a trace of the quotient stands for, and how many repeat.
 
@@ -187,25 +213,24 @@ def unfolded(
     here, back = start, tuple(range(len(composition.system.members)))
     found: list[Step[int]] = []
 
-    def take(label: str, reached: int) -> None:
+    def take(action: Hashable, reached: int) -> None:
         nonlocal here, back
-        difference = next(
-            move.difference
+        move = next(
+            move
             for move in composition.moves(here)
-            if move.label == label and symmetry.standing_for(here + move.difference)[0] == reached
+            if move.action == action and symmetry.standing_for(here + move.difference)[0] == reached
         )
-        target, renaming = symmetry.standing_for(here + difference)
-        found.append(
-            Step(symmetry.in_words(back, label), symmetry.renamed(here + difference, back))
-        )
+        target, renaming = symmetry.standing_for(here + move.difference)
+        there = symmetry.renamed(here + move.difference, back)
+        found.append(Step(symmetry.renamed_action(move.action, back), there))
         here, back = target, _after(_inverse(renaming), back)
 
-    for label, reached in steps[: len(steps) - cycle]:
-        take(label, reached)
+    for action, reached in steps[: len(steps) - cycle]:
+        take(action, reached)
     stem, first = len(found), symmetry.renamed(here, back)
     while cycle:
-        for label, reached in steps[len(steps) - cycle :]:
-            take(label, reached)
+        for action, reached in steps[len(steps) - cycle :]:
+            take(action, reached)
         if found[-1].target == first:
             break
     return found, len(found) - stem if cycle else 0
@@ -279,21 +304,24 @@ def _operands(formula: Formula, kind: type[And | Or]) -> Iterator[Formula]:
         yield formula
 
 
-def _tells_apart(system: System, part: Formula, first: int, second: int) -> str:
+def _tells_apart(
+    system: System, known: Mapping[str, Proposition], part: Formula, first: int, second: int
+) -> str:
     swap = list(range(len(system.members)))
     swap[first], swap[second] = second, first
     names = sorted(set(atoms(part)))
-    renamed = {name: _renamed(system, tuple(swap), name) for name in names}
-    if all(name == other for name, other in renamed.items()):
+    renamed = {name: moved(known[name], tuple(swap)) for name in names}
+    told = ", ".join(name for name in names if renamed[name] != known[name])
+    if not told:
         return ""
-    both = sorted({*names, *renamed.values()})
+    both = list(dict.fromkeys([*(known[name] for name in names), *renamed.values()]))
     one, other = (system.members[place].name for place in (first, second))
-    told = ", ".join(name for name in names if renamed[name] != name)
     if len(both) > MOST_ATOMS:
         return f"{told}: too many propositions to see whether they tell {one} and {other} apart"
     for values in product((False, True), repeat=len(both)):
-        here = dict(zip(both, values, strict=True))
-        there = {name: here[renamed[name]] for name in names}
+        true = dict(zip(both, values, strict=True))
+        here = {name: true[known[name]] for name in names}
+        there = {name: true[renamed[name]] for name in names}
         if value(part, here) != value(part, there):
             return (
                 f"{told} tells {one} and {other} apart, which are interchangeable; say the same of "
@@ -302,18 +330,24 @@ def _tells_apart(system: System, part: Formula, first: int, second: int) -> str:
     return ""
 
 
-def _renamed(system: System, renaming: Renaming, text: str) -> str:
-    """A proposition (`left?TASK`, `hub:left@empty`) or a label (`hub>left TASK`) after renaming."""
-    if not any(mark in text for mark in "@.? "):  # `left:GUARD`, or what names nobody
-        name, colon, guard = text.partition(":")
-        return f"{_member(system, renaming, name)}:{guard}" if colon else text
-    ends = [text.find(mark) for mark in ("@", ".", "?", " ") if mark in text]
-    subject, rest = text[: min(ends)], text[min(ends) :]
-    between = ">" if ">" in subject else ":"
-    return between.join(_member(system, renaming, one) for one in subject.split(between)) + rest
-
-
-def _member(system: System, renaming: Renaming, name: str) -> str:
-    if name in system.places:
-        return system.members[renaming[system.places[name]]].name
-    return str(renaming[int(name) - 1] + 1) if name.isdigit() else name
+@overload
+def moved(proposition: OfStep, renaming: Renaming) -> OfStep: ...
+@overload
+def moved(proposition: Proposition, renaming: Renaming) -> Proposition: ...
+def moved(proposition: Proposition, renaming: Renaming) -> Proposition:
+    """A proposition after `renaming`."""
+    match proposition:
+        case At(place):
+            return replace(proposition, place=renaming[place])
+        case Empty((sender, receiver)) | Full((sender, receiver)) | Has((sender, receiver)):
+            return replace(proposition, link=(renaming[sender], renaming[receiver]))
+        case Guarded(sender):
+            return replace(proposition, sender=renaming[sender])
+        case Sent(sender, to):
+            to = None if to is None else renaming[to]
+            return replace(proposition, sender=renaming[sender], receiver=to)
+        case Received(by, receiver):
+            by = None if by is None else renaming[by]
+            return replace(proposition, sender=by, receiver=renaming[receiver])
+        case _:
+            return proposition

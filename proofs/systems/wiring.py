@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 
+from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automaton import Automaton, Kind, Transition
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
 from pxp_fsm.errors import TableError
+from pxp_fsm.tables import load_automaton
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """What a member may be called: as rows can name it."""
+
+_NAMED = re.compile(rf"({NAME.pattern})=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +30,13 @@ class Member:
     automaton: Automaton
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class System:
-    """Two or more members that talk to each other.
+    """Two or more members that talk to each other over a channel.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.System.load("pxp", channel="fifo:2")
+    <System pxp1, pxp2 over fifo:2>
 
     A row that sends and names no partner goes to any member that can take its tag in some state;
     one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
@@ -34,6 +44,33 @@ class System:
     """
 
     members: tuple[Member, ...]
+    channel: Channel = SYNCHRONOUS
+
+    @classmethod
+    def load(cls, *tables: str | Path | Automaton, channel: str = "sync") -> System:
+        """The system of tables; one alone is joined with itself.
+
+        Each is an automaton, a built-in name, a file, or NAME=FILE where a member is to be called
+        so.
+
+        Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
+        """
+        members = []
+        for given in tables * 2 if len(tables) == 1 else tables:
+            if isinstance(given, Automaton):
+                members.append(("", given))
+                continue
+            found = _NAMED.fullmatch(str(given))
+            name, table = (found[1], found[2]) if found else ("", given)
+            members.append((name, load_automaton(table)))
+        return system_of(members, parse_channel(channel))
+
+    def __repr__(self) -> str:
+        return f"<System {self.name} over {self.channel.name}>"
+
+    def over(self, channel: Channel) -> System:
+        """The same members over another channel."""
+        return replace(self, channel=channel)
 
     def __post_init__(self) -> None:
         found = tuple(dict.fromkeys(_problems_of_names(self))) or tuple(
@@ -52,14 +89,27 @@ class System:
             told.append(", ".join(names) + ("" if same else f": {table}"))
         return "; ".join(told)
 
+    def diagram(self) -> StateDiagram:
+        """The members, and at an arrow what one of them may send to the other."""
+        nodes = tuple(Node(one.name, one.automaton.title) for one in self.members)
+        edges = []
+        for sender, receiver in self.links:
+            tags = dict.fromkeys(
+                row.label
+                for row in self.members[sender].automaton.transitions
+                if row.kind is Kind.SEND and receiver in self.partners(sender, row)
+            )
+            names = self.members[sender].name, self.members[receiver].name
+            edges.append(Edge(*names, tuple(map(Row, tags))))
+        return StateDiagram(self.name, self.channel.name, nodes, tuple(edges))
+
+    def _repr_svg_(self) -> str:
+        return svg(self.diagram())
+
     @cached_property
     def places(self) -> dict[str, int]:
         """The number of each member, from 0, by its name."""
         return {member.name: place for place, member in enumerate(self.members)}
-
-    def member_number(self, subject: str) -> int:
-        """The number from 0 of the member with this name, or with this number from 1."""
-        return self.places[subject] if subject in self.places else int(subject) - 1
 
     def partners(self, place: int, row: Transition) -> tuple[int, ...]:
         """The members to which a row of member `place` may send, or from which it may receive."""
@@ -98,7 +148,12 @@ class System:
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}
 
 
-def system_of(members: Sequence[tuple[str, Automaton]]) -> System:
+def is_named(text: str) -> bool:
+    """Whether a table is given with the name of a member (NAME=TABLE)."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCHRONOUS) -> System:
     """A system of tables with their names; where a name is "" the table's, numbered if need be.
 
     Raises `TableError` as `System` does.
@@ -115,7 +170,7 @@ def system_of(members: Sequence[tuple[str, Automaton]]) -> System:
         twice = own[automaton.name] > 1 or automaton.name in given
         number = str(seen[automaton.name]) if twice else ""
         found.append(Member(automaton.name + number, automaton))
-    return System(tuple(found))
+    return System(tuple(found), channel)
 
 
 def _problems_of_names(system: System) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pxp_fsm.diagrams.model import (
     SequenceChart,
     StateDiagram,
 )
-from pxp_fsm.diagrams.render import FORMATS, SUFFIXES, render, write
+from pxp_fsm.diagrams.render import FORMATS, SUFFIXES, render, svg, write
 
 __all__ = [
     "FORMATS",
@@ -27,5 +27,6 @@ __all__ = [
     "render",
     "sequence_chart",
     "state_diagram",
+    "svg",
     "write",
 ]

@@ -50,6 +50,11 @@ def render(diagram: Diagram, form: str) -> bytes:
     raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
 
 
+def svg(diagram: Diagram) -> str:
+    """`diagram` as SVG."""
+    return _svg(diagram).decode()
+
+
 def write(diagram: Diagram, path: str | Path) -> None:
     """Draw `diagram` into the file `path`, which is replaced at once and never half-written.
 

@@ -70,7 +70,7 @@ async def _lost(
 
 async def holds(relation: Relation, left: str, right: str) -> bool:
     """Whether a relation holds; unsure counts as not. Raises `NoAnswer` where it is not decided."""
-    outcome = reply_of(await relation.holds(left, right)).outcome
+    outcome = reply_of(await relation.holds(left, right), relation).outcome
     if outcome in (Outcome.LATE, Outcome.BROKEN):
         raise NoAnswer(f"{relation.name}: {outcome}")
     return outcome is Outcome.YES

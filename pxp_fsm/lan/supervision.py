@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pxp_fsm.agent import Agent
+from pxp_fsm.agent import Agent, Members
 from pxp_fsm.automaton import Valuation, one_hot
 from pxp_fsm.decisions import Guard
 from pxp_fsm.errors import NoAnswer
@@ -45,9 +45,7 @@ Check = Callable[[object], str | None]
 class Board(Protocol):
     """Where the sessions of an update are stored."""
 
-    def begin(
-        self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
-    ) -> Blackboard:
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         """Record the session `name`, which begins; what its messages go to."""
 
 
@@ -204,21 +202,25 @@ class Supervision:
         """One step's session, to its end."""
         match, agree = SameJson(), HintFollowed(self.judge)
         supervisor = _Supervisor(developer, view, self.rules)
-        system = Agent(SYSTEM, _System(propose, check), _SystemGuards(), match, agree)
-        person = Agent(DEVELOPER, supervisor, supervisor, match, agree)
+        proposing, guards = _System(propose, check), _SystemGuards()
+        members = {
+            SYSTEM: Agent(proposing, match=match, agree=agree, guards=guards),
+            DEVELOPER: Agent(supervisor, match=match, agree=agree, guards=supervisor),
+        }
         instance = Instance(f"{view.step}-{digest(x)[:12]}", x)
         board: Blackboard | None = None
         if self.board is not None:
-            board = self.board.begin(name, instance, (system, person), self.rules)
+            board = self.board.begin(name, instance, members, self.rules)
         session = Session(
-            name,
-            instance,
-            system,
-            person,
             self.rules,
+            members,
+            instance=instance,
+            name=name,
             blackboard=board,
+            record_faults=True,
         )
-        ending = await session.run()
+        await session.run()
+        ending = session.ending or Ending.BROKEN
         if ending is not Ending.RATIFIED:
             return Agreement(ending, why=session.cause, messages=session.history)
         agreed = session.history[-1].answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from proofs import update_claims, updates
@@ -12,48 +12,22 @@ from proofs.certificate import Certificate, beyond, certify
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, assumptions_of, find
 from proofs.explicit import check_explicit
-from proofs.product import Product, standing_checks
+from proofs.logic import Runs, parse
+from proofs.logic.asking import check
+from proofs.logic.steps import demand
+from proofs.systems import Interrupted, System, check_standard
+from proofs.systems.results import MACHINE, TITLES, machine_result
 from proofs.theorems import Proof
 from proofs.verdicts import Result, Status, Verdict
 from pxp_fsm.errors import UsageError
-from pxp_fsm.soundness import check_peers
 from pxp_fsm.tables import NETWORKS, load_automaton
+from pxp_fsm.workbench import systems
+from pxp_fsm.workbench.requests import PROVED_OF, Request
 
 UNEXPECTED, UNKNOWN = 1, 4
-PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
-"""The protocols whose claims are about a built-in table."""
 
 _SMALL = Bounds(n=5, k=1)
 """For what each assumption is needed for, a counterexample in a small session is enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to check; nothing in `tables` means both built-in protocols.
-
-    With `values`, INTERACT's sessions are explored over so many explicit values of y and of e, for
-    which MATCH and AGREE are equality. With `formulas` nothing else is checked: each of them on the
-    product of the tables under free guards, over `runs` that are complete, finite or infinite, and
-    as fair as `fair` asks (`weak:WHAT`, `strong:WHAT`); with `relations`, over the sessions of a
-    built-in protocol. With `termination` it is asked whether the product ends. Several tables, with
-    names (NAME=TABLE), and `channels` make a system, which is explored up to `limit` states and
-    `memory` MB, with fewer states where it is told how to `reduce` them.
-    """
-
-    tables: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    relations: str | None = None
-    n: int = 10
-    k: int = 3
-    values: int | None = None
-    formulas: tuple[str, ...] = ()
-    runs: str = "complete"
-    fair: tuple[str, ...] = ()
-    termination: bool = False
-    channels: tuple[str, ...] = ()
-    limit: int | None = None
-    memory: int | None = None
-    reduce: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,32 +56,35 @@ def run(request: Request) -> Checked:
     lines, certificates = list[Result](), list[Certificate]()
     try:
         for one in _checked(request):
-            (lines if isinstance(one, Result) else certificates).append(one)  # type: ignore[arg-type] # each to its own
-    except KeyboardInterrupt:
+            if isinstance(one, Certificate):
+                certificates.append(one)
+            else:
+                lines.append(one)
+    except KeyboardInterrupt as error:
+        if isinstance(error, Interrupted):
+            lines.append(error.result)
         return Checked(tuple(lines), tuple(certificates), interrupted=True)
     return Checked(tuple(lines), tuple(certificates))
 
 
 def _checked(request: Request) -> Iterator[Result | Certificate]:
     """The lines, and the certificates, as they are found."""
-    from pxp_fsm.workbench import systems
-
     bounds = Bounds(request.n, request.k)
     bounds.rules("interact")
     if request.relations is not None:
         assumptions_of(request.relations)
-    if systems.asked_for(request):
-        yield from systems.lines(request)
+        if request.formulas and not systems.is_asked_for(replace(request, formulas=(), fair=())):
+            yield from _over_sessions(request, bounds)
+            return
+    if systems.is_asked_for(request):
+        yield from systems.results(request)
         return
     own = [table for table in request.tables if table not in (*PROVED_OF, *NETWORKS)]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
-    if request.formulas or request.termination or request.fair:
-        yield from _temporal(request)
-        return
     if request.values is not None:
         _check_values(request, own, builtin)
-        yield from _over_values(request, bounds)
+        yield from check_explicit(_claims_of("interact", request), bounds, request.values)
         return
     found = False
     for one in _everything(request, bounds, own, builtin):
@@ -116,7 +93,7 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
     if not found:
         raise UsageError(
             f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
-            f"of your own there are: {', '.join(_TITLES)}"
+            f"of your own there are: {', '.join(TITLES)}"
         )
 
 
@@ -126,7 +103,7 @@ def _everything(
     """What is known to ask of each table."""
     proofs = list[Proof]()
     for table in builtin:
-        yield from _wanted(_standing(table, table), request)
+        yield from _standard(System.load(table), request)
         claims = _claims_of(table, request)
         if any(claim.induction for claim in claims):
             certificate = certify(table)
@@ -136,13 +113,21 @@ def _everything(
         yield from _claims(claims, request, bounds, [*proofs, *beyond(table, known)])
     for table in NETWORKS:
         if table in request.tables:
-            yield from _wanted(_of_network(table), request)
+            yield from _wanted(updates.checked(table), request)
+            if not request.names or MACHINE in request.names:
+                yield machine_result(load_automaton(table))
     if own:
-        yield from _wanted(_standing(own[0], own[-1]), request)
+        yield from _standard(System.load(*own), request)
+
+
+def _standard(system: System, request: Request) -> Iterator[Result]:
+    """The standard checks of a system that are asked for, if any."""
+    names = [name for name in TITLES if name in (request.names or TITLES)]
+    return check_standard(system, names) if names else iter(())
 
 
 def _check_names(names: Sequence[str]) -> None:
-    known = {claim.name for claim in CLAIMS} | set(_TITLES)
+    known = {claim.name for claim in CLAIMS} | set(TITLES)
     known |= {claim.name for claim in update_claims.CLAIMS}
     for name in names:
         if name not in known | {claim.id for claim in CLAIMS}:
@@ -196,11 +181,6 @@ def _only_shows_a_need(claim: Claim, assumptions: str) -> bool:
     )
 
 
-def _over_values(request: Request, bounds: Bounds) -> Iterator[Result]:
-    wanted = _claims_of("interact", request)
-    yield from check_explicit(wanted, bounds, request.values or 0)
-
-
 def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Result, Checker]:
     """The failing line of the claim `name` (or PROTOCOL.NAME), with the checker that found it.
 
@@ -233,85 +213,24 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Re
     return found[0], checker
 
 
-def _temporal(request: Request) -> Iterator[Result]:
-    from pxp_fsm.workbench import formulas
-
-    if request.termination:
-        return formulas.termination(request)
-    if not request.formulas:
-        raise UsageError("--fair is about runs of a formula; give a --formula")
+def _over_sessions(request: Request, bounds: Bounds) -> Iterator[Result]:
+    """Each formula over the sessions of a built-in protocol, for any data under assumptions."""
     if request.names or request.values is not None:
         raise UsageError("--formula goes without --property and --values; leave them out")
-    return _formulas(request) if request.relations is None else formulas.over_sessions(request)
-
-
-def _formulas(request: Request) -> Iterator[Result]:
-    from proofs.logic import Runs, parse
-    from proofs.logic.systems import check
-    from pxp_fsm.workbench.formulas import check_about_tables, demands, suffix
-
-    if not 1 <= len(request.tables) <= 2:
-        raise UsageError("--formula is about one table joined with itself, or two: name them")
+    if len(request.tables) != 1 or request.tables[0] not in PROVED_OF:
+        raise UsageError(
+            "formulas with --relations are about sessions of interact or of pxp; name one of them"
+        )
+    assumptions = assumptions_of(request.relations or "")
     formulas = [(text, parse(text)) for text in request.formulas]
-    fairly = demands(request)
-    product = product_of(request.tables[0], request.tables[-1])
+    demands = tuple(map(demand, request.fair))
+    under = ", ".join([f"{request.relations}", f"{request.runs} runs", *request.fair])
     for text, formula in formulas:
-        check_about_tables(text, formula)
-        started = time.perf_counter()
-        verdict = check(product, formula, Runs(request.runs), fairly)
-        yield Result(
-            subject(product),
-            text,
-            text,
-            f"free guards, {request.runs} runs{suffix(request)}",
-            verdict,
-            Status.HOLDS,
-            time.perf_counter() - started,
-            product.name,
-        )
-
-
-def product_of(left: str, right: str) -> Product:
-    """The product of two tables that can be peers; raises `TableError`."""
-    one, two = load_automaton(left), load_automaton(right)
-    check_peers(one, two)
-    return Product(one, two)
-
-
-def subject(product: Product) -> str:
-    """What a product is called: a table by its name, where it is joined with itself."""
-    return product.left.name if product.left == product.right else product.name
-
-
-def _of_network(table: str) -> Iterator[Result]:
-    """The claims about a table of networks, as built and without what each needs."""
-    yield from updates.checked(table)
-
-
-_TITLES = {
-    "no-deadlock": "no reachable state is without a step before the end",
-    "no-unspecified-reception": "whatever can be sent can be received there and then",
-    "no-orphan-message": "nothing can be sent to an agent that has ended",
-    "nothing-sent-after-the-end": "an agent that has ended sends nothing",
-    "end-reachable-from-everywhere": "from every reachable state both agents can come to an end",
-    "no-dead-row": "every row can be taken",
-}
-
-
-def _standing(left: str, right: str) -> Iterator[Result]:
-    """The standing checks of two tables under free guards."""
-    product = product_of(left, right)
-    started = time.perf_counter()
-    verdicts = standing_checks(product)
-    seconds = (time.perf_counter() - started) / len(verdicts)
-    for name, verdict in verdicts.items():
-        yield Result(
-            subject(product),
-            name,
-            _TITLES[name],
-            "free guards",
-            verdict,
-            Status.HOLDS,
-            seconds,
-            product.name,
-        )
+        for protocol in PROVED_OF[request.tables[0]]:
+            started = time.perf_counter()
+            rules = bounds.rules(protocol)
+            verdict, messages = check(rules, assumptions, formula, Runs(request.runs), demands)
+            seconds, model = time.perf_counter() - started, f"{protocol} under {request.relations}"
+            yield Result(
+                protocol, text, text, under, verdict, Status.HOLDS, seconds, model, messages
+            )

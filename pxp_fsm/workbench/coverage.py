@@ -30,11 +30,11 @@ def told(run: Run, folder: Path) -> Iterator[str]:
     rules = run.plan.rules()
     seats = seating.Seats(run.plan, run.task, run.data, folder, run.named, _Unopened)
     instance = run.data.sessions[0].instance
-    assumed = Session("assumed", instance, *seats.agents(1), rules).assumptions
+    assumed = Session(rules, seats.agents(1), instance=instance).assumptions
     table = f"{rules.automaton.name} {rules.automaton.fingerprint[:12]}"
     found = certified.coverage(rules, assumed)
     if found is None:
-        yield f"Certificate: none of this table ({table}) and its rules; pxp check writes one"
+        yield f"Certificate: none of this table ({table}) and its rules"
         return
     yield f"Certificate: {found.path} (table {table})"
     yield f"Assumed of MATCH and AGREE: {', '.join(sorted(assumed)) or 'nothing (noisy)'}"

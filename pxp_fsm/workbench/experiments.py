@@ -1,6 +1,6 @@
 """Experiments as files: everything that the outcome depends on, repeatable and told apart.
 
-The structure is what `experiment.schema.json` says, and this loader uses that very schema. An
+The structure is that of a `Plan`, from which the published schema is made. An
 experiment is known by a fingerprint of what its file means, the rows that it is about, the
 automaton and the version of the package: running it again goes on where it was, and a changed one
 is a new experiment.
@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from backends.databases import SqlBlackboard
-from backends.models.serving import Settings
-from pxp_fsm import __version__, forms
+from backends.models.settings import Settings
+from pxp_fsm import __version__, forms, options
 from pxp_fsm.errors import Fault, FileError, UsageError
-from pxp_fsm.workbench import defaults, plans, runs
+from pxp_fsm.workbench import plans, runs
 from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.prompts import written
 from pxp_fsm.workbench.tasks import DataSet, Task
 
 
@@ -61,10 +58,28 @@ class Experiment:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of experiment files, as published with the package."""
-    resource = resources.files("pxp_fsm.workbench").joinpath("experiment.schema.json")
-    loaded: dict[str, Any] = json.loads(resource.read_text("utf-8"))
-    return loaded
+    """The JSON Schema of experiment files, published as `experiment.schema.json`."""
+    own = {
+        "format": {"const": 1, "description": "The version of this format."},
+        "title": {"type": "string", "description": "What people call it; it changes nothing."},
+        "note": {"type": "string", "description": "What people should know; it changes nothing."},
+    }
+    tables = {
+        "agents": "Who sits in place of the task's own agents and relation.",
+        "learning": "What the machine keeps of what it is told.",
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:pxp-fsm:experiment:1",
+        "title": "An experiment of pxp-fsm",
+        "description": "Everything that the outcome of an experiment depends on. Written as TOML; "
+        "the same structure as JSON is accepted too. Paths are read from the folder of the file. "
+        "Whether a task, its data and agents are there is checked by the loader.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["format", "task"],
+        "properties": own | options.schema(Plan, tables),
+    }
 
 
 def load(path: Path) -> Experiment:
@@ -75,15 +90,14 @@ def load(path: Path) -> Experiment:
     """
     text = forms.text_of(path, "an experiment")
     raw = forms.read(text, path.name)
-    found = forms.faults(raw, schema()) or _faults(raw)
+    found = forms.faults(raw, schema())
     if found:
         raise FileError(forms.located(found, text, str(path)))
-    plan = _plan(raw, path.absolute().parent)
     try:
+        plan = plans.planned(options.values_of(Plan, raw), path.absolute().parent)
         task, data = plans.read_plan(plan)
     except UsageError as error:
-        at = next((key for key in _ABOUT if _about(key, str(error))), None)
-        fault = Fault((at,) if at else (), str(error))
+        fault = Fault(_place(error.field), str(error))
         raise FileError(forms.located([fault], text, str(path))) from error
     return Experiment(path, raw.get("title", path.stem), plan, task, data)
 
@@ -107,46 +121,7 @@ def run_named(name: str) -> str:
     return load(path).run if path.suffix in (".toml", ".json") else name
 
 
-_ABOUT = ("instances", "repetitions", "learning", "task", "data", "timeout", "seed")
-
-
-def _about(key: str, said: str) -> bool:
-    """Whether an error speaks of what stands at `key`."""
-    return ("validation set" if key == "learning" else key.rstrip("s")) in said
-
-
-def _faults(raw: Mapping[str, Any]) -> list[Fault]:
-    """What a schema cannot say: which bound is of which protocol."""
-    pxp = raw.get("protocol") == "pxp"
-    found: list[Fault] = []
-    if pxp and "n" in raw:
-        found.append(Fault(("n",), "n is INTERACT's bound; PXP is bounded by k"))
-    if not pxp and raw.get("k") == "unbounded":
-        found.append(Fault(("k",), "only PXP is unbounded; give INTERACT a number"))
-    return found
-
-
-def _plan(raw: Mapping[str, Any], folder: Path) -> Plan:
-    pxp = raw.get("protocol") == "pxp"
-    instances = raw.get("instances")
-    if isinstance(instances, list):
-        instances = ",".join(instances)
-    learning, agents = raw.get("learning", {}), dict(raw.get("agents", {}))
-    if "prompts" in agents:
-        agents["prompts"] = written(folder / agents["prompts"])
-    k = raw.get("k", defaults.K)
-    same = ("protocol", "repetitions", "seed", "order", "memo", "timeout")
-    return Plan(
-        raw["task"],
-        n=None if pxp else raw.get("n", defaults.N),
-        k=None if k == "unbounded" else k,
-        instances=None if instances is None else str(instances),
-        data=str(folder / raw["data"]) if "data" in raw else None,
-        **{key: raw[key] for key in same if key in raw},
-        **agents,
-        **{
-            field: learning[key]
-            for field, key in (("learn", "keep"), ("gate", "gate"), ("carry", "carry"))
-            if key in learning
-        },
-    )
+def _place(field: str | None) -> tuple[str, ...]:
+    """Where a file sets a field of its plan: the key, or the table that the key stands in."""
+    keys = (setting.key for setting in options.settings(Plan) if setting.field == field)
+    return tuple(key.partition(".")[0] for key in keys)

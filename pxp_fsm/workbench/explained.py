@@ -54,9 +54,7 @@ class Explained:
 @cache
 def papers(*, human_revises: bool) -> Languages:
     """INTERACT(10, 3) as the papers have it."""
-    found = (
-        sequences(Reading(Interact(10, 3), assumed)) for assumed in (EQUIVALENCE, TOLERANCE, NOISY)
-    )
+    found = (sequences(Reading(Interact(), assumed)) for assumed in (EQUIVALENCE, TOLERANCE, NOISY))
     return Languages("the papers' procedures, n = 10", *_kept(found, human_revises))
 
 

@@ -16,6 +16,8 @@ from proofs.exchange import (
     to_tla,
     to_toml,
 )
+from proofs.logic import parse
+from proofs.systems import Composition, System
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automaton import Automaton
 from pxp_fsm.errors import TableError, UsageError
@@ -75,11 +77,7 @@ def export_system(
 
     Raises `UsageError` for a formula that the language cannot say.
     """
-    from proofs.logic import parse
-    from proofs.systems import Composition, parse_channel
-    from pxp_fsm.workbench.systems import system_named
-
-    system = Composition(system_named(tuple(tables)), parse_channel(channel))
+    system = Composition(System.load(*tables, channel=channel))
     told = [(text, parse(text)) for text in formulas]
     if form == "tla":
         written = to_tla(system, told, _module(path))

@@ -16,19 +16,20 @@ from string import Template
 from proofs.checking import Bounds, Checker
 from proofs.claims import CLAIMS, NAMED, Claim, name_of
 from proofs.explore import Trace, explore
-from proofs.product import Product
 from proofs.properties import longest_run
 from proofs.relational import Theory
 from proofs.replay import replay
 from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.systems import Composition, System
 from proofs.verdicts import Result, Status
+from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.tables import builtin
 from pxp_fsm.workbench import checks, language_findings, network_findings
 from pxp_fsm.workbench.counterexamples import chart
+from pxp_fsm.workbench.requests import Request
 
 PAGE = "findings.md"
 PICTURES = "pictures/findings"
@@ -63,7 +64,7 @@ class Findings:
 
 def find() -> Findings:
     """Check everything and tell what came of it."""
-    lines = checks.run(checks.Request()).lines
+    lines = checks.run(Request()).lines
     words = {
         "claims": "\n".join(_claims(lines)),
         "replies": "\n".join(_replies()),
@@ -198,10 +199,10 @@ def _sizes() -> Iterator[str]:
     yield "| product | states | transitions |"
     yield "|---|---|---|"
     for name in ("interact", "pxp", "pxp_hang_up"):
-        pairs = explore(Product(builtin(name), builtin(name)))
+        pairs = explore(Composition(System.load(name)))
         yield f"| {name}, free guards | {pairs.states} | {pairs.transitions} |"
     for name, assumptions in NAMED.items():
-        every: tuple[Rules, ...] = (Interact(10, 3), Pxp(), Pxp(3))
+        every: tuple[Rules, ...] = (Interact(), Pxp(), Pxp(defaults.K))
         for rules in every:
             model = SessionModel(rules, Theory(assumptions), observes=rules.n is not None)
             space = explore(model)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from proofs.claims import NAMED
 from proofs.languages import Language, Reading, class_language, sequences
-from proofs.languages.picture import pictured
 from proofs.languages.published_code import PublishedCode, published_sequences
+from pxp_fsm import defaults
 from pxp_fsm.diagrams import Diagram
 from pxp_fsm.rules import Interact, Pxp
 from pxp_fsm.workbench.explained import (
@@ -50,15 +50,15 @@ def pictures() -> Iterator[tuple[str, Diagram]]:
     """The pictures of the page, by file name."""
     for name in ("tolerance", "equivalence"):
         title = f"INTERACT without its bound, k = 3 ({name})"
-        yield f"language-{name}", pictured(replace(_endless(name), title=title))
+        yield f"language-{name}", replace(_endless(name), title=title).diagram()
 
 
-def _of(n: int, name: str, k: int = 3) -> Language:
+def _of(n: int, name: str, k: int = defaults.K) -> Language:
     return sequences(Reading(Interact(n, k), NAMED[name]))
 
 
 def _endless(name: str) -> Language:
-    return sequences(Reading(Interact(10, 3), NAMED[name], bounded=False))
+    return sequences(Reading(Interact(), NAMED[name], bounded=False))
 
 
 def _pxp(name: str) -> Language:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from backends.models import serving
 from backends.models.presets import Asking, Preset, adapted, find_preset
-from backends.models.serving import Settings
+from backends.models.settings import Settings
 from guards.judge import GIVES, Scope
 from pxp_fsm.errors import UsageError
 from pxp_fsm.models import Capability
@@ -74,7 +74,7 @@ def _able(
     paper: Preset | None,
     settings: Settings | None,
 ) -> Named:
-    settings = settings or serving.Settings()
+    settings = settings or Settings()
     prompts = written.prompts(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:

@@ -14,10 +14,12 @@ from typing import Any
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
 from backends.models import scripts
 from backends.models.recording import recorded
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from guards.text import NormalisedText
 from pxp_fsm import __version__
-from pxp_fsm.agent import Agent
+from pxp_fsm.agent import Members
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.interfaces import Blackboard
 from pxp_fsm.lan.developer import Developer
@@ -31,7 +33,6 @@ from pxp_fsm.messages import Instance, quoted, text_problem
 from pxp_fsm.models import CallLog, Model, layered
 from pxp_fsm.relations import Relation
 from pxp_fsm.rules import Interact
-from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.lan_tasks import training_judges
 
 _NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
@@ -109,9 +110,7 @@ class TrainingBoard:
         said = json.dumps(plan, sort_keys=True)
         blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
 
-    def begin(
-        self, name: str, instance: Instance, agents: tuple[Agent, Agent], rules: Interact
-    ) -> Blackboard:
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(
@@ -127,7 +126,7 @@ class TrainingBoard:
             fingerprint=automaton.fingerprint,
             memo=True,
             assumptions=(),
-            agents=tuple((agent.name, agent.describe()) for agent in agents),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
         )
         self._blackboard.start_session(record)
         return self._blackboard

@@ -22,6 +22,7 @@ from proofs.languages import (
     symbol,
 )
 from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
+from pxp_fsm import defaults
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.workbench.audits.published_tags import is_published, published_words
@@ -101,6 +102,23 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
     return Operand(recorded(text, given.run))
 
 
+def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
+    """The tag sequences that a protocol can have under `relations`, or those that a text names.
+
+    >>> import pxp_fsm as pxp
+    >>> interact = pxp.language(pxp.Interact(n=4, k=2), relations="equivalence")
+    >>> strong = interact & pxp.language("strong:human")
+    >>> interact.count(), strong.count()
+    (8, 1)
+
+    A text is what `pxp language` takes: a class, a database, `pxp(2)/tolerance`. Raises
+    `UsageError` where there is no such language.
+    """
+    if isinstance(subject, str):
+        return operand(subject, Settings(relations=relations)).language
+    return sequences(Reading(subject, assumptions_of(relations), bounded=subject.n is not None))
+
+
 def _names() -> set[str]:
     return {*NAMED, *(name_of(frozenset({one})) for one in NAMED["equivalence"])}
 
@@ -126,8 +144,8 @@ def _rules(name: str, n: str | None, k: int | None) -> Rules:
         if n is not None:
             raise UsageError("PXP has no n; --n is INTERACT's bound on messages")
         return Pxp(k)
-    wanted = 10 if n in (None, ANY) else _number(str(n), "n")
-    return Interact(wanted, 3 if k is None else k)
+    wanted = defaults.N if n in (None, ANY) else _number(str(n), "n")
+    return Interact(wanted, defaults.K if k is None else k)
 
 
 def _rounds(written: str | None) -> int | None:

@@ -40,10 +40,13 @@ def check_order(order: Order, instances: int, repetitions: int) -> None:
     if repetitions > there:
         raise UsageError(
             f"{instances} instances have {there} orders, which {repetitions} repetitions cannot "
-            f"all differ in; give {there} repetitions at most, or order shuffled"
+            f"all differ in; give {there} repetitions at most, or order shuffled",
+            "instances",
         )
     if repetitions > _MOST:
-        raise UsageError(f"sampled orders are at most {_MOST}; give fewer repetitions")
+        raise UsageError(
+            f"sampled orders are at most {_MOST}; give fewer repetitions", "repetitions"
+        )
 
 
 def ordered(rows: Sequence[T], order: Order, seed: int, repetition: int) -> list[T]:

@@ -5,68 +5,165 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any
 
 from backends.databases import RunRecord
-from pxp_fsm.decisions import check_bound
+from guards.judge import MOST_VOTES, Scope
+from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError
 from pxp_fsm.learning import Gate, Gated, Keep
 from pxp_fsm.messages import quoted
+from pxp_fsm.options import option
 from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.workbench import defaults, orders
+from pxp_fsm.workbench import orders
 from pxp_fsm.workbench.orders import Order
+from pxp_fsm.workbench.prompts import written
 from pxp_fsm.workbench.task_registry import find_task
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
 
-_SEEDS = 2**63
+UNBOUNDED = "unbounded"
+"""PXP's k, where its self-loops have no bound; a `Plan` has None."""
+
+_SEEDS = 2**63 - 1
+_NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that a run depends on, as it is stored with the run.
 
-    `instances` is a number (the first so many rows), `all`, or keys joined by commas; None is 20,
-    or all where there are fewer. `data` is the folder of the authors' data, or None for the bundled
-    set. For PXP `n` is None and `k` bounds the self-loops; None leaves them unbounded. `timeout`,
-    in seconds, bounds each question to an agent or its relations; a session whose question stays
-    without an answer ends as late. `machine`, `human` and `judge` (of AGREE) name who sits in place
-    of the task's own agents and relation; None leaves the task's own. `preset` names a paper whose
-    settings are taken; `prompts` is the text of a file of prompts, or None for the task's own.
-    `scope` is how far a judge remembers its verdicts (None: the session, or with `memo` off not at
-    all), `votes` how often it is asked each question. `learn` says when the machine keeps what it
-    is told, and `gate` what is refused otherwise (`pxp_fsm.learning`); with `carry` it goes on with
-    what it has learned from session to session (None: the task's own machine does, a model does
-    not). `order` is that of the instances
-    (`pxp_fsm.workbench.orders`).
+    >>> import pxp_fsm as pxp
+    >>> pxp.Plan("drug", n=6, instances="3").rules()
+    Interact(n=6, k=3)
+
+    None leaves a choice to the task. For PXP `n` is None and `k` bounds the self-loops; None leaves
+    them unbounded. `prompts` is the text of a file of prompts.
     """
 
-    task: str
-    protocol: str = "interact"
-    n: int | None = defaults.N
-    k: int | None = defaults.K
-    repetitions: int = 1
-    seed: int = 0
-    instances: str | None = None
-    data: str | None = None
-    memo: bool = True
-    timeout: float | int | None = None
-    machine: str | None = None
-    human: str | None = None
-    judge: str | None = None
-    preset: str | None = None
-    prompts: str | None = None
-    scope: str | None = None
-    votes: int = 1
-    learn: str = Keep.ALWAYS.value
-    gate: str = Gated.REVISION.value
-    carry: bool | None = None
-    order: str = Order.SHUFFLED.value
+    task: str = option(
+        "What sessions are about: drug, rad, or a task that is installed.", argument=True
+    )
+    protocol: str = option("What the agents follow.", "interact", choices=("interact", "pxp"))
+    n: int | None = option(
+        "INTERACT: at most N messages a session.", defaults.N, least=1, most=MOST
+    )
+    k: int | None = option(
+        "INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
+        defaults.K,
+        metavar="K",
+        least=1,
+        most=MOST,
+        schema={
+            "description": f'k is a number from 1, or for PXP "{UNBOUNDED}". INTERACT: REJECT only '
+            f"after message k. PXP: each self-loop at most k times. Left out, {defaults.K}.",
+            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"const": UNBOUNDED}],
+        },
+    )
+    repetitions: int = option(
+        "How often all instances are gone through.", 1, metavar="R", least=1, most=MOST
+    )
+    seed: int = option("Draws whatever is drawn.", 0, least=-_SEEDS, most=_SEEDS)
+    instances: str | None = option(
+        "How many instances a repetition has, or which: a number, all, or their names.",
+        None,
+        metavar="N|all|KEY,KEY",
+        default=f"{defaults.INSTANCES}, or all if there are fewer",
+        schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
+    )
+    data: str | None = option(
+        "The authors' data folder, as published.", None, metavar="DIR", default="the bundled set"
+    )
+    memo: bool = option("Whether an agent remembers its judgements within a session.", True)
+    timeout: float | int | None = option(
+        "Seconds after which a question without an answer ends its session as late.",
+        None,
+        metavar="SECONDS",
+        default="never",
+        above=0,
+        most=MOST,
+    )
+    machine: str | None = option(
+        "The model that predicts: anthropic:NAME, openai:NAME[@URL].",
+        None,
+        metavar="MODEL",
+        default="the task's own machine",
+        key="agents.machine",
+    )
+    human: str | None = option(
+        "You, at this terminal, in the human's place: naming the tags yourself (terminal), or "
+        "answering MATCH and AGREE (terminal:relations).",
+        None,
+        default="the task's own human",
+        choices=("terminal", "terminal:relations"),
+        key="agents.human",
+    )
+    judge: str | None = option(
+        "The model that decides AGREE.",
+        None,
+        metavar="MODEL",
+        default="the task's own relation",
+        key="agents.judge",
+    )
+    preset: str | None = option(
+        "A paper's models and settings: B-rad, B-drug, C-rad, C-drug; machine and judge name other "
+        "models, at its settings.",
+        None,
+        metavar="NAME",
+        key="agents.preset",
+    )
+    prompts: str | None = option(
+        "A file of your own prompts (docs/prompts.md).",
+        None,
+        metavar="FILE",
+        default="those of the task",
+        key="agents.prompts",
+    )
+    scope: str | None = option(
+        "How far the judge's verdicts are remembered.",
+        None,
+        name="judge-scope",
+        default="session",
+        choices=tuple(map(str, Scope)),
+        key="agents.scope",
+    )
+    votes: int = option(
+        "How often the judge is asked each question; the majority counts.",
+        1,
+        least=1,
+        most=MOST_VOTES,
+        key="agents.votes",
+    )
+    learn: str = option(
+        "When the machine keeps what it is told: always (uncontrolled), or where accuracy on the "
+        "validation set improves (better; controlled), or does not fall (equal), or never.",
+        Keep.ALWAYS.value,
+        choices=tuple(map(str, Keep)),
+        key="learning.keep",
+    )
+    gate: str = option(
+        "What is refused where a lesson is not kept: the revised answer, or the lesson itself.",
+        Gated.REVISION.value,
+        choices=tuple(map(str, Gated)),
+        key="learning.gate",
+    )
+    carry: bool | None = option(
+        "Whether the machine goes on with what it has learned from session to session.",
+        None,
+        default="the task's own machine does, a model does not",
+        key="learning.carry",
+    )
+    order: str = option(
+        "Of the instances: as the data have them; drawn for each repetition; or drawn so that no "
+        "two repetitions have the same.",
+        Order.SHUFFLED.value,
+        choices=tuple(map(str, Order)),
+    )
 
     def rules(self) -> Rules:
         """The protocol's rules; `UsageError` where a bound is out of range."""
@@ -114,35 +211,42 @@ def stored_plan(record: RunRecord) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - set(get_type_hints(Plan)))
+    unknown = sorted(set(raw) - set(Plan.__dataclass_fields__))
     return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
 
 
+def planned(given: Mapping[str, Any], folder: Path) -> Plan:
+    """The plan with the fields that are given; paths are read from `folder`.
+
+    `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
+    a bound is of the other protocol, and `DataError` where the prompts cannot be used.
+    """
+    values = dict(given)
+    pxp = values.get("protocol") == "pxp"
+    if pxp and "n" in values:
+        raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")
+    if values.get("k") == UNBOUNDED:
+        if not pxp:
+            raise UsageError("only PXP is unbounded; give INTERACT a number", "k")
+        values["k"] = None
+    if pxp:
+        values["n"] = None
+    instances = values.get("instances")
+    if instances is not None:
+        listed = isinstance(instances, list)
+        values["instances"] = ",".join(instances) if listed else str(instances)
+    if "data" in values:
+        values["data"] = str(folder / values["data"])
+    if "prompts" in values:
+        values["prompts"] = written(folder / values["prompts"])
+    return Plan(**values)
+
+
 def check_plan(plan: Plan) -> None:
-    """Raise `UsageError` where a value of the plan is none, or a number out of its range."""
-    for name, kind in get_type_hints(Plan).items():
-        value = getattr(plan, name)
-        if not isinstance(value, kind):
-            raise UsageError(f"{name} cannot be {quoted(value)}")
+    """Raise `UsageError`, with its field, where a value of the plan cannot be one."""
+    options.check_types(plan)
     plan.rules()
-    for name, known in (("learn", Keep), ("gate", Gated), ("order", Order)):
-        if getattr(plan, name) not in set(known):
-            raise UsageError(
-                f"{name} is one of {', '.join(known)}; it was {quoted(getattr(plan, name))}"
-            )
-    check_bound(plan.repetitions, "repetitions are")
-    for name in ("n", "k", "repetitions"):
-        if (getattr(plan, name) or 0) > MOST:
-            raise UsageError(f"{name} is at most {MOST}; give a smaller one")
-    if type(plan.seed) is not int or abs(plan.seed) >= _SEEDS:
-        raise UsageError(f"a seed is a whole number between -{_SEEDS} and {_SEEDS}")
-    if plan.scope is not None and plan.scope not in defaults.SCOPES:
-        there = ", ".join(defaults.SCOPES)
-        raise UsageError(f"there is no scope {quoted(plan.scope)}; there are: {there}")
-    if not 1 <= plan.votes <= defaults.MOST_VOTES:
-        raise UsageError(f"a judge votes 1 to {defaults.MOST_VOTES} times, not {plan.votes}")
-    if plan.timeout is not None and not 0 < plan.timeout <= MOST:
-        raise UsageError(f"a timeout is more than 0 and at most {MOST} seconds")
+    options.check_ranges(plan)
 
 
 def read_plan(plan: Plan) -> tuple[Task, DataSet]:
@@ -191,13 +295,16 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
 
 
 def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
+    field = "instances"
     if instances == "all":
         yield from rows
         return
     if re.fullmatch(r"[+-]?[0-9]+", instances):
         number = int(instances) if len(instances) < 12 else 0
         if not 1 <= number <= len(rows):
-            raise UsageError(f"there are {len(rows)} instances; give 1 to {len(rows)}, or all")
+            raise UsageError(
+                f"there are {len(rows)} instances; give 1 to {len(rows)}, or all", field
+            )
         yield from rows[:number]
         return
     by_key = {row.instance.key: row for row in rows}
@@ -205,6 +312,7 @@ def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
         if key not in by_key:
             raise UsageError(
                 f"there is no instance {quoted(key)}; there are: {', '.join(list(by_key)[:20])}"
-                + (", …" if len(by_key) > 20 else "")
+                + (", …" if len(by_key) > 20 else ""),
+                field,
             )
         yield by_key[key]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
 from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
-from pxp_fsm.workbench.defaults import DATABASE
 from pxp_fsm.workbench.drawing import file_name, of_session
 from pxp_fsm.workbench.intervals import Estimate
 from pxp_fsm.workbench.outcomes import estimates, outcomes_of

@@ -17,25 +17,23 @@ from functools import cached_property
 from pathlib import Path
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
-from backends.models.serving import Serving, Settings
-from pxp_fsm import __version__
-from pxp_fsm.agent import Agent
+from backends.models.serving import Serving
+from backends.models.settings import Settings
+from pxp_fsm import __version__, defaults
+from pxp_fsm.agent import Agent, Members
 from pxp_fsm.errors import DataError, NotThere, UsageError
 from pxp_fsm.learning import Keep
 from pxp_fsm.messages import Episode, Message, quoted
 from pxp_fsm.models import Model
 from pxp_fsm.session import Session
-from pxp_fsm.workbench import defaults, named, orders, person, seating
+from pxp_fsm.workbench import named, orders, person, seating
 from pxp_fsm.workbench.metering import Meter
 from pxp_fsm.workbench.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
 from pxp_fsm.workbench.recorded import check_table
-from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.workbench.tasks import MACHINE, DataSet, Row, Task
 from pxp_fsm.workbench.units import Unit, units
 
 __all__ = ["Plan", "Progress", "Run", "resume", "start"]
-
-_AT_ONCE = 16
-"""How many sessions go on at a time where nothing else bounds the calls in flight."""
 
 _NUMBER = re.compile(r"-([0-9]{1,18})$")
 
@@ -175,7 +173,7 @@ class Run:
             for position in range(unit.first, unit.last + 1)
         ]
 
-        def agents() -> tuple[Agent, Agent]:
+        def agents() -> Members:
             return self._gated(seats.agents(unit.repetition))
 
         if self.carries:
@@ -202,6 +200,7 @@ class Run:
         if not self.named.any:
             yield None
             return
+        from backends.models.serving import Serving
 
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)
@@ -222,12 +221,12 @@ class Run:
         if serving is None:
             return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
         settings = serving.settings
-        return len(self.data.sessions) if settings.batches else settings.in_flight or _AT_ONCE
+        return len(self.data.sessions) if settings.batches else settings.in_flight
 
-    def _gated(self, seated: tuple[Agent, Agent]) -> tuple[Agent, Agent]:
-        machine, human = map(self._timed, seated)
+    def _gated(self, members: Members) -> Members:
+        timed = {name: self._timed(agent) for name, agent in members.items()}
         gate = gate_of(self.plan, self.data)
-        return (machine if gate is None else replace(machine, gate=gate)), human
+        return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
 
     def _named(self, seat: Seat) -> str:
         return f"{self.name}/{seat.repetition}/{seat.position}"
@@ -238,7 +237,7 @@ class Run:
     async def _session(
         self,
         seat: Seat,
-        agents: tuple[Agent, Agent],
+        members: Members,
         earlier: Mapping[str, tuple[Episode, ...]],
         known: Mapping[str, SessionRecord],
         on_step: Callable[[Progress], None],
@@ -247,18 +246,19 @@ class Run:
         place = (name, seat.repetition, seat.position, seat.row.instance.key)
         stored = known.get(name)
         session = Session(
-            name,
-            seat.row.instance,
-            *agents,
             self._rules,
+            members,
+            instance=seat.row.instance,
+            name=name,
             blackboard=self._blackboard if not _over(stored) else None,
             on_message=lambda message: on_step(Progress(*place, message)),
             earlier=earlier,
+            record_faults=True,
         )
         if stored is None:
-            self._blackboard.start_session(self._record(session, seat, agents))
+            self._blackboard.start_session(self._record(session, seat, members))
         else:
-            self._check_agents(stored, agents)
+            self._check_agents(stored, members)
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
             if _over(stored):
                 return session
@@ -268,17 +268,17 @@ class Run:
         on_step(Progress(*place, None, session.ending.value))
         return session
 
-    def _check_agents(self, stored: SessionRecord, agents: tuple[Agent, Agent]) -> None:
+    def _check_agents(self, stored: SessionRecord, members: Members) -> None:
         """Raise `UsageError` where others sat in a stored session than sit there now."""
-        for agent, (name, description) in zip(agents, stored.agents, strict=True):
-            if (agent.name, agent.describe()) != (name, description):
+        for (each, agent), (name, description) in zip(members.items(), stored.agents, strict=True):
+            if (each, agent.describe()) != (name, description):
                 raise UsageError(
                     f"in session {stored.session} {name} was {quoted(description, 200)}, and would "
                     f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
                     f"changed; start a new run"
                 )
 
-    def _record(self, session: Session, seat: Seat, agents: tuple[Agent, Agent]) -> SessionRecord:
+    def _record(self, session: Session, seat: Seat, members: Members) -> SessionRecord:
         automaton = self._rules.automaton
         return SessionRecord(
             session=session.name,
@@ -293,7 +293,7 @@ class Run:
             fingerprint=automaton.fingerprint,
             memo=self.plan.memo,
             assumptions=tuple(sorted(session.assumptions)),
-            agents=tuple((agent.name, agent.describe()) for agent in agents),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
         )
 
 
@@ -353,6 +353,22 @@ def start(
     record = RunRecord(name, plan.task, plan.as_json(), plan.seed, __version__, held)
     blackboard.start_run(record)
     return Run(name, plan, task, data, blackboard, settings)
+
+
+def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
+    """Run a task, `drug`, `rad` or an installed one, to its end; sessions go to `blackboard`.
+
+    >>> import pxp_fsm as pxp
+    >>> with pxp.open_blackboard(":memory:") as board:
+    ...     done = pxp.run(pxp.Plan("drug", instances="1"), board)
+    ...     [record.ending for record in board.sessions(done.name)]
+    ['ratified']
+
+    Raises `UsageError` or `DataError` for a plan that cannot be carried out.
+    """
+    started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
+    started.execute()
+    return started
 
 
 def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:

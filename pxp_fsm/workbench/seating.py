@@ -8,13 +8,13 @@ from pathlib import Path
 
 from backends.models.answering import ModelRespondent
 from guards.judge import Judge, Scope
-from pxp_fsm.agent import Agent
+from pxp_fsm.agent import Members
 from pxp_fsm.models import Model
 from pxp_fsm.session import Entry
 from pxp_fsm.workbench import person
 from pxp_fsm.workbench.named import Named, scope_of
 from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.tasks import DataSet, Task
+from pxp_fsm.workbench.tasks import HUMAN, MACHINE, DataSet, Task
 
 Opened = Callable[[str], Model]
 """The model of a name; the same one each time."""
@@ -45,8 +45,8 @@ class Seats:
         self._opened = opened
         self._judges = self._make_judges()
 
-    def agents(self, repetition: int) -> tuple[Agent, Agent]:
-        """A fresh pair (machine, human) for one repetition, counted from 1."""
+    def agents(self, repetition: int) -> Members:
+        """Fresh agents, the machine first, for one repetition, counted from 1."""
         machine, human = self._task.agents(self._data, self._plan.memo)
         named, problem = self._named, self._task.problem
         if named.machine is not None and named.prompts is not None and problem is not None:
@@ -59,7 +59,7 @@ class Seats:
             machine, human = replace(machine, agree=first), replace(human, agree=second)
         if self._plan.human is not None and problem is not None:
             human = person.seated(human, self._plan.human, problem, self._folder)
-        return machine, human
+        return {MACHINE: machine, HUMAN: human}
 
     def remember(self, session: str, initiator: str, entries: Iterable[Entry]) -> None:
         """Tell the judges what they were asked in a stored session, before the run goes on."""

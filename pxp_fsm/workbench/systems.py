@@ -1,222 +1,177 @@
-"""`pxp check` of systems: tables with names, over one channel or several, within limits."""
+"""`pxp check` of systems: which options go together, and what is asked of which system."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
 
 from proofs.effort import UNLIMITED, Effort
-from proofs.verdicts import Result, Status, Verdict
+from proofs.logic import Formula, Runs, parse
+from proofs.logic.formulas import atoms
+from proofs.logic.sessions import is_of_sessions
+from proofs.systems import (
+    Channel,
+    Composition,
+    Interrupted,
+    NotReducible,
+    Reduction,
+    System,
+    check_formulas,
+    check_machines,
+    check_standard,
+    check_termination,
+    check_unbounded,
+    compatibility,
+    parse_channel,
+)
+from proofs.systems.advice import Advice, FewerMembers, Reduce, SmallerCapacity, Synchronous, advice
+from proofs.systems.results import MACHINE, TITLES
+from proofs.systems.wiring import is_named
+from proofs.verdicts import Result, Status
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import quoted
 from pxp_fsm.tables import BUILTIN, load_automaton
-from pxp_fsm.workbench.checks import PROVED_OF, Request
+from pxp_fsm.workbench.requests import PROVED_OF, Request
 
-if TYPE_CHECKING:
-    from proofs.logic.formulas import Formula
-    from proofs.systems import Composition, Reduction, System
-
-_NAMED = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,63})=(.+)", re.DOTALL)
-
-TITLES = {
-    "no-deadlock": "no reachable state is without a step before the end",
-    "no-unspecified-reception": "what is sent can be taken, there and then or after waiting",
-    "no-orphan-message": "nothing is left for a member that has ended",
-    "nothing-sent-after-the-end": "a member that has ended sends nothing",
-    "end-reachable-from-everywhere": "from every reachable state all members can come to an end",
-    "no-dead-row": "every row can be taken",
-}
+UNBOUNDED = "fifo"
+"""The channel without a capacity."""
 
 
-def asked_for(request: Request) -> bool:
-    """Whether a request is about a system: several tables, named ones, channels, limits.
-
-    The tables with claims of their own are otherwise checked each by itself.
-    """
+def is_asked_for(request: Request) -> bool:
+    """Whether a request is about its tables as one system, not about each protocol by itself."""
     return bool(
         len([table for table in request.tables if table not in PROVED_OF]) > 2
         or request.channels
+        or request.formulas
+        or request.termination
+        or request.fair
         or request.reduce is not None
         or request.limit is not None
         or request.memory is not None
-        or any(map(_NAMED.fullmatch, request.tables))
+        or any(map(is_named, request.tables))
         or any(map(_names_partners, request.tables))
     )
 
 
-def lines(request: Request) -> Iterator[Result]:
-    """A line a property and channel, those of a property together.
+def results(request: Request) -> Iterator[Result]:
+    """One result per property and channel, those of a property together.
 
-    Raises `UsageError` or `TableError`. Interrupted, it gives the lines so far, and one for the
-    check at hand, before `KeyboardInterrupt` goes on.
+    Raises `UsageError` or `TableError`; `Interrupted` after what was found before.
     """
-    from proofs.logic import parse
-    from proofs.systems import Composition, Reduction, parse_channel
-    from pxp_fsm.workbench import unbounded
-
-    if unbounded.UNBOUNDED in request.channels:
-        yield from unbounded.lines(request, system_named(request.tables))
-        left = tuple(text for text in request.channels if text != unbounded.UNBOUNDED)
-        if not left:
+    unbounded = UNBOUNDED in request.channels
+    channels = tuple(text for text in dict.fromkeys(request.channels) if text != UNBOUNDED)
+    if unbounded:
+        _refuse_with_unbounded(request)
+        effort = Effort(request.limit or compatibility.MOST_STATES, request.memory or UNLIMITED)
+        yield from check_unbounded(System.load(*request.tables), request.names, request.k, effort)
+        if not channels:
             return
-        request = replace(request, channels=left)
-    names = _names(request)
-    formulas = [(text, parse(text)) for text in request.formulas]
-    channels = [parse_channel(text) for text in dict.fromkeys(request.channels or ("sync",))]
+    _check_options(request)
+    parsed = [parse_channel(text) for text in channels or ("sync",)]
+    system = System.load(*request.tables)
+    try:
+        yield from _bounded(request, system, parsed)
+    except NotReducible as error:
+        raise UsageError(
+            f"--reduce {error.reduction.value} cannot be used here: {error.reason}"
+        ) from error
+
+
+def counterexample(tables: tuple[str, ...], name: str, channel: str) -> tuple[System, Result]:
+    """The result of one standard check or formula, and the system that it is about."""
+    request = Request(tables, channels=(channel,))
+    known = {**TITLES, **compatibility.TITLES}
+    asked = replace(request, names=(name,)) if name in known else replace(request, formulas=(name,))
+    result, *_ = results(asked)
+    bounded = parse_channel("fifo:1" if channel == UNBOUNDED else channel)
+    return System.load(*tables).over(bounded), result
+
+
+def _bounded(request: Request, system: System, channels: list[Channel]) -> Iterator[Result]:
+    limit, memory = request.limit, request.memory
+    effort = Effort(UNLIMITED if limit is None else limit, UNLIMITED if memory is None else memory)
     reduction = None if request.reduce is None else Reduction(request.reduce)
-    system = system_named(request.tables)
-    about = [_Check(request, Composition(system, one), reduction) for one in channels]
     if request.termination:
-        for check in about:
-            yield from check.termination()
-        return
-    if formulas:
-        for text, formula in formulas:
-            for check in about:
-                yield from check.formula(text, formula)
-        return
+        for channel in channels:
+            over = system.over(channel)
+            yield from _advised(check_termination(over, effort), over, None, reducible=False)
+    elif request.formulas:
+        formulas = {text: parse(text) for text in request.formulas}
+        for text, formula in formulas.items():
+            _check_about_tables(text, formula)
+        for text, formula in formulas.items():
+            for channel in channels:
+                over = system.over(channel)
+                found = check_formulas(
+                    over, [text], Runs(request.runs), request.fair, effort, reduction
+                )
+                reducible = not (reduction or request.fair)
+                yield from _advised(found, over, formula, reducible=reducible)
+    else:
+        names = [name for name in TITLES if name in (request.names or TITLES)]
+        yield from _standard(system, channels, names, effort, reduction)
+
+
+def _standard(
+    system: System,
+    channels: list[Channel],
+    names: list[str],
+    effort: Effort,
+    reduction: Reduction | None,
+) -> Iterator[Result]:
+    """The standard checks, those over all channels in the order of their names."""
     found, stopped = list[Result](), None
-    for check in about:
+    of_system = [name for name in names if name != MACHINE]
+    for channel in channels if of_system else ():
+        over = system.over(channel)
+        checked = check_standard(over, of_system, effort, reduction)
         try:
-            for line in check.standing(names):
-                found.append(line)
-        except KeyboardInterrupt as error:
+            for result in _advised(checked, over, None, reducible=reduction is None):
+                found.append(result)
+        except Interrupted as error:
             stopped = error
             break
-    yield from sorted(found, key=lambda line: list(names).index(line.name))
+    yield from sorted(found, key=lambda result: names.index(result.name))
     if stopped is not None:
         raise stopped
+    if MACHINE in names:
+        yield from check_machines(system)
 
 
-def system_named(tables: tuple[str, ...]) -> System:
-    """The system of `tables`, each a table or NAME=TABLE; one alone is joined with itself."""
-    from proofs.systems import system_of
-
-    both = tables * 2 if len(tables) == 1 else tables
-    members = []
-    for text in both:
-        named = _NAMED.fullmatch(text)
-        name, table = (named[1], named[2]) if named else ("", text)
-        members.append((name, load_automaton(table)))
-    return system_of(members)
-
-
-@dataclass(frozen=True)
-class _Check:
-    """The checks of one composition."""
-
-    request: Request
-    composition: Composition
-    reduction: Reduction | None
-
-    def formula(self, text: str, formula: Formula) -> Iterator[Result]:
-        """The line of a formula."""
-        from proofs.logic import Runs
-        from proofs.systems import check
-        from pxp_fsm.workbench.formulas import demands, suffix
-
-        effort, runs, fairly = self._effort(), Runs(self.request.runs), demands(self.request)
-        verdicts = (
-            (name, check(self.composition, formula, runs, effort, self.reduction, fairly))
-            for name in (text,)
-        )
-        under = f", {self.request.runs} runs{suffix(self.request)}"
-        yield from self._lines({text: text}, verdicts, effort, formula, under)
-
-    def standing(self, names: Mapping[str, str]) -> Iterator[Result]:
-        """The lines of standing checks, with their titles."""
-        from proofs.systems import standing_checks
-
-        effort = self._effort()
-        verdicts = standing_checks(self.composition, effort, self.reduction, frozenset(names))
-        yield from self._lines(names, verdicts, effort, None, "")
-
-    def termination(self) -> Iterator[Result]:
-        """Whether the system comes to its end, a line a question."""
-        from proofs.systems import terminates
-
-        effort, started = self._effort(), time.perf_counter()
-        asked = ("termination", "whether the system ends", "")
-        try:
-            for question, verdict in terminates(self.composition, effort):
-                name, title, told = question.name, question.title, self._advised(verdict)
-                yield self._line(name, title, "", told, started, question.expected)
-                started = time.perf_counter()
-        except MemoryError:
-            spent = Verdict(Status.UNKNOWN, f"the memory is used up: {effort.latest or 'at once'}")
-            yield self._line(*asked, self._advised(spent), started)
-        except KeyboardInterrupt:
-            cut_off = Verdict(Status.UNKNOWN, f"interrupted: {effort.latest or 'at once'}")
-            yield self._line(*asked, cut_off, started)
-            raise
-
-    def _lines(
-        self,
-        names: Mapping[str, str],
-        verdicts: Iterator[tuple[str, Verdict]],
-        effort: Effort,
-        formula: Formula | None,
-        under: str,
-    ) -> Iterator[Result]:
-        spent = ""
-        for name, title in names.items():
-            started = time.perf_counter()
-            try:
-                verdict = Verdict(Status.UNKNOWN, spent) if spent else next(verdicts)[1]
-            except MemoryError:
-                spent = f"the memory is used up: {effort.latest or 'at once'}"
-                verdict = Verdict(Status.UNKNOWN, spent)
-            except KeyboardInterrupt:
-                told = f"interrupted: {effort.latest or 'at once'}"
-                yield self._line(name, title, under, Verdict(Status.UNKNOWN, told), started)
-                raise
-            yield self._line(name, title, under, self._advised(verdict, formula), started)
-
-    def _advised(self, verdict: Verdict, formula: Formula | None = None) -> Verdict:
-        """With what would need less, where it is unknown."""
-        if verdict.status is not Status.UNKNOWN:
-            return verdict
-        from proofs.systems.advice import advice
-
-        reducible = not (self.reduction or self.request.termination or self.request.fair)
-        told = advice(self.composition, formula, reducible=reducible)
-        return Verdict(Status.UNKNOWN, f"{verdict.reason}; {told}")
-
-    def _line(
-        self,
-        name: str,
-        title: str,
-        under: str,
-        verdict: Verdict,
-        started: float,
-        expected: Status | None = Status.HOLDS,
-    ) -> Result:
-        reduced = f", {self.reduction.value}" if self.reduction else ""
-        return Result(
-            self.composition.system.name,
-            name,
-            title,
-            f"free guards, {self.composition.channel.name}{under}{reduced}",
-            verdict,
-            expected,
-            time.perf_counter() - started,
-            self.composition.name,
-        )
-
-    def _effort(self) -> Effort:
-        limit, memory = self.request.limit, self.request.memory
-        return Effort(
-            UNLIMITED if limit is None else limit, UNLIMITED if memory is None else memory
-        )
+def _advised(
+    found: Iterator[Result], system: System, formula: Formula | None, *, reducible: bool
+) -> Iterator[Result]:
+    """With what would need less, where a verdict is unknown."""
+    for result in found:
+        if result.status is not Status.UNKNOWN:
+            yield result
+            continue
+        told = [*advice(Composition(system), formula, reducible=reducible)]
+        tries = [*map(_worded, told), "more with --limit or --memory"]
+        listed = f"{', '.join(tries[:-1])} or {tries[-1]}" if told else tries[-1]
+        verdict = replace(result.verdict, reason=f"{result.reason}; try {listed}")
+        yield replace(result, verdict=verdict)
 
 
-def _names(request: Request) -> Mapping[str, str]:
-    """The standing checks that are asked for, with their titles."""
+def _worded(advised: Advice) -> str:
+    match advised:
+        case Reduce(Reduction.SYMMETRY, classes):
+            alike = " and ".join(", ".join(names) for names in classes)
+            return f"--reduce {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
+        case Reduce(reduction, _, deadlocks_only):
+            only = " (for --property no-deadlock)" if deadlocks_only else ""
+            return f"--reduce {reduction.value}{only}"
+        case SmallerCapacity(capacity):
+            return f"a smaller capacity than {capacity}"
+        case Synchronous():
+            return "--channel sync"
+        case FewerMembers():
+            return "fewer members"
+
+
+def _check_options(request: Request) -> None:
     if not request.tables:
-        raise UsageError("which tables? name two or more, or one that is joined with itself")
+        raise UsageError("which tables? one that is joined with itself, two or more: name them")
     if request.relations is not None or request.values is not None:
         raise UsageError(
             "--relations and --values are about sessions of the built-in protocols, not about "
@@ -237,16 +192,49 @@ def _names(request: Request) -> Mapping[str, str]:
         option = "--fair" if request.fair else "--runs"
         raise UsageError(f"{option} is about runs of a formula; give a --formula")
     if request.names and request.formulas:
-        raise UsageError("--formula goes without --property; leave one of them out")
-    unknown = [name for name in request.names if name not in TITLES]
+        raise UsageError("--formula goes without --property and --values; leave them out")
+    _check_names(request.names, TITLES, "a system", "")
+
+
+def _refuse_with_unbounded(request: Request) -> None:
+    if request.formulas or request.termination:
+        raise UsageError(
+            "--channel fifo has no bound, over which neither formulas nor termination are checked; "
+            "write fifo:C"
+        )
+    others = {
+        "--relations": request.relations is not None,
+        "--values": request.values is not None,
+        "--reduce": request.reduce is not None,
+        "--fair": bool(request.fair),
+        "--runs": request.runs != "complete",
+    }
+    for option, given in others.items():
+        if given:
+            raise UsageError(f"{option} does not go with --channel fifo; leave one of them out")
+    known = compatibility.TITLES
+    _check_names(request.names, known, "channels without a bound", "; or write fifo:C")
+
+
+def _check_names(names: tuple[str, ...], known: dict[str, str], subject: str, remedy: str) -> None:
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
-            f"{quoted(unknown[0])} is not asked of a system; there are: {', '.join(TITLES)}"
+            f"{quoted(unknown[0])} is not asked of {subject}; there are: {', '.join(known)}{remedy}"
         )
-    return {name: title for name, title in TITLES.items() if name in (request.names or TITLES)}
+
+
+def _check_about_tables(text: str, formula: Formula) -> None:
+    """Raise `UsageError` for a proposition that only sessions of a protocol have."""
+    found = [name for name in atoms(formula) if is_of_sessions(name)]
+    if found:
+        raise UsageError(
+            f"{quoted(text)} asks for {', '.join(found)}, which sessions of interact and pxp have, "
+            f"not tables: say under which assumptions, as with --relations noisy"
+        )
 
 
 def _names_partners(table: str) -> bool:
-    if table in BUILTIN or _NAMED.fullmatch(table):
+    if table in BUILTIN or is_named(table):
         return False
     return any(row.partner for row in load_automaton(table).transitions)

@@ -30,7 +30,7 @@ def find_task(name: str) -> Task:
         if entry.name == name:
             task: Task = entry.load()
             return task
-    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}")
+    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}", "task")
 
 
 def _entries() -> tuple[EntryPoint, ...]:

@@ -11,6 +11,9 @@ from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.problem import Problem
 
+MACHINE, HUMAN = "m", "h"
+"""The names of a task's two agents in its sessions; the machine begins."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -55,7 +58,8 @@ class DataSet:
 class Task:
     """A problem that sessions can be about.
 
-    `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human) for
+    `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human), in
+    sessions m and h, for
     one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
     printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
     beside the order of instances; `seat_notes` say it of the task's own `machine` and `judge`, and

@@ -1,84 +1,100 @@
 """A counterexample to a property of tables of one's own, as a sequence chart.
 
 An arrow is a message, at the step in which it was sent; over a channel with buffers it says when it
-was received, if it was. What is drawn has been taken by real machines.
+was received, if it was. What is drawn has been taken by real machines; after the last step there is
+an arrow for each message that could be sent then, or was chosen, and that nobody receives.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from proofs.actions import Choose, Deliver, Exchange, External, Send
 from proofs.explore import Trace
-from proofs.systems.compatibility import TITLES
+from proofs.systems import Composition, Configuration, System
+from proofs.systems.receptions import Receptions, Unreceived
 from proofs.verdicts import Verdict
 from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart, write
 from pxp_fsm.errors import UsageError
-from pxp_fsm.workbench import checks, systems
-
-if TYPE_CHECKING:
-    from proofs.systems import Configuration, System
-
-_EVENT = "!"
+from pxp_fsm.workbench import systems
 
 
 def draw(tables: tuple[str, ...], name: str, channel: str, path: Path) -> Path:
-    """Draw how `tables`, joined by `channel`, break `name`: a standing check or a formula.
+    """Draw how `tables`, joined by `channel`, break `name`: a standard check or a formula.
 
     Raises `UsageError` where it does not fail, or fails without a trace.
     """
-    request = checks.Request(tables, channels=(channel,))
-    if name in systems.TITLES or name in TITLES:
-        request = replace(request, names=(name,))
-    else:
-        request = replace(request, formulas=(name,))
-    line, *_ = checks.run(request).lines
-    trace = line.verdict.trace
+    system, result = systems.counterexample(tables, name, channel)
+    verdict, trace = result.verdict, result.trace
     if trace is None:
-        told = f"; {line.verdict.detail}" if line.verdict.detail else ""
-        raise UsageError(f"{name} has no counterexample: {line.verdict.status.value}{told}")
-    remark = f"over {channel}: {_ending(line.verdict, trace)}"
-    write(chart(systems.system_named(tables), trace, f"{name} fails", remark), path)
+        told = f"; {verdict.detail}" if verdict.detail else ""
+        raise UsageError(f"{name} has no counterexample: {verdict.status.value}{told}")
+    remark = f"over {channel}: {_ending(verdict, trace)}"
+    write(chart(system, trace, f"{name} fails", remark, _refused(system, trace, name)), path)
     return path
 
 
-def chart(system: System, trace: Trace[Configuration], title: str, remark: str) -> SequenceChart:
-    """The messages of `trace`, and where each member is in the end."""
+def _refused(system: System, trace: Trace[Configuration], name: str) -> Iterable[Unreceived]:
+    """What is not received after `trace`: for the standard checks that are about it, what could be
+    sent; for others, what has been chosen."""
+    composition = Composition(system)
+    receptions, state = Receptions(composition), composition.state(_last(trace))
+    if not system.channel.synchronous:
+        return ()
+    if name in ("no-deadlock", "no-unspecified-reception", "no-orphan-message"):
+        return receptions.unreceived(state, ended=name == "no-orphan-message")
+    return receptions.waiting(state)
+
+
+def _last(trace: Trace[Configuration]) -> Configuration:
+    return trace.steps[-1].target if trace.steps else trace.start
+
+
+def chart(
+    system: System,
+    trace: Trace[Configuration],
+    title: str,
+    remark: str,
+    refused: Iterable[Unreceived] = (),
+) -> SequenceChart:
+    """The messages of `trace`, where each member is in the end, and what is `refused` there."""
     arrows, events = list[Arrow](), list[str]()
-    for number, label in enumerate(trace.labels, start=1):
-        where, _, what = label.partition(" ")
-        if where == _EVENT:
-            events.append(f"{what} in step {number}")
-        elif not what.startswith("-"):
-            sender, receiver = where.split(">")
-            tag, _, _ = what.lstrip("+").partition(" ")
-            arrows.append(Arrow(number, sender, receiver, tag, _fate(trace, number, where, what)))
-    last = trace.steps[-1].target if trace.steps else trace.start
+    for number, step in enumerate(trace.steps, start=1):
+        match step.action:
+            case External(label):
+                events.append(f"{label} in step {number}")
+            case Exchange(sender, receiver, tag):
+                arrows.append(Arrow(number, sender, receiver, tag, ()))
+            case Send(sender, receiver, tag) as action:
+                arrows.append(Arrow(number, sender, receiver, tag, (_fate(trace, number, action),)))
+            case Choose(member, guard, tag):
+                events.append(f"{member} chooses {guard}/+{tag} in step {number}")
+    after = len(trace.steps) + 1
+    arrows += (Arrow(after, r.sender, r.receiver, r.tag, ("not received",)) for r in refused)
     lifelines = tuple(
-        Lifeline(member.name, state) for member, state in zip(system.members, last.at, strict=True)
+        Lifeline(member.name, state)
+        for member, state in zip(system.members, _last(trace).at, strict=True)
     )
     return SequenceChart(title, lifelines, tuple(arrows), "; ".join([remark, *events]))
 
 
-def _fate(trace: Trace[Configuration], number: int, where: str, what: str) -> tuple[str, ...]:
+def _fate(trace: Trace[Configuration], number: int, sent: Send) -> str:
     """What became of a message that was sent in step `number` over a channel with buffers."""
-    if not what.startswith("+"):
-        return ()
-    tag, _, fate = what.removeprefix("+").partition(" ")
-    if fate:
-        return (fate,)
-    labels = trace.labels
-    earlier = sum(label == f"{where} +{tag}" for label in labels[: number - 1])
+    if sent.lost:
+        return "lost"
+    actions = [step.action for step in trace.steps]
+    gone = Deliver(sent.sender, sent.receiver, sent.tag)
+    kept = Deliver(sent.sender, sent.receiver, sent.tag, kept=True)
+    earlier = actions[: number - 1].count(sent)
     taken = list[str]()
-    for step, label in enumerate(labels, start=1):
-        gone = label == f"{where} -{tag}"
-        if not earlier and (gone or label == f"{where} -{tag} kept"):
+    for step, action in enumerate(actions, start=1):
+        if not earlier and action in (gone, kept):
             taken.append(str(step))
-        if gone and not earlier:
-            return (_received(taken),)
-        earlier -= gone
-    return (f"{_received(taken)}, and a copy is left" if taken else "not received",)
+        if action == gone and not earlier:
+            return _received(taken)
+        earlier -= action == gone
+    return f"{_received(taken)}, and a copy is left" if taken else "not received"
 
 
 def _received(steps: list[str]) -> str:

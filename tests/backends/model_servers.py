@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.models import Call, Capability, Image, Model, Reply, Request, Role, Turn
 
 ANTHROPIC = "anthropic:claude-haiku-4-5"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from backends.databases import RunRecord, SqlBlackboard
-from guards import Derived, Exact
+from guards import Exact
 from pxp_fsm import __version__
 from pxp_fsm.agent import Agent
 from pxp_fsm.interfaces import Respondent
@@ -46,8 +46,8 @@ def task(
         same = Exact()
         person = human() if human else Player("h", False)
         return (
-            Agent("m", Player("m", learns), Derived(), same, same, memo=memo),
-            Agent("h", person, Derived(), same, same, memo=memo),
+            Agent(Player("m", learns), match=same, agree=same, memo=memo),
+            Agent(person, match=same, agree=same, memo=memo),
         )
 
     return Task("scripted", "scripted", lambda _f: data(20), agents, lambda _d: [], at_once=at_once)

@@ -10,7 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.models import Reply, Request, Role, Stop, Turn
 from tests.backends.model_servers import PNG, SCHEMA, Log, Pauses, ask, run

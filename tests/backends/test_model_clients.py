@@ -14,7 +14,8 @@ from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.catalogue import Server as Declared
 from backends.models.failures import CallFailed
 from backends.models.naming import parse_model_name
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
 from tests.backends.model_servers import (

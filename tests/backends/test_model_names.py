@@ -20,7 +20,8 @@ from backends.models.keys import Key, find_key
 from backends.models.naming import HOMES, parse_model_name
 from backends.models.openai_chat import OpenAIChat
 from backends.models.presets import adapted, find_preset, presets
-from backends.models.serving import Settings, check_model
+from backends.models.serving import check_model
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
 from pxp_fsm.models import Capability
 from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served

@@ -19,7 +19,8 @@ from backends.models.batching import BatchQueue, Gathering
 from backends.models.cache import CallCache, as_line, cached, from_line
 from backends.models.failures import CallFailed
 from backends.models.retrying import Patience, retried
-from backends.models.serving import Serving, Settings
+from backends.models.serving import Serving
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.models import (
     LayeredModel,

@@ -23,7 +23,7 @@ from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.models import Request, Role
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
-from pxp_fsm.workbench.cli import showing
+from pxp_fsm.workbench.cli import sessions
 from pxp_fsm.workbench.drug.problem import PROBLEM
 from pxp_fsm.workbench.runs import Plan, Run, Seat, start
 from pxp_fsm.workbench.tasks import Row
@@ -164,15 +164,16 @@ def session(
 
     match, agree = Reactants(), NormalisedText()
     respondent = ModelRespondent(model, PROBLEM, PROMPTS)
-    m = Agent("m", respondent, Derived(), match, agree, PROBLEM.query)
-    h = Agent("h", Peer(), Derived(revises=False), match, agree, PROBLEM.query)
+    m = Agent(respondent, match=match, agree=agree, query=PROBLEM.query)
+    members = {"m": m, "h": replace(m, respondent=Peer(), guards=Derived(revises=False))}
+    name = "drug-1/1/1"
     with SqlBlackboard(":memory:") as board:
         run = start(Plan("drug", instances="1"), board)
-        record = run._record(
-            Session("drug-1/1/1", ASPIRIN, m, h, Interact()), Seat(1, 1, row(run)), (m, h)
-        )
+        planned = Session(Interact(), members, instance=ASPIRIN, name=name)
+        record = run._record(planned, Seat(1, 1, row(run)), members)
         board.start_session(record)
-        now(Session("drug-1/1/1", ASPIRIN, m, h, Interact(4), blackboard=board).run())
+        session = Session(Interact(4), members, instance=ASPIRIN, name=name, blackboard=board)
+        now(session.run())
         return board.session("drug-1/1/1")
 
 
@@ -193,7 +194,7 @@ def test_what_an_explanation_says_sets_no_tag_and_changes_nothing_else(attack: s
     assert attacked.record.ending == harmless.record.ending
     shown = io.StringIO()
     with redirect_stdout(shown):
-        showing.show(attacked)
+        sessions.show(attacked)
     assert shown.getvalue().replace("\n", " ").isprintable()
 
 

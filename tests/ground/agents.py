@@ -150,7 +150,6 @@ def yes_or_no(holds: bool | int) -> Outcome:
 
 
 def agent(
-    name: str,
     respondent: Respondent | None = None,
     *,
     guards: Guards | None = None,
@@ -161,11 +160,10 @@ def agent(
 ) -> Agent:
     """An agent that says nothing new, unless told otherwise."""
     return Agent(
-        name,
         respondent or Saying(lambda _question: Answer("same", "same")),
-        guards or Derived(),
-        match,
-        match if agree is None else agree,
+        match=match,
+        agree=match if agree is None else agree,
+        guards=guards or Derived(),
         memo=memo,
         timeout=timeout,
     )
@@ -174,8 +172,9 @@ def agent(
 def session(
     m: Agent, h: Agent, rules: Rules, board: ListBoard | None = None, **more: Any
 ) -> Session:
-    """A session s between `m`, who begins, and `h`, about X."""
-    return Session("s", X, m, h, rules, blackboard=board, **more)
+    """A session s between `m`, who begins, and `h`, about X; faults are only recorded."""
+    more = {"record_faults": True, **more}
+    return Session(rules, {"m": m, "h": h}, instance=X, name="s", blackboard=board, **more)
 
 
 def tags(of: Session) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def test_a_question_names_its_session_and_what_it_is_for() -> None:
         return Answer(f"y{len(asked)}", "e")
 
     gate = Gate(Keep.BETTER, rows=[(Instance("v", "held back"), "right")])
-    machine = replace(agent("m", Saying(say)), gate=gate)
-    run(machine, agent("h", Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
+    machine = replace(agent(Saying(say)), gate=gate)
+    run(machine, agent(Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
     assert {question.session for question in asked} == {"s"}
     purposes = {(question.instance.key, question.purpose) for question in asked}
     assert purposes == {("x", "answer"), ("v", "validation")}
@@ -47,10 +47,10 @@ def test_a_question_names_its_session_and_what_it_is_for() -> None:
 
 def test_a_relation_is_asked_in_the_session_of_its_agent() -> None:
     match, agree = Noting(), Noting()
-    run(agent("m", match=match, agree=agree), agent("h", match=match, agree=agree), Interact())
+    run(agent(match=match, agree=agree), agent(match=match, agree=agree), Interact())
     assert {session for session, _ in (*match.asked, *agree.asked)} <= {"s"}
     unlike = Saying(lambda _question: Answer("other", "other"))
-    run(agent("m", unlike, match=match), agent("h", match=match), Interact(2, 1))
+    run(agent(unlike, match=match), agent(match=match), Interact(2, 1))
     assert {session for session, _ in match.asked} == {"s"}
 
 
@@ -59,8 +59,8 @@ def test_a_lesson_is_weighed_by_the_relation_of_its_session() -> None:
     gate = Gate(Keep.BETTER, rows=[(Instance("v", "held back"), "right")])
     said = iter(range(100))
     fickle = Saying(lambda _question: Answer(f"y{next(said)}", "e"))
-    machine = replace(agent("m", fickle, match=match, agree=EXACT), gate=gate)
-    run(machine, agent("h", Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
+    machine = replace(agent(fickle, match=match, agree=EXACT), gate=gate)
+    run(machine, agent(Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
     assert {session for session, _ in match.asked} == {"s"}
 
 

@@ -40,7 +40,7 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
 )
 def test_sessions_take_every_row(rules: Rules, rows: int, taken: set[Transition]) -> None:
     for seed in range(40):
-        m, h = agent("m", guards=Chance(seed)), agent("h", guards=Chance(seed + 1000))
+        m, h = agent(guards=Chance(seed)), agent(guards=Chance(seed + 1000))
         run(m, h, rules)
     left = set(rules.automaton.transitions) - taken
     assert [(row.row, row.source, row.action) for row in left] == (

@@ -39,11 +39,15 @@ class Says:
 def session(
     m: Says, h: Says, rules: Rules, *, match: Any = None, guards: Any = None, **more: Any
 ) -> Session:
-    options = {key: more.pop(key) for key in ("timeout", "memo") if key in more}
-    parts = guards or Derived(), match or Exact(), Exact()
-    return Session(
-        "s", X, Agent("m", m, *parts, **options), Agent("h", h, *parts, **options), rules, **more
-    )
+    options: dict[str, Any] = {key: more.pop(key) for key in ("timeout", "memo") if key in more}
+    parts: dict[str, Any] = {
+        "guards": guards or Derived(),
+        "match": match or Exact(),
+        "agree": Exact(),
+        **options,
+    }
+    members = {"m": Agent(m, **parts), "h": Agent(h, **parts)}
+    return Session(rules, members, instance=X, name="s", record_faults=True, **more)
 
 
 class Oracle:
@@ -71,7 +75,7 @@ def test_an_oracle_that_blocks_is_late_and_one_that_cancels_itself_is_broken(
     do: Any, timeout: float, ending: Ending
 ) -> None:
     over = session(Says("1/a"), Says("2/a"), Interact(), match=Oracle(do), timeout=timeout)
-    assert asyncio.run(over.run()) is ending
+    assert asyncio.run(over.run()).ending is ending
     assert over.cause
 
 
@@ -93,9 +97,9 @@ def test_a_session_that_is_stopped_from_outside_is_stopped() -> None:
 
 def test_the_limit_bounds_only_what_has_no_bound_of_its_own() -> None:
     bounded = session(Says("1/a"), Says("2/b"), Interact(n=30, k=40), limit=5)
-    assert asyncio.run(bounded.run()) is Ending.BOUND
+    assert asyncio.run(bounded.run()).ending is Ending.BOUND
     endless = session(Says("1/a"), Says("1/b"), Pxp(), limit=5)
-    assert asyncio.run(endless.run()) is Ending.LIMIT
+    assert asyncio.run(endless.run()).ending is Ending.LIMIT
 
 
 def test_a_fault_of_learning_after_the_end_does_not_change_the_ending() -> None:
@@ -104,7 +108,7 @@ def test_a_fault_of_learning_after_the_end_does_not_change_the_ending() -> None:
             raise RuntimeError("cannot")
 
     over = session(Says("1/a"), Says("1/a", learn=fail), Interact())
-    assert asyncio.run(over.run()) is Ending.RATIFIED
+    assert asyncio.run(over.run()).ending is Ending.RATIFIED
     assert over.states == {"m": "END", "h": "END"}
 
 
@@ -119,7 +123,7 @@ def test_what_was_learned_before_a_fault_is_learned_again_on_resume() -> None:
     board, h = ListBoard(), Says("3/a", "2/b")
     match = FunctionRelation("failing", judge)
     over = session(Says("1/a"), h, Pxp(), match=match, blackboard=board)
-    assert asyncio.run(over.run()) is Ending.BROKEN
+    assert asyncio.run(over.run()).ending is Ending.BROKEN
     assert h.heard == ["INIT"]
     assert [judgement.relation for judgement in board.left].count(LEARN) == 1
     again = Says("3/a")
@@ -146,7 +150,7 @@ def test_a_policy_that_raises_ends_the_session() -> None:
         raise RuntimeError("no policy")
 
     over = session(Says("1/a"), Says("1/a"), Pxp(term=policy))
-    assert asyncio.run(over.run()) is Ending.BROKEN
+    assert asyncio.run(over.run()).ending is Ending.BROKEN
     assert "policy for TERM" in over.cause
 
 
@@ -159,10 +163,11 @@ def test_bounds_are_whole_numbers_in_range(bound: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "h\nfoo", "a\x1b[31m"])
 def test_an_agents_name_is_printable(name: str) -> None:
+    one = Agent(Says("1/a"), match=Exact(), agree=Exact())
     with pytest.raises(UsageError, match="printable"):
-        Agent(name, Says("1/a"), Derived(), Exact(), Exact())
+        Session(Interact(), {"m": one, name: one}, instance=X)
     with pytest.raises(UsageError, match="above 0"):
-        Agent("m", Says("1/a"), Derived(), Exact(), Exact(), timeout=-1)
+        Agent(Says("1/a"), match=Exact(), agree=Exact(), timeout=-1)
 
 
 def test_two_equal_relations_are_one_and_the_same() -> None:

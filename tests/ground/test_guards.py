@@ -35,7 +35,7 @@ REF = one_hot("REF", GUARDS)
 
 def answered(guards: Guards, rules: Rules | None = None, timeout: float | None = None) -> Session:
     """A session of INTERACT to which h has answered once, or has failed to."""
-    made = session(agent("m"), agent("h", guards=guards, timeout=timeout), rules or Interact(2, 1))
+    made = session(agent(), agent(guards=guards, timeout=timeout), rules or Interact(2, 1))
     now(made.run())
     return made
 
@@ -113,7 +113,7 @@ class Truth:
 def test_guards_that_are_wrong_end_the_session_broken_with_the_cause(case: str) -> None:
     say, cause = WRONG[case]
     board = ListBoard()
-    made = run(agent("m"), agent("h", guards=Deciding(say)), Interact(), board=board)
+    made = run(agent(), agent(guards=Deciding(say)), Interact(), board=board)
     assert made.ending is Ending.BROKEN
     assert cause in made.cause
     assert board.endings == [("s", "broken", made.cause)]
@@ -141,7 +141,7 @@ def test_guards_that_are_late_and_answers_that_fail_within_them_keep_their_endin
 def test_reject_is_refused_as_long_as_no_judgement_could_have_led_to_it(rules: Rules) -> None:
     """Whoever decides: a script, oracles of one's own, a person."""
     first = rules.k + 1 if isinstance(rules, Interact) else 2
-    everyone = agent("m", guards=Script(["REJ"])), agent("h", guards=Script(["REF", "REJ"]))
+    everyone = agent(guards=Script(["REJ"])), agent(guards=Script(["REF", "REJ"]))
     made = run(*everyone, rules)
     if first > 3:
         assert made.ending is Ending.BROKEN
@@ -152,7 +152,7 @@ def test_reject_is_refused_as_long_as_no_judgement_could_have_led_to_it(rules: R
 
 
 def test_a_script_is_followed_and_when_it_is_used_up_that_is_told() -> None:
-    m, h = agent("m", guards=Script(["REV"])), agent("h", guards=Script(["REF", "RAT"]))
+    m, h = agent(guards=Script(["REV"])), agent(guards=Script(["REF", "RAT"]))
     made = run(m, h, Interact())
     assert tags(made) == ("INIT", "REFUTE", "REVISE", "RATIFY")
     assert made.ending is Ending.BROKEN
@@ -163,8 +163,8 @@ def test_a_script_is_followed_and_when_it_is_used_up_that_is_told() -> None:
 
 def test_chance_is_the_same_again_by_its_seed_and_picks_what_is_allowed() -> None:
     def played(seed: int, rules: Rules, weights: dict[str, float] | None = None) -> tuple[str, ...]:
-        m = agent("m", guards=Chance(seed, weights))
-        return tags(run(m, agent("h", guards=Chance(seed + 1, weights)), rules))
+        m = agent(guards=Chance(seed, weights))
+        return tags(run(m, agent(guards=Chance(seed + 1, weights)), rules))
 
     games = [played(seed, Interact(12, 6)) for seed in range(40)]
     assert games == [played(seed, Interact(12, 6)) for seed in range(40)]
@@ -185,7 +185,7 @@ def test_a_free_choice_is_among_all_that_could_hold_and_nothing_else() -> None:
         return "REF"
 
     guards = FreeChoice(refute)
-    run(agent("m", guards=guards), agent("h", guards=guards), Interact(6, 4))
+    run(agent(guards=guards), agent(guards=guards), Interact(6, 4))
     assert offered == [(j, GUARDS if j > 4 else GUARDS[:3]) for j in range(2, 7)]
     assert answered(FreeChoice(lambda _: "X")).cause.startswith("there is no guard 'X'")
 
@@ -207,8 +207,8 @@ class Chemist:
 
 def test_a_person_names_the_guard_and_only_an_allowed_one_counts() -> None:
     chemist = Chemist("REF", "REJ")
-    m = agent("m", guards=FreeChoice(lambda _: "REV"))
-    made = run(m, agent("h", guards=AskPerson(chemist)), Interact(10, 3))
+    m = agent(guards=FreeChoice(lambda _: "REV"))
+    made = run(m, agent(guards=AskPerson(chemist)), Interact(10, 3))
     assert tags(made) == ("INIT", "REFUTE", "REVISE", "REJECT")
     assert made.ending is Ending.REJECTED
     assert chemist.offers == [GUARDS[:3], GUARDS]
@@ -230,8 +230,8 @@ def test_derived_guards_ask_no_more_than_the_guard_depends_on(
     first = Saying(lambda _: Answer("y", "other"))
     matching = Asked(lambda *_: yes_or_no(match))
     agreeing = Asked(lambda *_: yes_or_no(agree))
-    h = agent("h", student, match=matching, agree=agreeing)
-    made = session(agent("m", first), h, rules)
+    h = agent(student, match=matching, agree=agreeing)
+    made = session(agent(first), h, rules)
     now(made.step())
     now(made.step())
     undecided = match is not agree or (
@@ -247,5 +247,5 @@ def test_derived_guards_ask_no_more_than_the_guard_depends_on(
 
 def test_unsure_counts_as_not_holding() -> None:
     unsure = Asked(lambda *_: Outcome.UNSURE)
-    made = run(agent("m"), agent("h", Saying(lambda _: Answer("a", "b")), match=unsure), Pxp())
+    made = run(agent(), agent(Saying(lambda _: Answer("a", "b")), match=unsure), Pxp())
     assert tags(made)[:2] == ("INIT", "REJECT")

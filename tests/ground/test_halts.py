@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from guards import Derived
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import Halted
 from pxp_fsm.messages import Answer, Question
@@ -45,19 +44,19 @@ def agent(name: str, **changed: Any) -> Agent:
         "match": EXACT,
         "agree": EXACT,
     }
-    return Agent(name=name, guards=Derived(), **{**parts, **changed})
+    return Agent(**{**parts, **changed})
 
 
 @pytest.mark.parametrize("seat", ["respondent", "match", "agree"])
 def test_a_halt_passes_through_and_the_session_goes_on_later(seat: str) -> None:
     stopping = Stopping()
     board = ListBoard()
-    agents = (agent("m"), agent("h", **{seat: stopping}))
-    first = Session("s", X, *agents, Interact(4, 3), blackboard=board)
+    members = {"m": agent("m"), "h": agent("h", **{seat: stopping})}
+    first = Session(Interact(4, 3), members, instance=X, blackboard=board)
     with pytest.raises(Halted, match="the cap is reached"):
         now(first.run())
     assert (len(board.entries), board.endings, first.ending) == (1, [], None)
-    resumed = Session("s", X, *agents, Interact(4, 3), blackboard=board)
+    resumed = Session(Interact(4, 3), members, instance=X, blackboard=board)
     resumed.replay(tuple(board.entries))
-    assert now(resumed.run()).value in ("bound", "ratified", "rejected")
+    assert str(now(resumed.run()).ending) in ("bound", "ratified", "rejected")
     assert len(board.endings) == 1

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guards import Derived
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.learning import Gate, Gated, Keep
@@ -79,9 +78,11 @@ class Wall:
 def session(
     respondent: Pupil | Reader, gate: Gate | None, rules: Interact | Pxp, board: ListBoard
 ) -> Session:
-    machine = Agent("m", respondent, Derived(), EXACT, EXACT, gate=gate)
-    human = Agent("h", Wall(), Derived(), EXACT, EXACT)
-    return Session("s", X, machine, human, rules, blackboard=board)
+    members = {
+        "m": Agent(respondent, match=EXACT, agree=EXACT, gate=gate),
+        "h": Agent(Wall(), match=EXACT, agree=EXACT),
+    }
+    return Session(rules, members, instance=X, name="s", blackboard=board, record_faults=True)
 
 
 def told(board: ListBoard) -> list[str]:
@@ -167,8 +168,8 @@ def test_a_session_is_carried_on_from_the_episodes_before_it() -> None:
             return Answer("a", "a")
 
     before = Episode(Instance("z", "z"), (Message("r", 1, "m", "INIT", Answer("", ""), "h"),))
-    m, h = (Agent(name, Noting(), Derived(), EXACT, EXACT) for name in ("m", "h"))
-    now(Session("s", X, m, h, Interact(2, 1), earlier={"m": (before,)}).run())
+    members = {name: Agent(Noting(), match=EXACT, agree=EXACT) for name in ("m", "h")}
+    now(Session(Interact(2, 1), members, instance=X, earlier={"m": (before,)}).run())
     assert seen == [(before,), ()]
 
 
@@ -194,11 +195,12 @@ def test_pxp_learns_under_control_too() -> None:
 
     def run(gain: int) -> tuple[ListBoard, Pupil]:
         board, pupil = ListBoard(), Pupil(gain)
-        machine = Agent(
-            "m", pupil, Derived(), EXACT, EXACT, gate=Gate(Keep.BETTER, Gated.CONTEXT, ROWS)
-        )
-        human = Agent("h", Echo(), Derived(), EXACT, EXACT)
-        now(Session("s", X, machine, human, Pxp(2), blackboard=board).run())
+        gate = Gate(Keep.BETTER, Gated.CONTEXT, ROWS)
+        members = {
+            "m": Agent(pupil, match=EXACT, agree=EXACT, gate=gate),
+            "h": Agent(Echo(), match=EXACT, agree=EXACT),
+        }
+        now(Session(Pxp(2), members, instance=X, blackboard=board).run())
         return board, pupil
 
     assert told(run(1)[0])[:2] == ["y0", "y1"]
@@ -268,11 +270,15 @@ def test_a_match_that_fails_on_the_validation_set_ends_the_session_as_broken() -
                 raise ValueError("torn")
             return Outcome.NO
 
-    machine = Agent(
-        "m", Pupil(), Derived(), Torn(), EXACT, gate=Gate(Keep.BETTER, Gated.CONTEXT, ROWS)
-    )
-    made = Session("s", X, machine, Agent("h", Wall(), Derived(), Torn(), EXACT), SEVEN)
-    assert now(made.run()) is Ending.BROKEN
+    gate = Gate(Keep.BETTER, Gated.CONTEXT, ROWS)
+    members = {
+        "m": Agent(Pupil(), match=Torn(), agree=EXACT, gate=gate),
+        "h": Agent(Wall(), match=Torn(), agree=EXACT),
+    }
+    made = Session(SEVEN, members, instance=X)
+    with pytest.raises(ValueError, match="torn"):
+        now(made.run())
+    assert made.ending is Ending.BROKEN
     assert "MATCH (torn) on a validation instance: ValueError: torn" in made.cause
 
 
@@ -289,7 +295,7 @@ def test_a_gate_that_could_not_decide_is_refused() -> None:
             pass
 
     with pytest.raises(UsageError, match="sealed learns and cannot be copied"):
-        Agent("m", Sealed(), Derived(), EXACT, EXACT, gate=Gate(Keep.BETTER, rows=ROWS))
+        Agent(Sealed(), match=EXACT, agree=EXACT, gate=Gate(Keep.BETTER, rows=ROWS))
 
 
 def test_a_stored_decision_that_is_none_is_refused() -> None:
@@ -307,5 +313,5 @@ def test_a_stored_decision_that_is_none_is_refused() -> None:
 
 def test_the_gate_is_part_of_what_an_agent_is_recorded_as() -> None:
     gate = Gate(Keep.EQUAL, Gated.CONTEXT, ROWS)
-    agent = Agent("m", Pupil(), Derived(), EXACT, EXACT, gate=gate)
+    agent = Agent(Pupil(), match=EXACT, agree=EXACT, gate=gate)
     assert agent.describe().endswith("LEARN=equal-context-of-4")

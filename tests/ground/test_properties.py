@@ -115,7 +115,6 @@ class Talk(RuleBasedStateMachine):
             "direct": Deciding(lambda _: one_hot(self.decide(GUARDS), GUARDS)),
         }[self.kinds[who]]
         return agent(
-            who,
             self.players[who],
             guards=Deciding(lambda situation: self.struck_or("guards", guards.decide, situation)),
             match=Asked(lambda *_: self.struck_or("relation", self.judge)),
@@ -263,7 +262,7 @@ class Talk(RuleBasedStateMachine):
         rows, endings = list(self.board.entries), len(self.board.endings)
         with pytest.raises(UsageError, match="is over"):
             now(self.session.step())
-        assert now(self.session.run()) is self.session.ending
+        assert now(self.session.run()) is self.session
         assert (self.board.entries, len(self.board.endings)) == (rows, endings)
 
     @invariant()

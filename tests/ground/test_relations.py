@@ -158,7 +158,6 @@ def test_a_failure_ends_the_session_with_its_cause(case: str) -> None:
     texts = iter("abc")
     m, h = (
         agent(
-            name,
             Saying(lambda _question: Answer("y", next(texts))),
             match=EXACT,
             agree=Asked(say, name="judge"),

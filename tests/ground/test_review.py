@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from guards import Derived, Script
+from guards import Script
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Question
 from pxp_fsm.relations import Outcome
 from pxp_fsm.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.session import Session
-from tests.ground.agents import EXACT, Asked, ListBoard, Saying, X, now
+from tests.ground.agents import EXACT, Asked, ListBoard, X, now
 
 
 @dataclass
@@ -31,10 +31,11 @@ class Careful:
 
 
 def session(careful: Careful, board: ListBoard, rules: Rules, agree: Asked) -> Session:
-    other = Agent("m", Saying(lambda _question: Answer("y", "other")), Derived(), EXACT, agree)
-    return Session(
-        "s", X, other, Agent("h", careful, Derived(), EXACT, agree), rules, blackboard=board
-    )
+    members = {
+        "m": Agent(lambda _question: Answer("y", "other"), match=EXACT, agree=agree),
+        "h": Agent(careful, match=EXACT, agree=agree),
+    }
+    return Session(rules, members, instance=X, blackboard=board, record_faults=True)
 
 
 def test_nothing_is_sent_before_a_last_look_and_the_move_is_made_again() -> None:
@@ -77,11 +78,9 @@ def test_a_fault_in_the_last_look_ends_the_session_with_its_cause() -> None:
 
 
 def test_guards_that_follow_no_relation_leave_nothing_to_assume() -> None:
-    def agent(name: str, derived: bool) -> Agent:
-        guards = Derived() if derived else Script(["RAT"])
-        return Agent(name, Saying(lambda _question: Answer("y", "e")), guards, EXACT, EXACT)
-
-    derived = Session("s", X, agent("m", True), agent("h", True), Interact())
-    named = Session("s", X, agent("m", True), agent("h", False), Interact())
-    assert derived.assumptions == EXACT.assumptions
+    derived = Agent(lambda _question: Answer("y", "e"), match=EXACT, agree=EXACT)
+    scripted = replace(derived, guards=Script(["RAT"]))
+    both = Session(Interact(), {"m": derived, "h": derived}, instance=X)
+    named = Session(Interact(), {"m": derived, "h": scripted}, instance=X)
+    assert both.assumptions == EXACT.assumptions
     assert named.assumptions == frozenset()

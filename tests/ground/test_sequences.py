@@ -29,7 +29,7 @@ def equivalence(choices: Choices) -> Pair:
         known[:] = [max(seen, part + 1) for seen, part in zip(known, parts, strict=True)]
         return Answer(str(parts[0]), str(parts[1]))
 
-    return agent("m", Saying(say), match=EXACT), agent("h", Saying(say), match=EXACT)
+    return agent(Saying(say), match=EXACT), agent(Saying(say), match=EXACT)
 
 
 def tolerance(choices: Choices) -> Pair:
@@ -47,19 +47,19 @@ def tolerance(choices: Choices) -> Pair:
         value = next(fresh)
         return Answer(f"y{value}", f"e{value}")
 
-    return agent("m", Saying(say), match=Asked(near)), agent("h", Saying(say), match=Asked(near))
+    return agent(Saying(say), match=Asked(near)), agent(Saying(say), match=Asked(near))
 
 
 def noisy(choices: Choices) -> Pair:
     """Whatever is judged is judged anew each time."""
     judge = Asked(lambda *_: yes_or_no(choices.among(2)))
-    return agent("m", match=judge, memo=False), agent("h", match=judge, memo=False)
+    return agent(match=judge, memo=False), agent(match=judge, memo=False)
 
 
 def free(choices: Choices) -> Pair:
     """The guards themselves are chosen."""
     guards = FreeChoice(lambda options: options[choices.among(len(options))])
-    return agent("m", guards=guards), agent("h", guards=guards)
+    return agent(guards=guards), agent(guards=guards)
 
 
 def all_sequences(n: int, k: int, players: Callable[[Choices], Pair]) -> set[tuple[str, ...]]:

@@ -37,7 +37,7 @@ def test_interact_ends_within_n_and_rejects_only_after_k() -> None:
     played = 0
     for n, k, seed in product(range(1, 13), range(1, 13), range(3)):
         m, h = (
-            agent(name, Student(name + str(seed)), match=ChanceRelation(seed), memo=False)
+            agent(Student(name + str(seed)), match=ChanceRelation(seed), memo=False)
             for name in "mh"
         )
         ended = run(m, h, Interact(n, k))
@@ -67,8 +67,8 @@ def twins(seed: int, asked: list[tuple[str, str]]) -> Pair:
         return yes_or_no(hash((int(left), int(right), seed)) % 3)
 
     return (
-        agent("m", Student(f"m{seed}", 9), match=Asked(near), agree=EXACT),
-        agent("h", Student(f"h{seed}", 9), match=Asked(near), agree=EXACT),
+        agent(Student(f"m{seed}", 9), match=Asked(near), agree=EXACT),
+        agent(Student(f"h{seed}", 9), match=Asked(near), agree=EXACT),
     )
 
 
@@ -117,7 +117,7 @@ def test_hanging_up_ends_both_at_once(capacity: int, after: str, expected: int) 
     """INIT, REFUTE, (REFUTE,) TERM: the last two by the same agent."""
     rules = Pxp(hang_up=lambda sent, answered: (sent, answered) == ("REFUTE", after))
     guards = Script(["REF", "REF"])
-    ended = run(agent("m", guards=guards), agent("h", guards=guards), rules, capacity=capacity)
+    ended = run(agent(guards=guards), agent(guards=guards), rules, capacity=capacity)
     assert tags(ended) == ("INIT", *["REFUTE"] * (expected - 2), "TERM")
     assert ended.history[-1].sender == ended.history[-2].sender
     assert ended.history[-1].answer == ended.history[-2].answer
@@ -126,19 +126,19 @@ def test_hanging_up_ends_both_at_once(capacity: int, after: str, expected: int) 
 
 
 def test_nothing_answers_term() -> None:
-    ended = run(agent("m"), agent("h"), Pxp())
+    ended = run(agent(), agent(), Pxp())
     assert tags(ended) == ("INIT", "RATIFY", "RATIFY", "TERM")
     assert ended.cause == "TERM by h"
     with pytest.raises(UsageError, match=r"session s is over \(term\)"):
         now(ended.step())
-    assert now(ended.run()) is Ending.TERM
+    assert now(ended.run()).ending is Ending.TERM
     assert len(ended.history) == 4
 
 
 def test_pxp_can_go_on_for_ever_and_the_limit_says_where_it_was_stopped() -> None:
     m, h = (
-        agent("m", Saying(lambda _: Answer("y", "m"))),
-        agent("h", Saying(lambda _: Answer("y", "h"))),
+        agent(Saying(lambda _: Answer("y", "m"))),
+        agent(Saying(lambda _: Answer("y", "h"))),
     )
     ended = run(m, h, Pxp(), limit=50)
     assert tags(ended) == ("INIT", *["REFUTE"] * 49)
@@ -148,14 +148,14 @@ def test_pxp_can_go_on_for_ever_and_the_limit_says_where_it_was_stopped() -> Non
 
 def test_a_store_that_fails_leaves_the_session_at_the_message_before() -> None:
     board = ListBoard()
-    started = session(agent("m"), agent("h"), Interact(), board)
+    started = session(agent(), agent(), Interact(), board)
     now(started.step())
     board.failures = 1
     with pytest.raises(OSError, match="disk is full"):
         now(started.step())
     assert started.states == {"m": "WAIT", "h": "DECIDE"}
     assert (tags(started), started.ending, len(board.entries)) == (("INIT",), None, 1)
-    assert now(started.run()) is Ending.RATIFIED
+    assert now(started.run()).ending is Ending.RATIFIED
     assert [entry.message for entry in board.entries] == list(started.history)
 
 
@@ -183,15 +183,13 @@ def test_a_respondent_that_fails_ends_its_session_which_can_be_resumed(
     def until_now(question: Question) -> Any:
         return say(question) if len(question.history) == number - 1 else Answer("y", "e")
 
-    ended = run(
-        agent("m", Saying(until_now)), agent("h", Saying(until_now)), Interact(), board=board
-    )
+    ended = run(agent(Saying(until_now)), agent(Saying(until_now)), Interact(), board=board)
     assert ended.ending is Ending.NO_ANSWER
     assert cause in ended.cause
     assert len(board.entries) == number - 1
-    resumed = session(agent("m"), agent("h"), Interact(), board)
+    resumed = session(agent(), agent(), Interact(), board)
     resumed.replay(list(board.entries))
-    assert now(resumed.run()) in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND)
+    assert now(resumed.run()).ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND)
 
 
 class Forgetful(Student):
@@ -202,8 +200,8 @@ class Forgetful(Student):
 @pytest.mark.parametrize("rules", [Interact(), Pxp()])
 def test_a_respondent_that_cannot_learn_ends_its_session(rules: Rules) -> None:
     board = ListBoard()
-    m = agent("m", Saying(lambda _: Answer("0", "other")))
-    ended = run(m, agent("h", Forgetful("h", 1)), rules, board=board)
+    m = agent(Saying(lambda _: Answer("0", "other")))
+    ended = run(m, agent(Forgetful("h", 1)), rules, board=board)
     assert (ended.ending, ended.cause) == (
         Ending.NO_ANSWER,
         "student could not learn: MemoryError: full",

@@ -71,17 +71,17 @@ REFUSALS = {
     "guard not listed": ('["G", "H"]', '["G"]', 7, "under H", 'list them: guards = ["G", "H"]'),
     "not exclusive": (
         "exclusive = true, ",
-        "",
+        "exclusive = false, ",
         7,
-        "not declared exclusive;",
-        "write exclusive = true",
+        "declared not exclusive;",
+        "drop exclusive = false",
     ),
     "not complete": (
         "complete = true",
         "complete = false",
         7,
-        "not declared complete;",
-        "complete = true if exactly one",
+        "declared not complete;",
+        "drop complete = false",
     ),
     "guard on a receiving row": (
         "receive = [",

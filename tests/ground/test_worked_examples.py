@@ -47,7 +47,7 @@ def test_a_worked_example_is_a_session_of_its_class(
         name: Script([GUARDS[tag] for tag, who in said if who == name and tag in GUARDS] + ["REF"])
         for name in "mh"
     }
-    m, h = (agent(name, guards=scripts[name]) for name in "mh")
+    m, h = (agent(guards=scripts[name]) for name in "mh")
     ended = run(m, h, rules)
     assert [(x.tag, x.sender) for x in ended.history] == [(Tag(t), who) for t, who in said]
     assert tags(ended)[-1] == "TERM"

@@ -11,14 +11,13 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from guards import FunctionRelation
-from guards.chosen import picked
 from proofs.odds import Behaviour, Player
 from proofs.odds.behaviour import REVISING, Cell
 from pxp_fsm.agent import Agent
 from pxp_fsm.automaton import Valuation
 from pxp_fsm.decisions import Category
 from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.messages import Answer, Instance, Message, Question
+from pxp_fsm.messages import Answer, Message, Question
 from pxp_fsm.rules import Interact
 from pxp_fsm.session import Session
 from pxp_fsm.situation import Situation
@@ -104,7 +103,7 @@ class Drawing:
     async def decide(self, situation: Situation) -> Valuation:
         cells = self._player.answering(situation.received.tag).cells()
         found: Cell = self._drawn.choices(list(cells), list(map(float, cells.values())))[0]
-        return picked(situation.rules.guard(*found, situation.number), situation)
+        return situation.choosing(situation.rules.guard(*found, situation.number))
 
 
 class Says:
@@ -121,14 +120,14 @@ def played(pair: Pair, rules: Interact, sessions: int, seed: int) -> Counter[tup
     drawn = random.Random(seed)
     same = FunctionRelation("same", lambda left, right: left == right)
     found: Counter[tuple[str, ...]] = Counter()
-    m, h = (
-        Agent(name, Says(), Drawing(player, drawn), same, same)
+    members = {
+        name: Agent(Says(), match=same, agree=same, guards=Drawing(player, drawn))
         for name, player in zip("mh", pair, strict=True)
-    )
+    }
 
     async def play() -> None:
         for number in range(sessions):
-            session = Session(f"s{number}", Instance("x", "x"), m, h, rules)
+            session = Session(rules, members, instance="x", name=f"s{number}")
             await session.run()
             found[tuple(str(each.tag) for each in session.history)] += 1
 

@@ -1,18 +1,27 @@
 """Systems explored the plain way, from the definition alone: a second explorer.
 
-It shares no code with the first. A state is where each member is, and what is on its way.
+It shares no code with the first. A state is where each member is, what is on its way, and which
+guard each member has settled without having sent its message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proofs.systems import Channel, System
 from pxp_fsm.automaton import Kind, Transition
 
-Buffers = dict[tuple[int, int], tuple[str, ...]]
-Place = tuple[tuple[str, ...], tuple[tuple[tuple[int, int], tuple[str, ...]], ...]]
+Buffers = tuple[tuple[tuple[int, int], tuple[str, ...]], ...]
+
+
+class Place(NamedTuple):
+    """A state: by member where it is and its guard that is settled, by link what is on its way."""
+
+    at: tuple[str, ...]
+    buffers: Buffers = ()
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -23,82 +32,110 @@ class Found:
     transitions: int
     deadlocks: int
     places: frozenset[Place]
+    steps: dict[Place, tuple[Place, ...]]
 
 
 def explored(system: System, channel: Channel, most: int) -> Found | None:
     """Everything that can be reached; None where there is more than `most` states."""
-    start: Place = (tuple(m.automaton.initial for m in system.members), ())
-    seen, left, transitions, deadlocks = {start}, [start], 0, 0
+    members = system.members
+    start = Place(tuple(m.automaton.initial for m in members), (), ("",) * len(members))
+    steps: dict[Place, tuple[Place, ...]] = {}
+    left, deadlocks = [start], 0
+    seen = {start}
     while left:
         place = left.pop()
-        found = list(_steps(system, channel, place))
-        transitions += len(found)
-        done = all(at in m.automaton.final for at, m in zip(place[0], system.members, strict=True))
-        deadlocks += not found and not done
-        for target in found:
+        steps[place] = tuple(_steps(system, channel, place))
+        ended = all(at in m.automaton.final for at, m in zip(place.at, members, strict=True))
+        deadlocks += not steps[place] and not (ended and not any(place.chosen))
+        for target in steps[place]:
             if target not in seen:
                 seen.add(target)
                 left.append(target)
         if len(seen) > most:
             return None
-    return Found(len(seen), transitions, deadlocks, frozenset(seen))
+    return Found(len(seen), sum(map(len, steps.values())), deadlocks, frozenset(seen), steps)
 
 
 def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
-    at, buffers = place[0], dict(place[1])
-    names = [member.name for member in system.members]
-    for i, member in enumerate(system.members):
-        for row in member.automaton.transitions:
-            for j, name in enumerate(names):
-                if row.source == at[i] and j != i and row.partner in ("", name):
-                    yield from _with(system, channel, at, buffers, i, j, row)
+    if any(place.chosen) and len(system.members) == 2 and not channel.capacity:
+        return
+    for i in range(len(system.members)):
+        for row in _rows(system, place, i):
+            sent = False
+            for j in _partners(system, i, row):
+                for target in _with(system, channel, place, i, j, row):
+                    sent = True
+                    yield target
+            if row.guard and not sent and not place.chosen[i] and _commits(system, channel, i, row):
+                yield place._replace(chosen=_put(place.chosen, i, row.guard))
     events = {r.label for m in system.members for r in m.automaton.transitions if r.kind == "!"}
     for event in sorted(events):
         moving = [
             (i, row)
-            for i, member in enumerate(system.members)
-            for row in member.automaton.transitions
-            if (row.kind, row.label, row.source) == (Kind.EVENT, event, at[i])
+            for i in range(len(system.members))
+            for row in _rows(system, place, i)
+            if (row.kind, row.label) == (Kind.EVENT, event)
         ]
-        moved = at
+        moved = place.at
         for i, row in moving:
             moved = _put(moved, i, row.target)
         if moving:
-            yield _place(moved, buffers)
+            yield place._replace(at=moved)
+
+
+def _rows(system: System, place: Place, i: int) -> list[Transition]:
+    """What member i can do: where it has settled a guard, nothing else."""
+    rows = [r for r in system.members[i].automaton.transitions if r.source == place.at[i]]
+    return [row for row in rows if place.chosen[i] in ("", row.guard)]
+
+
+def _partners(system: System, i: int, row: Transition) -> list[int]:
+    names = [member.name for member in system.members]
+    return [j for j, name in enumerate(names) if j != i and row.partner in ("", name)]
+
+
+def _commits(system: System, channel: Channel, i: int, row: Transition) -> bool:
+    """Whether settling a guard early makes a difference: always where sender and receiver meet;
+    with buffers where the member could do something else while those it sends into are full."""
+    if not channel.capacity:
+        return True
+
+    def buffers(of: Transition) -> set[int]:
+        name = system.members[i].name
+        return {j for j in _partners(system, i, of) if any(_receiving(system, j, of.label, name))}
+
+    others = [r for r in system.members[i].automaton.transitions if r.source == row.source]
+    return any(r.kind is not Kind.SEND or not r.guard or buffers(r) != buffers(row) for r in others)
 
 
 def _with(
-    system: System,
-    channel: Channel,
-    at: tuple[str, ...],
-    buffers: Buffers,
-    i: int,
-    j: int,
-    row: Transition,
+    system: System, channel: Channel, place: Place, i: int, j: int, row: Transition
 ) -> Iterator[Place]:
     """What member i can do by `row` with member j."""
+    at, buffers = place.at, dict(place.buffers)
     moved, name = _put(at, i, row.target), system.members[i].name
+    free = _put(place.chosen, i, "")
     if row.kind is Kind.SEND and not channel.capacity:
         for other in _receiving(system, j, row.label, name):
-            if other.source == at[j]:
-                yield _place(_put(moved, j, other.target), buffers)
+            if other.source == at[j] and not place.chosen[j]:
+                yield Place(_put(moved, j, other.target), (), free)
     elif row.kind is Kind.SEND and any(_receiving(system, j, row.label, name)):
         on_way = buffers.get((i, j), ())
         if len(on_way) < channel.capacity:
             after = (*on_way, row.label)
             kept = tuple(sorted(after)) if channel.reordering else after
-            yield _place(moved, {**buffers, (i, j): kept})
+            yield Place(moved, _on_way({**buffers, (i, j): kept}), free)
         if channel.lossy:
-            yield _place(moved, buffers)
+            yield Place(moved, place.buffers, free)
     elif row.kind is Kind.RECEIVE and channel.capacity:
         on_way = buffers.get((j, i), ())
         heads = set(on_way) if channel.reordering else set(on_way[:1])
         if row.label in heads:
             rest = list(on_way)
             rest.remove(row.label)
-            yield _place(moved, {**buffers, (j, i): tuple(rest)})
+            yield Place(moved, _on_way({**buffers, (j, i): tuple(rest)}), free)
             if channel.duplicating:
-                yield _place(moved, buffers)
+                yield Place(moved, place.buffers, free)
 
 
 def _receiving(system: System, j: int, tag: str, sender: str) -> Iterator[Transition]:
@@ -111,5 +148,5 @@ def _put(at: tuple[str, ...], place: int, state: str) -> tuple[str, ...]:
     return (*at[:place], state, *at[place + 1 :])
 
 
-def _place(at: tuple[str, ...], buffers: Buffers) -> Place:
-    return at, tuple(sorted((link, tags) for link, tags in buffers.items() if tags))
+def _on_way(buffers: dict[tuple[int, int], tuple[str, ...]]) -> Buffers:
+    return tuple(sorted((link, tags) for link, tags in buffers.items() if tags))

@@ -11,7 +11,7 @@ from proofs.audit import Judged, Recording, Said
 from proofs.audit.recording import held
 from pxp_fsm.agent import Agent
 from pxp_fsm.automaton import Valuation
-from pxp_fsm.messages import Answer, Instance, Message, Question
+from pxp_fsm.messages import Answer, Message, Question
 from pxp_fsm.relations import NOISY, Assumption, Judgement, Outcome, digest
 from pxp_fsm.rules import Rules
 from pxp_fsm.session import Entry, Session
@@ -80,13 +80,17 @@ def run(
     """A real session in which both agents answer in turn from `answers` and judge by `relate`."""
     kept = Kept()
     shared = Saying(answers)
-    first, second = (
-        Agent(name, shared, Deriving(), Related(relate), Related(relate), memo=memo)
+    members = {
+        name: Agent(
+            shared, match=Related(relate), agree=Related(relate), guards=Deriving(), memo=memo
+        )
         for name in ("m", "h")
+    }
+    session = Session(
+        rules, members, instance="x", name="s", blackboard=kept, limit=limit, record_faults=True
     )
-    session = Session("s", Instance("x", "x"), first, second, rules, blackboard=kept, limit=limit)
-    ending = asyncio.run(session.run())
-    return session, recording(kept.entries, ending.value, kept.closing)
+    ending = asyncio.run(session.run()).ending
+    return session, recording(kept.entries, ending, kept.closing)
 
 
 def recording(

@@ -17,7 +17,7 @@ from typing import Any
 from proofs.checking import Bounds, Checker, Instead
 from proofs.claims import CLAIMS, NAMED
 from proofs.numbers import Case, Numbers, Undecided
-from proofs.product import Product, standing_checks
+from proofs.systems import Composition, standing_checks, system_of
 from proofs.theorems import THEOREMS, prove
 from proofs.verdicts import Status
 from pxp_fsm import decisions
@@ -47,7 +47,7 @@ def verdicts(instead: Instead) -> Iterator[tuple[str, bool]]:
     """Each check with whether its verdict is the expected one; what is quick comes first."""
     tables = tuple(instead.tables) or TABLES
     for table in instead.tables.values():
-        for name, verdict in standing_checks(Product(table, table)).items():
+        for name, verdict in standing_checks(Composition(system_of([("", table), ("", table)]))):
             yield name, verdict.status is Status.HOLDS
     small, full = Checker(Bounds(5, 1), LIMIT, instead), Checker(Bounds(), LIMIT, instead)
     asked = [

@@ -23,6 +23,7 @@ from pxp_fsm.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.errors import TableError
 
 Drawn = tuple[str, str, Kind, str, str]
+"""Source, target, kind, tag and partner of a row."""
 
 CHANNELS = (
     *("sync", "fifo:1", "fifo:2", "lossy:1", "lossy:2", "duplicating:1", "duplicating:2"),
@@ -34,9 +35,10 @@ def random_channel(chance: random.Random, *, buffered: bool = False) -> Channel:
     return parse_channel(chance.choice(CHANNELS[1:] if buffered else CHANNELS))
 
 
-def random_system(chance: random.Random) -> System:
-    """Two to four members, whose rows name partners or not."""
-    names = ["a", "b", "c", "d"][: chance.randint(2, 4)]
+def random_system(chance: random.Random, *, guards: float = 0, most: int = 4) -> System:
+    """Two to `most` members, whose rows name partners or not; rows that send are guarded as often
+    as `guards` says."""
+    names = ["a", "b", "c", "d"][: chance.randint(2, most)]
     size = chance.randint(2, 3)
     members = []
     for name in names:
@@ -45,10 +47,37 @@ def random_system(chance: random.Random) -> System:
         events = chance.choice((0, 0, 0.2))
         rows = _rows(chance, size, partners, events)
         members.append(Member(name, _table(chance, f"t{name}", size, rows)))
-    return _heard(members)
+    return guarded(_heard(members), chance, guards) if guards else _heard(members)
 
 
-def symmetric_system(chance: random.Random) -> System:
+def guarded(system: System, chance: random.Random, share: float) -> System:
+    """The system with guards on so many of the rows that send; equal tables stay equal."""
+    known: dict[str, Automaton] = {}
+
+    def decided(table: Automaton) -> Automaton:
+        if table.name not in known:
+            rows = [
+                replace(row, guard=f"G{row.row}")
+                if row.kind is Kind.SEND and chance.random() < share
+                else row
+                for row in table.transitions
+            ]
+            found = {
+                state.name: [r.guard for r in rows if r.source == state.name and r.guard]
+                for state in table.states
+            }
+            states = tuple(
+                replace(state, guards=tuple(found[state.name])) for state in table.states
+            )
+            known[table.name] = replace(table, states=states, transitions=tuple(rows))
+        return known[table.name]
+
+    return replace(
+        system, members=tuple(Member(one.name, decided(one.automaton)) for one in system.members)
+    )
+
+
+def symmetric_system(chance: random.Random, *, guards: float = 0) -> System:
     """A hub with two or three workers that are alike."""
     size, names = chance.randint(2, 3), ["w1", "w2", "w3"][: chance.randint(2, 3)]
     rows = _rows(chance, size, ["hub", *([""] if chance.random() < 0.3 else [])], 0.1)
@@ -57,7 +86,8 @@ def symmetric_system(chance: random.Random) -> System:
     for row in _rows(chance, size, ["each", ""], 0.1):
         hub += [(*row[:4], name) for name in names] if row[4] else [row]
     table = _table(chance, "hub", size, hub)
-    return _heard([Member("hub", table), *(Member(name, worker) for name in names)])
+    system = _heard([Member("hub", table), *(Member(name, worker) for name in names)])
+    return guarded(system, chance, guards) if guards else system
 
 
 def random_formula(

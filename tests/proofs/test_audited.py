@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guards import Exact
 from proofs.audit import Audited, Judged, Kind, Possible, Recording, Said, audited
 from proofs.audit.judges import contradictions
 from proofs.audit.tags import Protocols, of_tags
@@ -20,7 +21,7 @@ from proofs.languages.witnesses import realised
 from proofs.replay import replay
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.messages import Answer, Instance, Message
+from pxp_fsm.messages import Answer, Message
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
 from pxp_fsm.session import Entry, Session
@@ -230,8 +231,8 @@ def test_a_message_is_impossible_just_where_the_real_machines_refuse_it(
     for number, tag in enumerate(["INIT", *tags], start=1):
         sender, receiver = ("m", "h") if number % 2 else ("h", "m")
         entries.append(Entry(Message("s", number, sender, tag, empty, receiver), "", ()))
-    first, second = (Agent(name, None, None, None, None) for name in ("m", "h"))  # type: ignore[arg-type] # nobody is asked in a replay
-    session = Session("s", Instance("x", "x"), first, second, rules)
+    silent = Agent(lambda _question: empty, match=Exact(), agree=Exact())
+    session = Session(rules, {"m": silent, "h": silent}, instance="x", name="s")
     refused = None
     for number, entry in enumerate(entries, start=1):
         try:

@@ -23,7 +23,7 @@ from tests.proofs.text_tables import table
 
 def over(channel: str, **texts: str) -> Composition:
     members = tuple(Member(name, table(name, text)) for name, text in texts.items())
-    return Composition(System(members), parse_channel(channel))
+    return Composition(System(members).over(parse_channel(channel)))
 
 
 def standing(composition: Composition) -> dict[str, Verdict]:

@@ -19,17 +19,17 @@ from proofs.following import Following
 from proofs.itf import to_itf
 from proofs.model import Step
 from proofs.packed import PackedSessions
-from proofs.product import Product, standing_checks
 from proofs.properties import complete_words, longest_run, terminates
 from proofs.relational import EMPTY, Theory
 from proofs.replay import NotReplayed, replay
 from proofs.sessions import SessionModel, State, session
+from proofs.systems import Composition, System, standing_checks, system_of
 from proofs.theorems import THEOREMS, prove
 from proofs.verdicts import Bound, Status, Verdict
 from pxp_fsm.messages import Tag
 from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
+from pxp_fsm.tables import BUILTIN, parse_automaton
 
 
 def space(n: int, k: int, assumptions: frozenset[Assumption]) -> Space[State]:
@@ -199,7 +199,7 @@ def test_the_sizes_of_the_models_of_sessions(
     ("name", "states", "transitions"), [("interact", 4, 12), ("pxp", 4, 12), ("pxp_hang_up", 4, 14)]
 )
 def test_the_sizes_of_the_built_in_products(name: str, states: int, transitions: int) -> None:
-    found = explore(Product(builtin(name), builtin(name)))
+    found = explore(Composition(System.load(name)))
     assert (found.states, found.transitions) == (states, transitions)
 
 
@@ -320,7 +320,7 @@ def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_the_built_in_tables_pass_the_standing_checks(name: str) -> None:
-    verdicts = standing_checks(Product(builtin(name), builtin(name)))
+    verdicts = dict(standing_checks(Composition(System.load(name))))
     failing = {check for check, verdict in verdicts.items() if verdict.status is Status.FAILS}
     assert failing == ({"no-dead-row"} if name == "pxp_hang_up" else set())
 
@@ -345,7 +345,7 @@ rows = [
 
 def test_the_standing_checks_find_what_is_wrong_with_a_table() -> None:
     table = parse_automaton(BROKEN)
-    verdicts = standing_checks(Product(table, table))
+    verdicts = dict(standing_checks(Composition(system_of([("", table), ("", table)]))))
     assert {name for name, verdict in verdicts.items() if verdict.status is Status.FAILS} == {
         "no-deadlock",
         "no-unspecified-reception",
@@ -354,7 +354,7 @@ def test_the_standing_checks_find_what_is_wrong_with_a_table() -> None:
     }
     trace = verdicts["no-unspecified-reception"].trace
     assert trace is not None
-    assert trace.labels == ("1 X",)
+    assert trace.labels == ("broken1>broken2 X",)
 
 
 def test_exploration_stops_at_its_bound_and_says_so() -> None:

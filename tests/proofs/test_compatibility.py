@@ -252,7 +252,7 @@ def test_who_is_said_to_stand_still_does_so_at_larger_capacities() -> None:
         found = random_system(seed, mixed=True)
         if found is None:
             continue
-        small, large = Composition(found, Channel(1)), Composition(found, Channel(3))
+        small, large = Composition(found.over(Channel(1))), Composition(found.over(Channel(3)))
         for state in list(explore(small).steps)[:40]:
             here = small.configuration(state)
             stuck = still(found, here)

@@ -105,7 +105,7 @@ class Interpreted:
 
 
 def joined(table: Automaton, channel: str) -> Composition:
-    return Composition(system_of([("a", table), ("b", table)]), parse_channel(channel))
+    return Composition(system_of([("a", table), ("b", table)]).over(parse_channel(channel)))
 
 
 @st.composite
@@ -368,6 +368,6 @@ def test_keywords_as_names_and_prose_that_would_break_out_of_a_comment(
     evil = EVIL.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
     table = parse_automaton(KEYWORDS.replace("'''EVIL'''", f'"{evil}"'))
     members = [("d", table), ("at", table)]
-    system = Composition(system_of(members), parse_channel("fifo:1"))
+    system = Composition(system_of(members).over(parse_channel("fifo:1")))
     text = "F (d@system & at.endmodule)"
     compare(system, [(text, parse(text))], tmp_path)

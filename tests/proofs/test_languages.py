@@ -24,7 +24,6 @@ from proofs.languages import (
     started,
 )
 from proofs.languages.language import of_automaton, symbol
-from proofs.languages.picture import pictured
 from proofs.properties import complete_words
 from proofs.sessions import AGENTS
 from pxp_fsm.decisions import Category, Guard
@@ -332,11 +331,11 @@ def test_titles_say_what_was_assumed() -> None:
 
 
 def test_a_picture_shows_the_minimal_automaton() -> None:
-    diagram = pictured(of("tolerance", Interact(10, 3), bounded=False))
+    diagram = of("tolerance", Interact(10, 3), bounded=False).diagram()
     assert len(diagram.nodes) == 9
     assert [node.name for node in diagram.nodes if node.final] == ["4"]
     assert sum(len(edge.rows) for edge in diagram.edges) == 22
     assert diagram.note == "the minimal automaton of infinitely many tag sequences"
     assert b"m:INIT" in render(diagram, "svg")
     with pytest.raises(UsageError, match="cannot be read"):
-        pictured(of("noisy", Interact(100, 3)))
+        of("noisy", Interact(100, 3)).diagram()

@@ -88,7 +88,7 @@ TRAPS = {
 def test_traps_of_partial_order(name: str) -> None:
     channel, texts, formula, expected = TRAPS[name]
     system = system_of([(one, table(one, text)) for one, text in texts.items()])
-    composition = Composition(system, parse_channel(channel))
+    composition = Composition(system.over(parse_channel(channel)))
     assert check(composition, parse(formula)).status is expected
     reduced = check(composition, parse(formula), reduction=Reduction.PARTIAL_ORDER)
     assert reduced.status is expected

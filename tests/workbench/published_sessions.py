@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import z3
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
-from guards import Derived, ScriptedRelation
+from guards import ScriptedRelation
 from pxp_fsm.agent import Agent
 from pxp_fsm.intelligibility import ONE_WAY, STRONG, ULTRA_STRONG
 from pxp_fsm.messages import Answer, Instance, Question
@@ -136,13 +136,13 @@ class Says:
         return Answer("O", f"answer {len(question.history)}")
 
 
-def agent(name: str, tags: Sequence[str]) -> Agent:
+def agent(tags: Sequence[str]) -> Agent:
     """An agent whose MATCH and AGREE say what makes it send `tags`."""
-    match, agree = (
+    scripts = [
         ScriptedRelation(outcome for tag in tags for outcome in SAYS[tag][place])
         for place in (0, 1)
-    )
-    return Agent(name, Says(), Derived(), match, agree, memo=False)
+    ]
+    return Agent(Says(), match=scripts[0], agree=scripts[1], memo=False)
 
 
 def stored(board: SqlBlackboard, sequences: Sequence[Sequence[str]], task: str = "drug") -> None:
@@ -152,14 +152,14 @@ def stored(board: SqlBlackboard, sequences: Sequence[Sequence[str]], task: str =
     board.start_run(RunRecord(run, task, plan.as_json(), 0, "0", "f"))
     for position, tags in enumerate(sequences, start=1):
         name = f"{run}/1/{position}"
-        pair = agent("m", tags[2::2]), agent("h", tags[1::2])
+        members = {"m": agent(tags[2::2]), "h": agent(tags[1::2])}
         about = Instance(f"i{position}", "C")
         table = RULES.automaton
         place = (name, run, 1, position, about, "interact", RULES.n, RULES.k)
-        described = tuple((each.name, each.describe()) for each in pair)
+        described = tuple((each, one.describe()) for each, one in members.items())
         board.start_session(
             SessionRecord(*place, table.name, table.fingerprint, False, (), described)
         )
-        session = Session(name, about, *pair, RULES, blackboard=board)
+        session = Session(RULES, members, instance=about, name=name, blackboard=board)
         asyncio.run(session.run())
         assert tuple(message.tag for message in session.history) == tuple(tags)

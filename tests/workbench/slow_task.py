@@ -11,7 +11,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from guards import Derived, Exact
+from guards import Exact
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Instance, Message, Question
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
@@ -43,9 +43,7 @@ def _load(_folder: Path | None) -> DataSet:
 
 def _agents(_data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     same = Exact()
-    machine, human = (
-        Agent(name, Player(name), Derived(), same, same, memo=memo) for name in ("m", "h")
-    )
+    machine, human = (Agent(Player(name), match=same, agree=same, memo=memo) for name in ("m", "h"))
     return machine, human
 
 

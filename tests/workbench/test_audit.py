@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, schema
 from backends.databases.triggers import triggers
-from guards import Derived, Exact, FunctionRelation
+from guards import Exact, FunctionRelation
 from proofs.audit import Kind
 from pxp_fsm.agent import Agent
 from pxp_fsm.messages import Answer, Instance, Question
@@ -52,13 +52,13 @@ class Says:
 def record(board: SqlBlackboard, judge: Callable[[str, str], bool] | None, position: int) -> None:
     """A real session, judged by a function of the texts or by equality, into the run `drug-1`."""
     relation = Exact() if judge is None else FunctionRelation("judge", judge, NOISY)
-    m, h = (Agent(name, Says(name), Derived(), relation, relation) for name in ("m", "h"))
+    members = {name: Agent(Says(name), match=relation, agree=relation) for name in ("m", "h")}
     name, about = f"drug-1/1/{position}", Instance(f"i{position} {HOSTILE}", "C")
     table = RULES.automaton
     place = (name, "drug-1", 1, position, about, "interact", RULES.n, RULES.k)
-    described = tuple((each.name, each.describe()) for each in (m, h))
+    described = tuple((each, agent.describe()) for each, agent in members.items())
     board.start_session(SessionRecord(*place, table.name, table.fingerprint, True, (), described))
-    asyncio.run(Session(name, about, m, h, RULES, blackboard=board).run())
+    asyncio.run(Session(RULES, members, instance=about, name=name, blackboard=board).run())
 
 
 def near(left: str, right: str) -> bool:

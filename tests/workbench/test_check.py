@@ -20,9 +20,10 @@ from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.errors import UsageError
 from pxp_fsm.workbench import checks, counterexamples, findings, verdicts
+from pxp_fsm.workbench.requests import Request
 
 ROOT = Path(__file__).parents[2]
-SOME = checks.Request(("interact",), ("no-revise-at-2", "ends-agreed"))
+SOME = Request(("interact",), ("no-revise-at-2", "ends-agreed"))
 
 
 def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -32,7 +33,7 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "XDG_DATA_HOME": str(cwd / "data")},
+        env={**os.environ, "HOME": str(cwd), "XDG_DATA_HOME": str(cwd)},
     )
 
 
@@ -44,17 +45,24 @@ def lines() -> tuple[Result, ...]:
 def test_check_alone_does_both_protocols_as_expected_and_writes_their_certificates(
     tmp_path: Path,
 ) -> None:
-    done = pxp("check", "--itf", "traces", "--junit", "j.xml", "--sarif", "s.json", cwd=tmp_path)
+    files = ("--itf", "traces", "--junit", "j.xml", "--sarif", "s.json")
+    done = pxp("check", "--certificates", "proved", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^1\d\d verdicts, 0 not as expected$", done.stdout, re.MULTILINE)
     assert re.search(r"strong-once +tolerance +HOLDS +[0-9.]+ s  for all n and k", done.stdout)
-    written = {path.name for path in (tmp_path / "data/pxp-fsm/certificates").iterdir()}
+    written = {path.name for path in (tmp_path / "proved").iterdir()}
     assert written == {path.name for path in (ROOT / "proofs/certificates").iterdir()}
     traces = [json.loads(path.read_text()) for path in (tmp_path / "traces").iterdir()]
     assert len(traces) == done.stdout.count(" FAILS ")
     assert {"ends-agreed", "terminates"} <= {trace["#meta"]["property"] for trace in traces}
     assert ET.parse(tmp_path / "j.xml").getroot().tag == "testsuites"  # noqa: S314 - our own
     assert json.loads((tmp_path / "s.json").read_text())["version"] == "2.1.0"
+
+
+def test_check_writes_no_file_that_was_not_asked_for(tmp_path: Path) -> None:
+    done = pxp("check", "--property", "strong-once", cwd=tmp_path)
+    assert (done.returncode, "Certificate" in done.stdout) == (0, False), done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_exit_codes_tell_fails_unknown_and_bad_input_apart(
@@ -93,8 +101,12 @@ def test_any_set_of_assumptions_can_be_asked_for() -> None:
 
 def test_several_tables_can_be_given() -> None:
     names = ("no-deadlock",)
-    found = checks.run(checks.Request(("interact", "pxp", "pxp_hang_up"), names)).lines
-    assert [line.subject for line in found] == ["interact", "pxp", "pxp_hang_up"]
+    found = checks.run(Request(("interact", "pxp", "pxp_hang_up"), names)).lines
+    assert [line.subject for line in found] == [
+        "interact1, interact2",
+        "pxp1, pxp2",
+        "pxp_hang_up1, pxp_hang_up2",
+    ]
 
 
 def test_json_has_each_verdict_and_its_trace_as_itf(lines: tuple[Result, ...]) -> None:
@@ -239,13 +251,13 @@ def test_the_page_of_findings_is_what_the_run_gives() -> None:
 
 def test_bounds_are_checked_before_anything_is_explored() -> None:
     with pytest.raises(UsageError):
-        checks.run(checks.Request(k=0))
+        checks.run(Request(k=0))
     assert Bounds().n == 10
 
 
 def test_what_holds_of_pxp_k_with_noisy_relations_holds_for_every_k() -> None:
     names = ("never-stuck", "silent-end", "self-loops")
-    found = checks.run(checks.Request(("pxp",), names, relations="noisy")).lines
+    found = checks.run(Request(("pxp",), names, relations="noisy")).lines
     told = {line.name: line.verdict for line in found if line.subject == "pxp(k)"}
     assert set(told) == set(names)
     assert {(v.status, v.detail) for v in told.values()} == {(Status.HOLDS, "for all k")}

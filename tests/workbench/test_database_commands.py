@@ -11,7 +11,7 @@ import pytest
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.workbench.cli.listing import list_all
+from pxp_fsm.workbench.cli.sessions import list_all
 
 DATABASE = "b.sqlite"
 

@@ -36,13 +36,11 @@ def tags(x: str, answer: Answer, *, k: int = 3) -> list[str]:
 
 def tags_of(x: str, human: Respondent, *, k: int) -> list[str]:
     match, agree = Reactants(), SameReaction()
-    session = Session(
-        "s",
-        Instance("i", x),
-        Agent("m", Retrosynthesis(), Derived(), match, agree),
-        Agent("h", human, Derived(revises=False), match, agree),
-        Interact(n=10, k=k),
-    )
+    members = {
+        "m": Agent(Retrosynthesis(), match=match, agree=agree),
+        "h": Agent(human, match=match, agree=agree, guards=Derived(revises=False)),
+    }
+    session = Session(Interact(n=10, k=k), members, instance=Instance("i", x))
     asyncio.run(session.run())
     return [f"{message.tag}_{message.sender}" for message in session.history]
 

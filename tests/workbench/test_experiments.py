@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pxp_fsm.workbench.cli import main
 from pxp_fsm.workbench.plans import Plan
 from pxp_fsm.workbench.runs import Progress
 
+PACKAGE = Path(experiments.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BASE = 'format = 1\ntask = "drug"\ninstances = 3\n'
 
@@ -28,6 +30,7 @@ def written(folder: Path, text: str, name: str = "e.toml") -> Path:
 
 def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
     schema = experiments.schema()
+    assert json.loads((PACKAGE / "experiment.schema.json").read_text("utf-8")) == schema
     Draft202012Validator.check_schema(schema)
     parts = (schema, schema["properties"]["agents"], schema["properties"]["learning"])
     keys = {key for part in parts for key in part["properties"]}
@@ -130,6 +133,35 @@ def test_what_an_experiment_means_is_its_fingerprint(tmp_path: Path) -> None:
         )
     ]
     assert len({first, *map(fingerprint, others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("text", "fingerprint"),
+    [
+        (BASE, "96754b15339bac9cd3e59dd1a41e9b3188d207dd47a4c5d12e0fbbe1434fe895"),
+        (
+            BASE + 'protocol = "pxp"\nk = "unbounded"\nseed = 7\norder = "sampled"\nmemo = false\n'
+            "timeout = 9\n",
+            "be9ff155c98a3cadfc9b97a0e6ece22d19c0a93680c0bf2b192b1d5a1cc18107",
+        ),
+        (
+            'format = 1\ntask = "rad"\nn = 4\nk = 2\nrepetitions = 5\ntimeout = 0.5\n'
+            '[agents]\nhuman = "terminal"\nscope = "run"\nvotes = 3\n'
+            '[learning]\nkeep = "better"\ngate = "context"\ncarry = false\n',
+            "e89a90d862b8b3b2fd53b9e48d0dd16f38659768763f057d8c5c1d14239a8d19",
+        ),
+        (
+            'format = 1\ntask = "drug"\nprotocol = "pxp"\n'
+            '[agents]\nmachine = "openai:m"\njudge = "openai:j"\npreset = "B-drug"\n',
+            "113312dd81c470bd4063111572cbb90a5a97b2fb1086eb4b75ebdeb5f8533d66",
+        ),
+    ],
+)
+def test_files_written_before_keep_their_fingerprints(
+    text: str, fingerprint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "__version__", "0.1.0")
+    assert experiments.load(written(tmp_path, text)).fingerprint == fingerprint
 
 
 def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard
-from backends.models.serving import Settings
+from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
 from pxp_fsm.workbench import runs
 from pxp_fsm.workbench.cli.main import commands

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard
-from backends.models.serving import Settings
+from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, UsageError
 from pxp_fsm.models import Image
 from pxp_fsm.workbench import named, runs
@@ -267,7 +267,7 @@ ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
         ({"scope": "run"}, "name one with --machine"),
         ({"scope": "world", "judge": ELSEWHERE}, "there is no scope"),
         ({"votes": 3}, "name one with --judge"),
-        ({"votes": 0, "judge": ELSEWHERE}, "votes 1 to 99"),
+        ({"votes": 0, "judge": ELSEWHERE}, "votes is at least 1; it was 0"),
         ({"preset": "C-rad"}, "is of rad, not of drug"),
         ({"preset": "D-drug"}, "there is no preset"),
     ],

@@ -10,12 +10,15 @@ import pytest
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
+from proofs.checking import Bounds
+from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Answer, Instance
 from pxp_fsm.rules import Interact
-from pxp_fsm.workbench import defaults, plans, runs
+from pxp_fsm.workbench import plans, runs
 from pxp_fsm.workbench.drug.task import accuracy
 from pxp_fsm.workbench.plans import Plan
+from pxp_fsm.workbench.requests import Request
 from pxp_fsm.workbench.tasks import DataSet, Row
 
 DRUG = Plan("drug")
@@ -52,6 +55,8 @@ def test_the_greatest_numbers_are_accepted() -> None:
 
 def test_what_is_not_said_is_said_in_one_place() -> None:
     assert Interact() == Interact(defaults.N, defaults.K)
+    assert Bounds() == Bounds(defaults.N, defaults.K)
+    assert (Request().n, Request().k) == (defaults.N, defaults.K)
     assert DRUG.rules() == replace(DRUG, n=None, k=None).rules() == Interact()
 
 

@@ -122,7 +122,7 @@ def test_a_session_learns_the_labels_that_it_is_told() -> None:
     data = bundled()
     machine, human = task.agents(data, memo=True)
     wrong = next(r for r in data.sessions if task.predicted(untaught(), r) != labels_of(r))
-    session = Session("s", wrong.instance, machine, human, Interact(n=10, k=3))
+    session = Session(Interact(n=10, k=3), {"m": machine, "h": human}, instance=wrong.instance)
     asyncio.run(session.run())
     first, second, third = session.history[:3]
     assert (first.tag, second.tag) == ("INIT", "REFUTE")

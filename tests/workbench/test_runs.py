@@ -107,7 +107,7 @@ def test_a_run_of_other_data_or_another_version_is_not_resumed(tmp_path: Path) -
         (Plan(task="drug", n=0), "n is the largest number of messages"),
         (Plan(task="drug", k=0), "k is the message after which REJECT is allowed, at least 1"),
         (Plan(task="drug", protocol="pxp", n=None, k=-1), "it was -1"),
-        (Plan(task="drug", repetitions=0), "repetitions are at least 1"),
+        (Plan(task="drug", repetitions=0), "repetitions is at least 1; it was 0"),
         (Plan(task="drug", instances="21"), "there are 20 instances"),
         (Plan(task="drug", instances="0"), "there are 20 instances"),
         (Plan(task="drug", instances="-3"), "there are 20 instances"),

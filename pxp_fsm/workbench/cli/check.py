@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from pxp_fsm import defaults
+
 
 @click.command()
 @click.argument("tables", nargs=-1, metavar="[TABLE...]")
@@ -19,11 +21,17 @@ import click
     help="Only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, 'without "
     "symmetric', deterministic+shared and the like.",
 )
-@click.option("--n", type=int, default=10, show_default=True, help="INTERACT's n, where explored.")
+@click.option(
+    "--n",
+    type=int,
+    default=defaults.N,
+    show_default=True,
+    help="INTERACT's n, where explored.",
+)
 @click.option(
     "--k",
     type=int,
-    default=3,
+    default=defaults.K,
     show_default=True,
     help="k, where explored; over --channel fifo, the largest that is tried.",
 )
@@ -97,7 +105,7 @@ import click
     "--certificates",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where certificates are written.  [default: the user's data folder, where pxp run looks]",
+    help="Write the certificates of what is proved for all n and k into this folder.",
 )
 @click.pass_context
 def check(
@@ -126,21 +134,19 @@ def check(
     """Check TABLEs: interact and pxp with every claim about them, or tables of your own.
 
     One table is joined with itself, two with each other; more are a system, in which rows name
-    their partners, and NAME=TABLE names a member. HOLDS is for all n and k, by a certificate
-    that is written; HOLDS UP TO is for the n and k explored. Some claims say that something fails:
+    their partners, and NAME=TABLE names a member. HOLDS is for all n and k, by a certificate;
+    HOLDS UP TO is for the n and k explored. Some claims say that something fails:
     the verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
     where one is unknown.
     """
-    from proofs.certified import user_folder
     from pxp_fsm.workbench import checks, verdicts
     from pxp_fsm.workbench.cli.printing import printable
+    from pxp_fsm.workbench.requests import Request
 
-    asked = checks.Request(
-        tables, names, relations, n, k, values, formulas, runs, fair, termination
-    )
+    asked = Request(tables, names, relations, n, k, values, formulas, runs, fair, termination)
     asked = replace(asked, channels=channels, limit=limit, memory=memory, reduce=reduce)
     checked = checks.run(asked)
-    left = checked.leave(certificates or user_folder())
+    left = () if certificates is None else checked.leave(certificates)
     if as_json:
         click.echo(verdicts.as_json(checked.lines))
     else:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
-from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
-
-if TYPE_CHECKING:
-    from backends.databases import Cost
+from backends.databases import Cost, SqlBlackboard
+from pxp_fsm.errors import NotThere
+from pxp_fsm.messages import quoted
+from pxp_fsm.workbench.cli.options import results as options
+from pxp_fsm.workbench.cli.printing import console, printable
 
 _HEADINGS = (
     "run",
@@ -28,28 +30,13 @@ _HEADINGS = (
 )
 
 
-@click.command()
-@click.argument("database", default=DEFAULT_DATABASE)
-@click.option("--run", "only", metavar="RUN", help="This run only.")
-def cost(database: str, only: str | None) -> None:
-    """Say what the models of each run in DATABASE (a file or a URL) took, and for what.
-
-    Calls that the call cache answered are counted and cost nothing; "again" is how often a call was
-    repeated after a failure; "a session" is calls for each session that was begun.
-    """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from backends.databases import SqlBlackboard
-    from pxp_fsm.errors import NotThere
-    from pxp_fsm.messages import quoted
-    from pxp_fsm.workbench.cli.printing import console, printable
-
+def cost(request: options.Cost) -> None:
+    """Print a table of calls, tokens and dollars."""
+    only = request.only
     table = Table(box=box.SIMPLE_HEAD)
     for place, heading in enumerate(_HEADINGS):
         table.add_column(heading, justify="left" if place < 3 else "right", no_wrap=place < 3)
-    with SqlBlackboard(database, create=False) as board:
+    with SqlBlackboard(request.database, create=False) as board:
         summaries = [found for found in board.summaries() if only in (None, found.run)]
         if not summaries:
             what = f"no run {quoted(only)}" if only is not None else "no runs"

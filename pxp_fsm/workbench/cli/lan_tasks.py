@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from pxp_fsm.workbench.cli.models import model_options, settings_of
+from backends.databases import SqlBlackboard
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import UsageError
+from pxp_fsm.lan import files
+from pxp_fsm.lan.asking import Asker, bundled
+from pxp_fsm.lan.distance import distance as lmd
+from pxp_fsm.lan.lan import Lan
+from pxp_fsm.lan.measures import by_hand, modifications, ued
+from pxp_fsm.lan.pipeline import Limits
+from pxp_fsm.lan.running import Runner
+from pxp_fsm.messages import quoted
+from pxp_fsm.models import Model
+from pxp_fsm.workbench import networks
+from pxp_fsm.workbench.cli.options import networks as options
+from pxp_fsm.workbench.cli.printing import console, printable, waits
+from pxp_fsm.workbench.lan_tasks import comparing, conditions, developers, training_judges
+from pxp_fsm.workbench.lan_tasks.conditions import Calls, Measured, Setting
+from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
+from pxp_fsm.workbench.lan_tasks.reading import BUNDLED, LanTask, load
+from pxp_fsm.workbench.lan_tasks.scoring import Score, score
+from pxp_fsm.workbench.metering import Meter
+from pxp_fsm.workbench.networks import models_of
+from pxp_fsm.workbench.report import Sheet, as_rich
 
-if TYPE_CHECKING:
-    from backends.models.serving import Settings
-    from pxp_fsm.lan.developer import Developer
-    from pxp_fsm.workbench.lan_tasks.conditions import HandEditor, Measured, Setting
-    from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
-    from pxp_fsm.workbench.lan_tasks.reading import LanTask
-    from pxp_fsm.workbench.lan_tasks.scoring import Score
-    from pxp_fsm.workbench.metering import Meter
 
-_NETWORK = click.Path(path_type=Path, dir_okay=False)
-_MODEL = click.option(
-    "--model", required=True, metavar="MODEL", help="Whom all agents ask; or script:FILE."
-)
-_JUDGE = click.option(
-    "--judge", metavar="MODEL", help="Who decides the criteria that no program can."
-)
-
-
-@click.command()
-@click.argument("task", required=False)
-def tasks(task: str | None) -> None:
-    """List the tasks that come with the package, or the criteria of TASK (a name or a file).
-
-    The published JSON Schema of task files is pxp_fsm/workbench/lan_tasks/task.schema.json.
-    """
-    from pxp_fsm.workbench.cli.printing import console, printable
-    from pxp_fsm.workbench.lan_tasks.reading import BUNDLED, load
-    from pxp_fsm.workbench.report import Sheet, as_rich
-
-    if task is None:
+def tasks(request: options.Tasks) -> None:
+    """Print the bundled tasks, or one task."""
+    if request.task is None:
         found = [load(name) for name in BUNDLED]
         rows = [
             (
@@ -53,7 +49,7 @@ def tasks(task: str | None) -> None:
         headings = ("task", "by a program", "by a judge", "train + test")
         console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
         return
-    one = load(task)
+    one = load(request.task)
     click.echo(printable(f"{one.title}: {one.task}"))
     for number, criterion in enumerate(one.criteria, start=1):
         rule = f" ({criterion.rule})" if criterion.rule else ""
@@ -61,130 +57,71 @@ def tasks(task: str | None) -> None:
     click.echo(printable(f"Source: {one.source}"))
 
 
-@click.command()
-@click.argument("network", type=_NETWORK)
-@click.argument("task", required=False)
-@click.option(
-    "--examples",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="In place of a task: JSON, one example a line, as for train.",
-)
-@_MODEL
-@_JUDGE
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the task's split.")
-@model_options
-def test(
-    network: Path,
-    task: str | None,
-    examples: Path | None,
-    model: str,
-    judge: str | None,
-    seed: int,
-    **options: Any,
-) -> None:
-    """Score NETWORK on TASK (a name or a file): training and testing examples apart.
-
-    An output scores 1 if it meets all criteria of the task, else 0. With --examples it is right if
-    it is the output that was asked for, as a text, or if the judge says that it will do. NETWORK is
-    not changed.
-    """
-    import asyncio
-
-    from pxp_fsm.errors import UsageError
-
-    if (task is None) == (examples is None):
+def test(request: options.Test) -> None:
+    """Print how many examples a network gets right."""
+    if request.task is None and request.examples is not None:
+        asyncio.run(_test_examples(request, request.examples))
+    elif request.task is not None and request.examples is None:
+        asyncio.run(_test_task(request, request.task))
+    else:
         raise UsageError("say what to score by: a TASK, or --examples FILE")
-    settings = settings_of(options)
-    if examples is not None:
-        asyncio.run(_tested(network, examples, model, judge, settings))
-    elif task is not None:
-        asyncio.run(_scored(network, task, model, judge, seed, settings, options["in_flight"]))
 
 
-@click.command()
-@click.argument("task")
-@_MODEL
-@_JUDGE
-@click.option(
-    "--developer",
-    default="confirms",
-    show_default=True,
-    metavar="WHO",
-    help="Who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE or terminal.",
-)
-@click.option(
-    "--hand",
-    default="adds-examples",
-    show_default=True,
-    metavar="WHO",
-    help="Who edits the baseline by hand: adds-examples, or follows:FILE.",
-)
-@click.option("--seeds", default="1", show_default=True, metavar="N,…", help="One split for each.")
-@click.option("--iterations", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the trained networks are left.",
-)
-@click.option(
-    "--database",
-    metavar="URL",
-    help="Where sessions and calls are stored: a file or URL.  [default: in the output folder]",
-)
-@model_options
-def compare(
-    task: str,
-    model: str,
-    judge: str | None,
-    developer: str,
-    hand: str,
-    seeds: str,
-    iterations: int,
-    output: Path,
-    database: str | None,
-    **options: Any,
-) -> None:
-    """Train on TASK (a name or a file) in three ways, and set them side by side.
+async def _test_examples(request: options.Test, examples: Path) -> None:
+    """Run a network on examples and print which outputs are right, as texts."""
+    some, right = networks.examples(examples), 0
+    async with models_of(request.models, waits) as opened:
+        judge = request.judge
+        same = None if judge is None else training_judges.of_outputs(opened(judge))
+        network = Lan.load(request.network, opened(request.model))
+        async for one in networks.tested(network, some, same):
+            right += one.right
+            output = one.why if one.output is None else one.output
+            mark = "right" if one.right else "wrong"
+            click.echo(printable(f"{mark}  {one.example.external}: {output}"))
+    click.echo(f"Right: {right} of {len(some)}")
 
-    EasyLAN; the baseline, edited by hand by a simulated developer, who adds each example that goes
-    wrong as knowledge or follows a file; and the naive network, whose knowledge is exactly the
-    training examples.
-    """
-    import asyncio
 
-    from backends.databases import SqlBlackboard
-    from pxp_fsm.workbench.cli.printing import console, printable
-    from pxp_fsm.workbench.defaults import DATABASE
-    from pxp_fsm.workbench.lan_tasks import comparing, developers
-    from pxp_fsm.workbench.lan_tasks.conditions import Calls, Setting
-    from pxp_fsm.workbench.lan_tasks.reading import load
-    from pxp_fsm.workbench.metering import Meter
-    from pxp_fsm.workbench.networks import models_of
-    from pxp_fsm.workbench.report import as_rich
+async def _test_task(request: options.Test, task: str) -> None:
+    """Score a network on both parts of a task's examples."""
+    network, found, meter = files.load(request.network).network, load(task), Meter()
+    split = found.split(request.seed)
+    async with models_of(request.models, waits, meter) as opened:
+        by, runner = _judge(opened, request.judge), Runner(Asker(opened(request.model), bundled()))
+        for name, part in (("train", split.train), ("test", split.test)):
+            at_once = request.models.in_flight
+            _print_score(
+                found, name, await score(network, found, part, runner, by, at_once=at_once)
+            )
+    _print_cost(meter)
 
-    found, numbers, meter = load(task), _seeds(seeds), Meter()
-    settings = settings_of(options)
 
-    async def all_of(board: SqlBlackboard) -> list[Measured]:
+def compare(request: options.Compare) -> None:
+    """Train on a task in three ways, print the measures and save the networks."""
+    found, numbers, meter = load(request.task), _seeds(request.seeds), Meter()
+
+    async def measure(board: SqlBlackboard) -> list[Measured]:
         calls = meter.kept = Calls(board)
-        async with models_of(settings, _waits, meter) as opened:
-            by = _judge(opened, judge)
+        async with models_of(request.models, waits, meter) as opened:
+            by, model = _judge(opened, request.judge), opened(request.model)
             measured = []
             for seed in numbers:
                 setting = Setting(
-                    found, found.split(seed), opened(model), by, calls, options["in_flight"]
+                    found, found.split(seed), model, by, calls, request.models.in_flight
                 )
-                who = _developer(setting, developer), developers.hand(hand)
-                measured += await _conditions(setting, *who, iterations)
+                developer = developers.named(request.developer, seed, setting.meets.will_do)
+                hand = developers.hand(request.hand)
+                limits = Limits(iterations=request.iterations)
+                measured += [
+                    await conditions.easylan(setting, developer, limits),
+                    await conditions.baseline(setting, hand),
+                    await conditions.naive_lan(setting),
+                ]
             return measured
 
-    output.mkdir(parents=True, exist_ok=True)
-    with SqlBlackboard(database or str(output / DATABASE)) as board:
-        measured = asyncio.run(all_of(board))
+    request.output.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(request.database or str(request.output / DATABASE)) as board:
+        measured = asyncio.run(measure(board))
     for sheet in (
         comparing.measures(found, measured),
         comparing.criteria(found, measured),
@@ -193,23 +130,13 @@ def compare(
         console().print(as_rich(sheet))
     for line in comparing.notes(measured):
         click.echo(printable(line))
-    _say_cost(meter)
-    _save(measured, output)
+    _print_cost(meter)
+    _save(measured, request.output)
 
 
-@click.command()
-@click.argument("before", type=_NETWORK)
-@click.argument("after", type=_NETWORK)
-def distance(before: Path, after: Path) -> None:
-    """LMD: the least editing by hand (clicks, keys, drags) that turns BEFORE into AFTER.
-
-    The published table of costs is pxp_fsm/lan/costs.toml.
-    """
-    from pxp_fsm.lan.distance import distance as lmd
-    from pxp_fsm.lan.files import load
-    from pxp_fsm.workbench.cli.printing import printable
-
-    found = lmd(load(before).network, load(after).network)
+def distance(request: options.Distance) -> None:
+    """Print the least editing between two networks, step by step."""
+    found = lmd(files.load(request.before).network, files.load(request.after).network)
     for step in found.steps:
         click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
     click.echo(
@@ -221,113 +148,28 @@ def distance(before: Path, after: Path) -> None:
         click.echo(printable(f"Not counted: {', '.join(found.beyond)}"))
 
 
-@click.command()
-@click.argument("network", type=_NETWORK)
-def actions(network: Path) -> None:
-    """What was done by hand to NETWORK, from its log: each action with its least UED."""
-    from pxp_fsm.lan.files import load
-    from pxp_fsm.lan.measures import by_hand, modifications, ued
-    from pxp_fsm.workbench.cli.printing import printable
-
-    history = load(network)
+def actions(request: options.Actions) -> None:
+    """Print what was done by hand to a network."""
+    history = files.load(request.network)
     done = by_hand(history)
     for acted in done:
         click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}"))
     click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
 
 
-COMMANDS: Sequence[click.Command] = (tasks, test, compare, distance, actions)
-"""What stands under `pxp lan`, beside running and training."""
-
-
-async def _conditions(
-    setting: Setting, developer: Developer | None, hand: HandEditor, iterations: int
-) -> list[Measured]:
-    from pxp_fsm.lan.pipeline import Limits
-    from pxp_fsm.workbench.lan_tasks.conditions import baseline, easylan, naive_lan
-
-    return [
-        await easylan(setting, developer, Limits(iterations=iterations)),
-        await baseline(setting, hand),
-        await naive_lan(setting),
-    ]
-
-
-async def _tested(
-    network: Path, examples: Path, model: str, judge: str | None, settings: Settings | None
-) -> None:
-    """Run a network on examples and say which outputs are right, as texts."""
-    from pxp_fsm.lan.lan import Lan
-    from pxp_fsm.workbench import networks
-    from pxp_fsm.workbench.cli.printing import printable
-    from pxp_fsm.workbench.lan_tasks import training_judges
-
-    some, right = networks.examples(examples), 0
-    async with networks.models_of(settings, _waits) as opened:
-        same = None if judge is None else training_judges.of_outputs(opened(judge))
-        async for one in networks.tested(Lan.load(network, opened(model)), some, same):
-            right += one.right
-            said = one.why if one.output is None else one.output
-            mark = "right" if one.right else "wrong"
-            click.echo(printable(f"{mark}  {one.example.external}: {said}"))
-    click.echo(f"Right: {right} of {len(some)}")
-
-
-async def _scored(
-    network: Path,
-    task: str,
-    model: str,
-    judge: str | None,
-    seed: int,
-    settings: Settings | None,
-    at_once: int,
-) -> None:
-    """Score a network on both parts of a task's examples."""
-    from pxp_fsm.lan.asking import Asker, bundled
-    from pxp_fsm.lan.files import load as load_network
-    from pxp_fsm.lan.running import Runner
-    from pxp_fsm.workbench.lan_tasks.reading import load
-    from pxp_fsm.workbench.lan_tasks.scoring import score
-    from pxp_fsm.workbench.metering import Meter
-    from pxp_fsm.workbench.networks import models_of
-
-    lan, found, meter = load_network(network).network, load(task), Meter()
-    split = found.split(seed)
-    async with models_of(settings, _waits, meter) as opened:
-        by, runner = _judge(opened, judge), Runner(Asker(opened(model), bundled()))
-        for name, part in (("train", split.train), ("test", split.test)):
-            measured = await score(lan, found, part, runner, by, at_once=at_once)
-            _say_score(found, name, measured)
-    _say_cost(meter)
-
-
-def _developer(setting: Setting, name: str) -> Developer | None:
-    from pxp_fsm.workbench.lan_tasks.developers import named
-
-    return named(name, setting.split.seed, setting.meets.will_do)
-
-
-def _judge(opened: Any, name: str | None) -> CriterionJudge | None:
-    from pxp_fsm.workbench.lan_tasks.judging import CriterionJudge
-
+def _judge(opened: Callable[[str], Model], name: str | None) -> CriterionJudge | None:
     return None if name is None else CriterionJudge(opened(name))
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    from pxp_fsm.errors import UsageError
-    from pxp_fsm.messages import quoted
-
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise UsageError(f"seeds are numbers, separated by commas, not {quoted(text)}")
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-def _say_score(task: LanTask, name: str, measured: Score) -> None:
-    from pxp_fsm.workbench.cli.printing import printable
-    from pxp_fsm.workbench.lan_tasks.comparing import shown_score
-
-    click.echo(f"{name}: {shown_score([measured])}, {measured.total} examples")
+def _print_score(task: LanTask, name: str, measured: Score) -> None:
+    click.echo(f"{name}: {comparing.shown_score([measured])}, {measured.total} examples")
     for criterion in task.criteria:
         met = f"{measured.met(criterion)}/{measured.total}"
         click.echo(printable(f"  {met:>6}  {criterion.says} [{criterion.by}]"))
@@ -336,23 +178,14 @@ def _say_score(task: LanTask, name: str, measured: Score) -> None:
             click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
 
 
-def _say_cost(meter: Meter) -> None:
+def _print_cost(meter: Meter) -> None:
     """What models cost; nothing where a script stood in for them."""
     if meter.sent or meter.known or meter.failed:
         click.echo(f"Models were asked: {meter.shown()}")
 
 
-def _waits(why: str) -> None:
-    from pxp_fsm.workbench.cli.printing import printable
-
-    click.echo(printable(why), err=True)
-
-
 def _save(measured: Sequence[Measured], folder: Path) -> None:
-    from pxp_fsm.lan.files import save
-    from pxp_fsm.workbench.cli.printing import printable
-
     for one in measured:
         path = folder / f"{one.condition.lower()}-{one.seed}.lan.json"
-        save(one.history, path)
+        files.save(one.history, path)
         click.echo(printable(f"saved {path}"))

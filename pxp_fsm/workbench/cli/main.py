@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -19,39 +19,63 @@ from pxp_fsm.errors import (
     NotThere,
     PXPError,
 )
-from pxp_fsm.workbench.cli.audit import audit
-from pxp_fsm.workbench.cli.check import check
-from pxp_fsm.workbench.cli.conform import conform
-from pxp_fsm.workbench.cli.cost import cost
-from pxp_fsm.workbench.cli.draw import draw
-from pxp_fsm.workbench.cli.exchange import export, import_
-from pxp_fsm.workbench.cli.experiment import compare, experiment
-from pxp_fsm.workbench.cli.judge import judge
-from pxp_fsm.workbench.cli.lan import lan
-from pxp_fsm.workbench.cli.language import language
-from pxp_fsm.workbench.cli.monitor import monitor
-from pxp_fsm.workbench.cli.odds import odds
+from pxp_fsm.workbench.cli.command import Entry, Group
 from pxp_fsm.workbench.cli.printing import printable
-from pxp_fsm.workbench.cli.report import report
-from pxp_fsm.workbench.cli.run import run
-from pxp_fsm.workbench.cli.sessions import sessions
-from pxp_fsm.workbench.cli.verify import upgrade, verify
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes beside 0: a request that cannot be met, a database or disk at fault, Ctrl-C, and a
 pipe that nobody reads any more."""
 
 
-class _Group(click.Group):
-    """Sees what is raised before click does, which has other exit codes for some of it."""
+_NETWORKS = {
+    "new": Entry("make a network of one agent", "networks", "lan"),
+    "run": Entry("run a network on an input", "networks", "lan"),
+    "train": Entry("train a network by examples", "networks", "lan"),
+    "edit": Entry("edit a network by one operation", "networks", "lan"),
+    "log": Entry("print what was done to a network", "networks", "lan"),
+    "undo": Entry("undo the latest change", "networks", "lan"),
+    "draw": Entry("draw a network", "networks", "lan"),
+    "tasks": Entry("list tasks and their criteria", "networks", "lan_tasks"),
+    "test": Entry("score a network on a task", "networks", "lan_tasks"),
+    "compare": Entry("train on a task in three ways", "networks", "lan_tasks"),
+    "distance": Entry("the least editing between two networks", "networks", "lan_tasks"),
+    "actions": Entry("list what was done by hand", "networks", "lan_tasks"),
+}
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for."""
-        for title, section in _SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(command.name or "", told) for command, told in section.items()]
-                )
+SECTIONS = {
+    "Prove what tables allow": {
+        "check": Entry("check properties of tables, protocols, systems"),
+        "language": Entry("all tag sequences of a protocol", "proofs"),
+        "odds": Entry("probabilities of outcomes", "proofs"),
+        "conform": Entry("test a program against a table", "proofs"),
+    },
+    "Run sessions": {
+        "run": Entry("sessions of a task, DRUG or RAD", "sessions"),
+        "experiment": Entry("the experiment in a file", "sessions", "run"),
+        "lan": Entry("networks of LLM agents, run and trained", module="main"),
+    },
+    "Show results": {
+        "sessions": Entry("sessions, listed or shown", "results"),
+        "draw": Entry("automata, sessions, counterexamples", "results"),
+        "report": Entry("tables and figures of runs", "results"),
+        "compare": Entry("two runs, session by session", "results"),
+        "monitor": Entry("evaluate temporal formulas on recorded sessions", "results"),
+        "audit": Entry("messages that no correct agent could have sent", "results"),
+        "judge": Entry("a run's pairs, put to a judge again", "sessions"),
+        "cost": Entry("show model costs", "results"),
+    },
+    "Keep and exchange": {
+        "verify": Entry("whether anything was changed after the fact", "storage"),
+        "upgrade": Entry("an older database", "storage", "verify"),
+        "export": Entry("runs as files, tables for other tools", "storage", "exchange"),
+        "import": Entry("what was exported", "storage", "exchange"),
+    },
+}
+"""The commands by what they are for."""
+
+
+class _Commands(Group):
+    """Sees what is raised before click does, which has other exit codes for some of it."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -87,7 +111,12 @@ def _in_words(error: OSError) -> str:
     return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
-@click.group(cls=_Group, name="pxp", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    sections=SECTIONS,
+    name="pxp",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="pxp")
 def commands() -> None:
     """State machines, proved and run, for protocols between agents that predict and explain.
@@ -100,38 +129,9 @@ def commands() -> None:
     """
 
 
-_SECTIONS: Mapping[str, Mapping[click.Command, str]] = {
-    "Prove what tables allow": {
-        check: "what is true of tables, protocols, systems",
-        language: "all tag sequences there are",
-        odds: "how probable what may happen is",
-        conform: "whether a program does what a table says",
-    },
-    "Run sessions": {
-        run: "sessions of a task, DRUG or RAD",
-        experiment: "the experiment in a file",
-        lan: "networks of LLM agents, run and trained",
-    },
-    "See what came of them": {
-        sessions: "sessions, listed or shown",
-        draw: "automata, sessions, counterexamples",
-        report: "tables and figures of runs",
-        compare: "two runs, session by session",
-        monitor: "how formulas stand in recorded sessions",
-        audit: "what good agents or judges never send",
-        judge: "a run's pairs, put to a judge again",
-        cost: "what models cost",
-    },
-    "Keep and exchange": {
-        verify: "whether anything was changed after the fact",
-        upgrade: "an older database",
-        export: "runs as files, tables for other tools",
-        import_: "what was exported",
-    },
-}
-for _section in _SECTIONS.values():
-    for _command in _section:
-        commands.add_command(_command)
+@click.group(cls=Group, sections={"Commands": _NETWORKS})
+def lan() -> None:
+    """Networks of LLM agents in files such as my.lan.json, trained from few examples."""
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:

@@ -3,56 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
-from pxp_fsm.workbench.cli.sessions import DEFAULT_DATABASE
-
-if TYPE_CHECKING:
-    from backends.databases import SqlBlackboard
-    from pxp_fsm.workbench.monitoring import Monitors
+from backends.databases import SqlBlackboard
+from proofs.logic.monitor import Outlook
+from pxp_fsm.workbench.cli.options import results as options
+from pxp_fsm.workbench.cli.printing import printable
+from pxp_fsm.workbench.monitoring import Monitors, tallies
 
 VIOLATED = 1
 """Exit code where a formula is false of a session."""
 
 
-@click.command()
-@click.argument("name")
-@click.argument("formulas", nargs=-1, required=True, metavar="FORMULA...")
-@click.option(
-    "--database",
-    default=DEFAULT_DATABASE,
-    show_default=True,
-    metavar="URL",
-    help="A file or a database URL.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Session by session, as JSON.")
-def monitor(name: str, formulas: tuple[str, ...], database: str, as_json: bool) -> None:
-    """Say how FORMULAs (docs/logic.md) stand in run NAME, or message by message in session NAME.
-
-    True or false: whatever the protocol still allows changes nothing. Presumably so: if the session
-    ended here. Exit code 1 where a formula is false of a session.
-    """
-    from backends.databases import SqlBlackboard
-    from pxp_fsm.workbench.monitoring import Monitors
-
-    monitors = Monitors(formulas)
-    with SqlBlackboard(database, create=False) as board:
-        one = "/" in name
-        violated = (
-            _session(monitors, board, name, as_json)
-            if one
-            else _run(monitors, board, name, as_json)
-        )
-    if violated:
-        raise click.exceptions.Exit(VIOLATED)
+def monitor(request: options.Monitor) -> int:
+    """Print how the formulas are on a run or a session."""
+    monitors, name = Monitors(request.formulas), request.name
+    evaluate = _session if "/" in name else _run
+    with SqlBlackboard(request.database, create=False) as board:
+        violated = evaluate(monitors, board, name, request.as_json)
+    return VIOLATED if violated else 0
 
 
 def _run(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> bool:
-    from pxp_fsm.workbench.cli.printing import printable
-    from pxp_fsm.workbench.monitoring import tallies
-
     found = tallies(monitors, board, name)
     if as_json:
         records = [
@@ -73,9 +46,6 @@ def _run(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> 
 
 
 def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> bool:
-    from proofs.logic.monitor import Outlook
-    from pxp_fsm.workbench.cli.printing import printable
-
     stored = board.session(name)
     followed = list(monitors.follow(stored.record, [entry.message for entry in stored.entries]))
     if as_json:
@@ -91,7 +61,7 @@ def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool)
         for written in monitors.formulas:
             click.echo(printable(f"Monitor {written}"))
         for message, outlooks in followed:
-            said = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
+            head = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
-            click.echo(printable(f"{said:<20}{shown}".rstrip()))
+            click.echo(printable(f"{head:<20}{shown}".rstrip()))
     return any(outlook is Outlook.FALSE for outlook in followed[-1][1])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from pxp_fsm.messages import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "printable"]
+__all__ = ["console", "printable", "waits"]
 
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
@@ -30,3 +32,8 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made.width = _UNBROKEN
     return made
+
+
+def waits(why: str) -> None:
+    """Say on standard error why something has to wait."""
+    click.echo(printable(why), err=True)

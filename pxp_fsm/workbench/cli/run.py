@@ -1,262 +1,343 @@
-"""`pxp run`: sessions for every instance of a task, with the papers' Table 1 at the end."""
+"""`pxp run` and `pxp experiment`: progress, the run itself, and what is written."""
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
 
 import click
-from click.core import ParameterSource
 
-from pxp_fsm.workbench import defaults
-from pxp_fsm.workbench.cli.models import model_options, settings_of
-
-if TYPE_CHECKING:
-    from pxp_fsm.workbench.plans import Plan
-
-_PLAN_OPTIONS = (
-    "instances",
-    "data",
-    "protocol",
-    "n",
-    "k",
-    "unbounded",
-    "repetitions",
-    "seed",
-    "memo",
-    "timeout",
-    "human",
-    "machine",
-    "judge",
-    "preset",
-    "prompts",
-    "scope",
-    "votes",
-    "order",
-    "learn",
-    "gate",
-    "carry",
+from backends.databases import SqlBlackboard
+from backends.models.presets import find_preset
+from backends.people import terminal_there
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.messages import Message
+from pxp_fsm.options import settings
+from pxp_fsm.workbench import (
+    coverage,
+    estimating,
+    executors,
+    experiments,
+    named,
+    plans,
+    report,
+    runs,
 )
-_NAMES = {"scope": "judge-scope"}
-"""Options that are called otherwise than what they set."""
+from pxp_fsm.workbench.cli.options import sessions as options
+from pxp_fsm.workbench.cli.printing import console, printable
+from pxp_fsm.workbench.monitoring import Live, Monitors, foregone, tallies
+from pxp_fsm.workbench.outcomes import outcomes_of
+from pxp_fsm.workbench.report import counted
+from pxp_fsm.workbench.statistics import statistics_of
+
+Request = options.Run | options.Experiment
 
 
-@click.command()
-@click.argument("task")
-@click.option(
-    "--instances",
-    metavar="N|all|KEY,KEY",
-    help="How many instances a repetition has, or which.  "
-    f"[default: {defaults.INSTANCES}, or all if there are fewer]",
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The authors' data folder, as published; left out, the bundled set is used.",
-)
-@click.option(
-    "--protocol", type=click.Choice(["interact", "pxp"]), default="interact", show_default=True
-)
-@click.option(
-    "--n",
-    type=int,
-    metavar="N",
-    help=f"INTERACT: at most N messages a session.  [default: {defaults.N}]",
-)
-@click.option(
-    "--k",
-    type=int,
-    metavar="K",
-    help="INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.  "
-    f"[default: {defaults.K}]",
-)
-@click.option(
-    "--unbounded",
-    is_flag=True,
-    help="PXP: self-loops without a bound, in place of --k; a session stops at 1000 messages.",
-)
-@click.option(
-    "--repetitions",
-    type=int,
-    default=1,
-    show_default=True,
-    metavar="R",
-    help="How often all instances are gone through, each time in another order.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the orders.")
-@click.option(
-    "--memo/--no-memo",
-    default=True,
-    show_default=True,
-    help="Whether an agent remembers its judgements within a session.",
-)
-@click.option(
-    "--timeout",
-    type=float,
-    metavar="SECONDS",
-    help="End a session as late whose question waits so long for its answer.  [default: never]",
-)
-@click.option(
-    "--human",
-    type=click.Choice(["terminal", "terminal:relations"]),
-    help="You, at this terminal, in the human's place: naming the tags yourself, or answering "
-    "MATCH and AGREE and letting the automaton name them.  [default: the task's own human]",
-)
-@click.option(
-    "--machine",
-    metavar="MODEL",
-    help="Who predicts in place of the task's own machine: anthropic:NAME, openai:NAME[@URL].",
-)
-@click.option("--judge", metavar="MODEL", help="Who decides AGREE in place of the task's own way.")
-@click.option(
-    "--preset",
-    metavar="NAME",
-    help="A paper's models, settings and repetitions: B-rad, B-drug, C-rad, C-drug; with --machine "
-    "and --judge other models, at its settings.",
-)
-@click.option(
-    "--prompts",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Your own prompts, in place of the task's (docs/prompts.md).",
-)
-@click.option(
-    "--judge-scope",
-    "scope",
-    type=click.Choice(defaults.SCOPES),
-    help="How far the judge's verdicts are remembered.  [default: session]",
-)
-@click.option(
-    "--votes",
-    type=int,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="How often the judge is asked each question; the majority counts.",
-)
-@click.option(
-    "--order",
-    type=click.Choice(["fixed", "shuffled", "sampled"]),
-    default="shuffled",
-    show_default=True,
-    help="Of the instances: as the data have them; drawn for each repetition; or drawn so that "
-    "no two repetitions have the same.",
-)
-@click.option(
-    "--learn",
-    type=click.Choice(["always", "better", "equal", "never"]),
-    default="always",
-    show_default=True,
-    help="When the machine keeps what it is told: always (uncontrolled), or where accuracy on the "
-    "validation set improves (controlled), or does not fall, or never.",
-)
-@click.option(
-    "--gate",
-    type=click.Choice(["revision", "context"]),
-    default="revision",
-    show_default=True,
-    help="What is refused otherwise: the revised answer, or the lesson itself.",
-)
-@click.option(
-    "--carry/--no-carry",
-    default=None,
-    help="Whether the machine goes on with what it has learned from session to session.  "
-    "[default: the task's own machine does, a model does not]",
-)
-@click.option(
-    "--executor",
-    metavar="URL",
-    help="Spread the run over workers: dask://HOST:PORT or processes://N, on PostgreSQL.",
-)
-@click.option(
-    "--monitor",
-    "monitors",
-    multiple=True,
-    metavar="FORMULA",
-    help="Watch this formula of temporal logic (docs/logic.md) in every session, and tell at once "
-    "where it is violated; repeatable.",
-)
-@model_options
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(defaults.OUTPUT),
-    show_default=True,
-    metavar="DIR",
-    help="Where table and drawings are left.",
-)
-@click.option(
-    "--database",
-    metavar="URL",
-    help="Where sessions are stored: a file or a database URL.  [default: in the output folder]",
-)
-@click.option("--resume", metavar="RUN", help="Carry on an interrupted run, at its next message.")
-@click.pass_context
-def run(
-    context: click.Context,
-    /,
-    task: str,
-    output: Path,
-    database: str | None,
-    resume: str | None,
-    executor: str | None,
-    monitors: tuple[str, ...],
-    **options: Any,
-) -> None:
-    """Run sessions of TASK (drug or rad) and count their intelligibility.
+def run(request: options.Run) -> None:
+    """Run a new plan, or resume a run, then print and write what came of it.
 
-    The count is that of the papers' Table 1.
+    Whatever can be wrong with the plan, its data or the output folder is found before the run.
     """
-    from pxp_fsm.workbench.cli import running
+    monitors = Monitors(request.monitors)
+    database, output = _where(request)
+    if request.resume is not None:
+        _refuse_with_resume(request)
+        _resume(request.plan["task"], request.resume, request, monitors)
+        return
+    plan = _plan(request)
+    found = plans.read_plan(plan)
+    _see_the_person(plan)
+    monitors.under(plan.rules())
+    named.models(plan, *found, request.models)
+    _prepare(output)
+    with SqlBlackboard(database) as board:
+        _carry(runs.start(plan, board, found, request.models), board, request, monitors)
 
-    if resume is not None:
-        _refuse_with_resume(context)
-    plan = {name: options.pop(name) for name in _PLAN_OPTIONS}
-    if plan["preset"] is not None and not _given(context, "repetitions"):
-        from backends.models.presets import find_preset
 
-        plan["repetitions"] = find_preset(plan["preset"]).repetitions
-    chosen = _plan(task, **plan) if resume is None else None
-    settings = settings_of(options)
-    running.execute(task, chosen, resume, database, output, settings, executor, monitors)
+def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> None:
+    database, output = _where(request)
+    with SqlBlackboard(database, create=False) as board:
+        resumed = runs.resume(name, board, request.models)
+        if resumed.plan.task != task:
+            raise UsageError(f"run {resumed.name} is about {resumed.plan.task}, not {task}")
+        _see_the_person(resumed.plan)
+        _prepare(output)
+        _carry(resumed, board, request, monitors)
 
 
-def _plan(
-    task: str,
-    *,
-    protocol: str,
-    n: int | None,
-    k: int | None,
-    unbounded: bool,
-    data: Path | None,
-    prompts: Path | None,
-    **others: Any,
-) -> Plan:
+def experiment(request: options.Experiment) -> None:
+    """Run an experiment, or what is left of it, then print and write what came of it."""
+    database, output = _where(request)
+    found = experiments.load(request.file)
+    _see_the_person(found.plan)
+    named.models(found.plan, found.task, found.data, request.models)
+    _prepare(output)
+    with SqlBlackboard(database) as board:
+        opened = experiments.open_run(found, board, request.models)
+        click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
+        _carry(opened, board, request, Monitors(()))
+
+
+def _plan(request: options.Run) -> plans.Plan:
     """The plan that the options mean."""
-    from pxp_fsm.workbench.plans import Plan
-
-    if protocol == "pxp" and n is not None:
-        raise click.UsageError("--n is INTERACT's bound; PXP is bounded by --k")
-    if unbounded and (protocol != "pxp" or k is not None):
-        raise click.UsageError("--unbounded is of --protocol pxp, in place of --k")
-    if n is None and protocol != "pxp":
-        n = defaults.N
-    if k is None and not unbounded:
-        k = defaults.K
-    if prompts is not None:
-        from pxp_fsm.workbench.prompts import written
-
-        others["prompts"] = written(prompts)
-    return Plan(task, protocol, n, k, data=str(data) if data is not None else None, **others)
+    values = dict(request.plan)
+    if request.unbounded:
+        if values.get("protocol") != "pxp" or "k" in values:
+            raise UsageError("--unbounded requires --protocol pxp, in place of --k")
+        values["k"] = plans.UNBOUNDED
+    if "preset" in values:
+        values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
+    return plans.planned(values, Path())
 
 
-def _given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _refuse_with_resume(context: click.Context) -> None:
-    """A resumed run goes by its own plan; an option that says otherwise would be a surprise."""
-    given = [f"--{_NAMES.get(name, name)}" for name in _PLAN_OPTIONS if _given(context, name)]
+def _refuse_with_resume(request: options.Run) -> None:
+    """A resumed run follows its own plan; an option that says otherwise would be a surprise."""
+    given = [
+        f"--{setting.option.name or setting.field}"
+        for setting in settings(plans.Plan)
+        if setting.field in request.plan and not setting.option.argument
+    ]
+    if request.unbounded:
+        given.append("--unbounded")
     if given:
-        raise click.UsageError(f"a resumed run goes by its own plan; leave out {', '.join(given)}")
+        raise UsageError(f"a resumed run goes by its own plan; leave out {', '.join(given)}")
+
+
+def _where(request: Request) -> tuple[str, Path]:
+    """The database and the output folder; raises `UsageError` where workers cannot share them."""
+    if request.executor is not None:
+        executors.check_executor(request.executor, request.database)
+    return request.database or str(request.output / DATABASE), request.output
+
+
+def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Monitors) -> None:
+    database, output, executor = request.database, request.output, request.executor
+    watched = monitors.under(run.plan.rules())
+    live = Live(watched, lambda session: (one.message for one in board.entries(session)))
+    try:
+        _announce(run, output)
+        for line in foregone(watched, run.plan.rules()):
+            click.echo(printable(line))
+        if executor is not None and database is not None:
+            _with_workers(run, board, database, executor)
+        else:
+            _with_progress(run, output, live)
+        told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
+        _finish(run, board, database, output, told)
+    except KeyboardInterrupt:
+        stopped = f"Stopped. {_resumable(run, board, database, output)}"
+        raise KeyboardInterrupt(stopped) from None
+    except Halted as error:
+        raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
+
+
+def _with_workers(run: runs.Run, board: SqlBlackboard, database: str, executor: str) -> None:
+    """A line whenever a worker has come to an end with its part."""
+    over = run.finished
+
+    def on_done(done: executors.Done) -> None:
+        nonlocal over
+        over += done.sessions
+        click.echo(f"{over} of {run.total} sessions are over", err=True)
+
+    executors.spread(run, database, board, executor, on_done)
+
+
+def _prepare(output: Path) -> None:
+    """Make the output folder, and see that it can be written before anything is run."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise _unwritable(output, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> OSError:
+    why = str(error.strerror or error).lower()
+    return OSError(f"cannot write {path}: {why}; give another folder with --output")
+
+
+def _announce(run: runs.Run, output: Path) -> None:
+    plan, rules = run.plan, run.plan.rules()
+    bounds = [
+        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
+    ]
+    click.echo(printable(f"Run {run.name}: {run.task.about}, {run.data.origin}"))
+    click.echo(
+        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+        f"{counted(len(run.data.sessions), 'instance')}, "
+        f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
+    )
+    seated = [f"{seat} {name}" for seat, name in run.named.seats if name is not None]
+    if seated:
+        click.echo(printable(f"Models: {', '.join(seated)}"))
+    if plan.learn != "always":
+        held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
+        weighed = "" if plan.learn == "never" else held
+        click.echo(f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}")
+    for line in coverage.told(run, output):
+        click.echo(printable(line))
+    if run.finished:
+        click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
+
+
+def _see_the_person(plan: plans.Plan) -> None:
+    """A person is asked at a terminal; that there is one is known before anything is stored."""
+    if plan.human is not None and not terminal_there():
+        raise UsageError(
+            f"--human {plan.human} asks a person, and input or output is no terminal; run it "
+            f"in a terminal, without a pipe"
+        )
+
+
+def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
+    run.on_wait = live.say = lambda line: click.echo(printable(line), err=True)
+    if run.plan.human is not None:
+        _with_a_person(run, output, live)
+    elif sys.stderr.isatty():
+        _with_a_bar(run, live)
+    else:
+        _with_lines(run, live)
+
+
+def _with_lines(run: runs.Run, live: Live) -> None:
+    """A line a repetition, where nobody watches."""
+    latest = 0
+
+    def over() -> None:
+        if latest:
+            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
+            click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
+
+    def on_step(step: runs.Progress) -> None:
+        nonlocal latest
+        if step.repetition != latest:
+            over()
+            latest = step.repetition
+
+    run.execute(live.beside(on_step))
+    over()
+
+
+def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
+    """Only how each session ended: the conversation itself is shown by whoever asks."""
+    latest: Message | None = None
+
+    def on_step(step: runs.Progress) -> None:
+        nonlocal latest
+        latest = step.message or latest
+        if step.message is None:
+            tag = f"{latest.tag} by {latest.sender}" if latest is not None else "no message"
+            click.echo(
+                printable(f"Session {step.session} is over: {step.ending}; the last was {tag}")
+            )
+
+    click.echo("Ctrl-C or Ctrl-D leaves at any point; nothing is lost.")
+    run.execute(live.beside(on_step), output)
+
+
+def _with_a_bar(run: runs.Run, live: Live) -> None:
+    """How far it is; below that the tags sent, and what models cost, which would crowd it out."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("sessions,"),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    tags: Counter[str] = Counter()
+    out = console(stderr=True)
+    progress = Progress(*columns, console=out)
+    sent, spent = (Text(no_wrap=True, overflow="ellipsis") for _ in range(2))
+    with Live(Group(progress, sent, spent), console=out, transient=True) as shown:
+        run.on_wait = live.say = lambda line: shown.console.print(
+            printable(line), markup=False, highlight=False
+        )
+        bar = progress.add_task("", total=run.total, completed=run.finished)
+
+        def on_step(step: runs.Progress) -> None:
+            if step.message is not None:
+                tags[step.message.tag] += 1
+            progress.update(
+                bar,
+                advance=1 if step.message is None else 0,
+                description=f"repetition {step.repetition}",
+            )
+            sent.plain = printable(" ".join(f"{tag} {many}" for tag, many in sorted(tags.items())))
+            spent.plain = run.meter.shown()
+
+        run.execute(live.beside(on_step))
+
+
+def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
+    where = ["--output", str(output)]
+    if database is not None:
+        where += ["--database", _shown(board, database)]
+    command = [program(), "run", run.plan.task, "--resume", run.name, *where]
+    return f"Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
+
+
+def _shown(board: SqlBlackboard, database: str) -> str:
+    """The database as it was given, but for a password in its URL."""
+    return database if board.engine.url.password is None else board.shown
+
+
+def _finish(
+    run: runs.Run,
+    board: SqlBlackboard,
+    database: str | None,
+    output: Path,
+    told: Sequence[str],
+) -> None:
+    """Files first: they are there even where nobody reads what is printed."""
+    statistics = statistics_of(board, run.name)
+    try:
+        left = report.leave(run, board, statistics, output)
+    except OSError as error:
+        raise _unwritable(output, error) from error
+    table = report.table1(statistics, report.compared(run))
+    console().print(report.as_rich(table))
+    outcomes = outcomes_of(board, run.name)
+    if outcomes.classes:
+        console().print(report.as_rich(estimating.estimate_sheet(outcomes)))
+    lines = [*estimating.explanation(outcomes)]
+    if run.carries:
+        lines += estimating.order_lines(outcomes, run.plan.seed)
+    for line in [*lines, *report.remarks(run, statistics), *told]:
+        click.echo(printable(line))
+    if run.meter.shown():
+        click.echo(f"Models were asked: {run.meter.shown()}")
+    click.echo("\nLeft behind:")
+    for what, where in [(f"database, run {run.name}", board.shown), *left]:
+        click.echo(printable(f"  {what}: {where}"))
+    there = _shown(board, database) if database is not None else str(output / DATABASE)
+    command = [program(), "sessions", f"{run.name}/1/1", "--database", there]
+    click.echo(f"\nLook at a session: {shlex.join(command)}")
+
+
+def program() -> str:
+    """How the command was called: `pxp` where that is found, else the path that was typed."""
+    called = Path(sys.argv[0])
+    return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)

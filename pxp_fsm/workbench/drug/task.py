@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from backends.databases.proxy import Proxy
 from backends.models.retrosynthesis import Retrosynthesis
 from guards.chemistry import Reactants, canonical_reactants
-from guards.derived import Derived
 from guards.reactions import SameReaction
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import NoAnswer
+from pxp_fsm.situation import Derived
 from pxp_fsm.workbench.drug.data import bundled, published
 from pxp_fsm.workbench.drug.problem import PROBLEM, QUERY
 from pxp_fsm.workbench.tasks import DataSet, Row, Task
@@ -28,9 +29,8 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     """A machine that has learned nothing yet, and the database proxy as the human."""
     match, agree = Reactants(), SameReaction()
     answers = {row.instance.key: row.answer for row in data.sessions}
-    machine = Agent("m", Retrosynthesis(), Derived(), match, agree, QUERY, memo)
-    human = Agent("h", Proxy(answers), Derived(revises=False), match, agree, QUERY, memo)
-    return machine, human
+    machine = Agent(Retrosynthesis(), match=match, agree=agree, query=QUERY, memo=memo)
+    return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
 
 
 def accuracy(data: DataSet) -> Sequence[str]:

@@ -16,6 +16,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from proofs.odds.floats import Shares, many
+from pxp_fsm.defaults import K, N
 from pxp_fsm.errors import UsageError
 from pxp_fsm.messages import Tag, quoted
 from pxp_fsm.workbench.odds.columns import as_far, joint_levels, ways
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-N, K = 10, 3
 _LEAST = 1e-300
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from backends.databases.proxy import Proxy
 from backends.models.radiograph import LABELS, Radiograph
-from guards.derived import Derived
 from guards.findings import SameFindings
 from guards.labels import LabelSets, label_set
 from pxp_fsm.agent import Agent
 from pxp_fsm.errors import NoAnswer, UsageError
 from pxp_fsm.messages import Message, Tag
+from pxp_fsm.situation import Derived
 from pxp_fsm.workbench.rad.data import bundled, published, training
 from pxp_fsm.workbench.rad.pictures import picture
 from pxp_fsm.workbench.rad.problem import PROBLEM, QUERY
@@ -48,9 +49,8 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     """A machine that has seen phantoms only, and the database proxy as the human."""
     match, agree = LabelSets(LABELS), SameFindings()
     answers = {row.instance.key: row.answer for row in data.sessions}
-    machine = Agent("m", untaught(), Derived(), match, agree, QUERY, memo)
-    human = Agent("h", Proxy(answers), Derived(revises=False), match, agree, QUERY, memo)
-    return machine, human
+    machine = Agent(untaught(), match=match, agree=agree, query=QUERY, memo=memo)
+    return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
 
 
 def right(machine: Radiograph, rows: Sequence[Row]) -> int:

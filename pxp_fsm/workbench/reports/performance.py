@@ -25,7 +25,7 @@ from pxp_fsm.session import Entry, Session
 from pxp_fsm.workbench.plans import Plan, gate_of
 from pxp_fsm.workbench.reports.observed import Observed
 from pxp_fsm.workbench.reports.tallies import Point, over_repetitions
-from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.workbench.tasks import HUMAN, MACHINE, DataSet, Row, Task
 
 Normal = Callable[[str], str]
 """A prediction in the one form in which equal predictions are equal texts."""
@@ -135,7 +135,8 @@ def _taught(plan: Plan, task: Task, data: DataSet, recorded: Recorded, j: int) -
     machine, human = task.agents(data, plan.memo)
     machine = replace(machine, gate=gate_of(plan, data))
     for row, name, entries in recorded if j else ():
-        session = Session(name, row.instance, machine, human, plan.rules())
+        members = {MACHINE: machine, HUMAN: human}
+        session = Session(plan.rules(), members, instance=row.instance, name=name)
         session.replay(entries[:j])
     return machine
 

@@ -10,8 +10,8 @@ from typing import TextIO
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NotThere, UsageError
-from pxp_fsm.workbench.defaults import NETWORKS
 from pxp_fsm.workbench.recorded import chosen_runs
 from pxp_fsm.workbench.reports import data, flows, page, sheets
 from pxp_fsm.workbench.reports.choosing import chosen

@@ -1,4 +1,4 @@
-"""What a run goes by where nothing else is said; light, so that the command's help can show it."""
+"""Every default of the protocols and of runs, once; a leaf that each layer may import."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ INSTANCES = 20
 """How many instances a repetition has, if there are so many: the papers' number."""
 
 OUTPUT = "runs"
-"""The folder in which a run leaves what it made."""
+"""The folder into which a run writes its files."""
 
 DATABASE = "blackboard.sqlite"
-"""The file in the output folder in which a run is kept."""
+"""The file in the output folder in which a run is stored."""
 
-SCOPES = ("call", "session", "run", "pair")
-"""How far a judge may remember its verdicts: `guards.judge.Scope`."""
-
-MOST_VOTES = 99
-"""How often, at most, a judge is asked one question."""
+IN_FLIGHT = 16
+"""How many requests a server of models has at a time, and how many sessions go on meanwhile."""
 
 AT_ONCE = 32
 """How many sessions go on at a time where none takes anything from another."""
+
+STORED = f"{OUTPUT}/{DATABASE}"
+"""The database that commands read where none is named."""

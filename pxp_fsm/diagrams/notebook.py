@@ -1,0 +1,63 @@
+"""Drawing of automata and sessions by themselves, into files and in notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from pxp_fsm.automaton import Automaton
+from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
+from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
+from pxp_fsm.diagrams.render import svg, write
+from pxp_fsm.session import Session
+from pxp_fsm.tables import load_automaton
+
+
+class Drawable(Protocol):
+    """What has a diagram: a system, a language."""
+
+    def diagram(self) -> Diagram:
+        """Its diagram; raises `UsageError` where that could not be read."""
+
+
+def draw(subject: Automaton | Session | Drawable | Diagram | str, file: str | Path) -> Path:
+    """Draw an automaton, a session, a system or a language into `file`; returns its path.
+
+    The file's suffix is its format: .svg, .png, .dot or .mmd (Mermaid). A text is the name or the
+    file of an automaton.
+
+    >>> import pathlib, tempfile
+    >>> import pxp_fsm as pxp
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pxp.draw("interact", folder / "interact.mmd").name
+    'interact.mmd'
+
+    Raises `UsageError` where the file cannot be written, or its suffix is no format.
+    """
+    write(diagram_of(subject), file)
+    return Path(file)
+
+
+def diagram_of(subject: Automaton | Session | Drawable | Diagram | str) -> Diagram:
+    """The diagram of `subject`."""
+    if isinstance(subject, str):
+        subject = load_automaton(subject)
+    match subject:
+        case Automaton():
+            return state_diagram(subject)
+        case Session():
+            ending = "not over" if subject.ending is None else subject.ending.value
+            note = f"{subject.instance.key}; ended: {ending}"
+            title = f"Session {subject.name}"
+            return sequence_chart(subject.history, title=title, note=note, states=subject.states)
+        case StateDiagram() | SequenceChart():
+            return subject
+    return subject.diagram()
+
+
+def _repr_svg(subject: Automaton | Session) -> str:
+    return svg(diagram_of(subject))
+
+
+for _shown in (Automaton, Session):  # the rooms below do not know how they are drawn
+    setattr(_shown, "_repr_svg_", _repr_svg)  # noqa: B010 - a checker knows of no such method

@@ -1,0 +1,201 @@
+"""Commands made from dataclasses, each loaded when it is run and not before.
+
+A command's options are a dataclass (`pxp_fsm.options`), in a light module that its help needs; its
+body is a function of that dataclass, in a module that may load whatever it needs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from importlib import import_module
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import click
+from click.core import ParameterSource
+
+from pxp_fsm.options import Setting, settings
+
+_GIVEN = "given"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command of a group: one line on it, and where it is.
+
+    Its options are a class of its name in the module `options` (without one, the command itself is
+    in `module`); its body is a function of its name in `module`, or else in that of its name.
+    """
+
+    short: str
+    options: str = ""
+    module: str = ""
+
+    def load(self, name: str) -> click.Command:
+        """The command `name`, with its options; the body is not loaded."""
+        body = f"{self.module or name}:{name}{'_' if iskeyword(name) else ''}"
+        if not self.options:
+            command: click.Command = resolve(body)
+            return command
+        return Command(name, resolve(f"options.{self.options}:{name.capitalize()}"), body)
+
+
+class Group(click.Group):
+    """A group that knows its commands by name, and loads the one that is run."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self.sections = sections
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The commands of all sections."""
+        return {
+            name: entry for section in self.sections.values() for name, entry in section.items()
+        }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self.entries.get(cmd_name)
+        return None if entry is None else entry.load(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        for title, section in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.short) for name, entry in section.items()])
+
+
+class Command(click.Command):
+    """A command whose options are those of the dataclass `kind`.
+
+    Its body returns an exit code, or None for 0.
+    """
+
+    def __init__(self, name: str, kind: type[Any], body: str) -> None:
+        told = inspect.cleandoc(kind.__doc__ or "")
+        super().__init__(name, params=list(parameters(kind)), help=told)
+        self.kind = kind
+        self.body = body
+
+    def invoke(self, ctx: click.Context) -> None:
+        request = _built(self.kind, ctx)
+        code = resolve(self.body)(request)
+        if code:
+            ctx.exit(code)
+
+
+def resolve(name: str) -> Any:
+    """What MODULE:NAME means; the names are those of the tables of commands, and no others."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), attribute)
+
+
+def given(kind: type[Any]) -> Any:
+    """A field for what was set, on the command line, of the options of `kind`: a dictionary."""
+    return field(metadata={_GIVEN: kind})
+
+
+def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter]:
+    """The parameters of a command, in the order of the fields of its options.
+
+    A dataclass inside another checks its own ranges, since files set it too.
+    """
+    own = {setting.field: setting for setting in settings(kind)}
+    kinds = get_type_hints(kind)
+    for one in fields(kind):
+        inner: type[Any] = one.metadata.get(_GIVEN) or kinds[one.name]
+        if one.name in own:
+            yield _parameter(own[one.name], ranged)
+        elif _is_dataclass(inner):
+            yield from parameters(inner, ranged=False)
+
+
+def _is_dataclass(kind: type[Any]) -> bool:
+    return hasattr(kind, "__dataclass_fields__")
+
+
+def _built(kind: type[Any], context: click.Context) -> Any:
+    """The options of `kind` with the values that a command was given."""
+    kinds, values = get_type_hints(kind), dict[str, Any]()
+    own = {setting.field for setting in settings(kind)}
+    for one in fields(kind):
+        if _GIVEN in one.metadata:
+            names = [setting.field for setting in settings(one.metadata[_GIVEN])]
+            values[one.name] = {
+                name: context.params[name] for name in names if _is_given(context, name)
+            }
+        elif one.name in own:
+            values[one.name] = context.params[one.name]
+        elif _is_dataclass(kinds[one.name]):
+            values[one.name] = _built(kinds[one.name], context)
+    return kind(**values)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
+    one = setting.option
+    known: dict[str, Any] = {"required": setting.default is MISSING}
+    if not known["required"]:
+        known["default"] = setting.default
+    if one.argument:
+        count = -1 if get_origin(setting.kind) is tuple else 1
+        return click.Argument(
+            [setting.field], type=_type(setting, ranged), nargs=count, metavar=one.metavar, **known
+        )
+    name = one.name or setting.field.replace("_", "-")
+    told = f"{one.help}  [default: {one.default}]" if one.default else one.help
+    empty = setting.default is MISSING or setting.default in (None, ()) or setting.default is False
+    shown = not one.default and not empty
+    if setting.kind is bool:
+        if "/" not in name and (setting.optional or setting.default is True):
+            name = f"{name}/--no-{name}"
+        flag = [setting.field, f"--{name}"]
+        return click.Option(flag, is_flag=True, help=told, show_default=shown, **known)
+    if get_origin(setting.kind) is tuple:
+        every = get_args(setting.kind)
+        known |= {"multiple": True} if every[-1] is Ellipsis else {"nargs": len(every)}
+    return click.Option(
+        [setting.field, *([one.short] if one.short else []), f"--{name}"],
+        type=_type(setting, ranged),
+        metavar=_metavar(setting),
+        help=told,
+        show_default=shown,
+        **known,
+    )
+
+
+def _metavar(setting: Setting) -> str | None:
+    if setting.option.metavar is None and not setting.option.choices:
+        if setting.kind is int:
+            return "N"
+        if setting.kind is Path:
+            return "DIR" if setting.option.path == "folder" else "FILE"
+    return setting.option.metavar
+
+
+def _type(setting: Setting, ranged: bool) -> click.ParamType[Any]:
+    one, kind = setting.option, setting.kind
+    if get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
+    if one.choices:
+        return click.Choice(one.choices)
+    if kind is Path:
+        files, folders = one.path != "folder", one.path != "file"
+        return click.Path(path_type=Path, file_okay=files, dir_okay=folders)
+    if kind is str:
+        return click.STRING
+    lowest = one.least if one.above is None else one.above
+    bounded = ranged and (lowest, one.most) != (None, None)
+    if kind is int:
+        return click.IntRange(one.least, one.most) if bounded else click.INT
+    opened = one.above is not None
+    return click.FloatRange(lowest, one.most, min_open=opened) if bounded else click.FLOAT

@@ -1,0 +1,231 @@
+"""The one door: its names, their examples, how light it is, and what a notebook shows."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import doctest
+import inspect
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pxp_fsm as pxp
+
+NAMES = [
+    "Agent",
+    "Answer",
+    "Automaton",
+    "Channel",
+    "Derived",
+    "Instance",
+    "Interact",
+    "Machine",
+    "Message",
+    "NoAnswer",
+    "PXPError",
+    "Plan",
+    "Pxp",
+    "Question",
+    "Result",
+    "Session",
+    "System",
+    "build_automaton",
+    "check",
+    "classify",
+    "draw",
+    "exact",
+    "language",
+    "load_automaton",
+    "normalised_text",
+    "odds",
+    "open_blackboard",
+    "prove",
+    "respondent",
+    "run",
+]
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_names_are_these() -> None:
+    assert pxp.__all__ == NAMES
+    assert set(NAMES) <= set(dir(pxp))
+    with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
+        _ = pxp.Sesion
+
+
+def test_checkers_and_completion_know_the_same_names_from_the_same_modules() -> None:
+    tree = ast.parse(Path(inspect.getfile(pxp)).read_text("utf-8"))
+    typed = {
+        (alias.asname, node.module)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == set(pxp._MODULES.items())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_an_example_that_works(name: str) -> None:
+    value = getattr(pxp, name)
+    doc = inspect.getdoc(value) or ""
+    test = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_importing_it_loads_none_of_its_modules() -> None:
+    code = "import sys, pxp_fsm; print(*(m for m in sys.modules if m.startswith('pxp_fsm')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["pxp_fsm"]
+
+
+def whale(_question: pxp.Question) -> pxp.Answer:
+    return pxp.Answer("mammal", "It breathes air.")
+
+
+def session(respondent: Any = whale, rules: Any = None, **parts: Any) -> pxp.Session:
+    agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.normalised_text)
+    parts = {"match": pxp.exact, "agree": pxp.exact, **parts}
+    members = {"m": agent, "h": pxp.Agent(respondent, **parts)}
+    return pxp.Session(rules or pxp.Interact(), members, instance="What is a whale?")
+
+
+def test_a_session_runs_with_and_without_a_loop() -> None:
+    assert session().run_sync().ending == "ratified"
+
+    async def cell() -> tuple[str | None, str | None]:
+        return session().run_sync().ending, (await session().run()).ending
+
+    assert asyncio.run(cell()) == ("ratified", "ratified")
+
+
+async def slowly(question: pxp.Question) -> pxp.Answer:
+    await asyncio.sleep(0)
+    return whale(question)
+
+
+async def alike(left: str, right: str) -> bool:
+    return left[:2] == right[:2]
+
+
+def test_plain_functions_sync_or_async_are_respondents_relations_and_guards() -> None:
+    ran = session(slowly, match=alike, agree=lambda left, right: left == right).run_sync()
+    assert [message.tag for message in ran.history] == ["INIT", "RATIFY", "RATIFY"]
+    refuting = session(pxp.respondent(whale), pxp.Interact(n=2), guards=lambda situation: "REF")
+    assert refuting.run_sync().history[-1].tag == "REFUTE"
+
+
+def broken(*_: object) -> Any:
+    raise ZeroDivisionError("mine")
+
+
+@pytest.mark.parametrize(
+    ("parts", "ending"),
+    [
+        ({"respondent": broken}, "no answer"),
+        ({"agree": broken}, "broken"),
+        ({"guards": broken}, "broken"),
+        ({"rules": pxp.Pxp(term=broken)}, "broken"),
+    ],
+    ids=["respondent", "relation", "guards", "policy"],
+)
+def test_what_a_users_function_raises_comes_with_its_traceback(
+    parts: dict[str, Any], ending: str
+) -> None:
+    other = parts.get("respondent", lambda _question: pxp.Answer("mammal", "It has lungs."))
+    made = session(**{"respondent": other, **parts})
+    with pytest.raises(ZeroDivisionError, match="mine") as raised:
+        made.run_sync()
+    assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "broken"
+    assert raised.value.__context__ is None
+    assert made.ending is not None
+    assert made.ending.value == ending
+    assert "ZeroDivisionError: mine" in made.cause
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ({"respondent": lambda _question: "mammal"}, "returned 'mammal': an answer is"),
+        ({"agree": lambda left, right: "yes"}, "returned 'yes', not True or False"),
+        ({"guards": lambda situation: None}, "returned None, not a guard's name"),
+    ],
+    ids=["respondent", "relation", "guards"],
+)
+def test_a_value_of_a_wrong_type_is_a_type_error_at_once(parts: dict[str, Any], error: str) -> None:
+    other = parts.get("respondent", lambda _question: pxp.Answer("mammal", "It has lungs."))
+    with pytest.raises(TypeError, match=error):
+        session(**{"respondent": other, **parts}).run_sync()
+
+
+class Nameless:
+    """A relation without `holds`."""
+
+    name = "nameless"
+
+
+class Expert:
+    name = "expert"
+
+    async def answer(self, question: pxp.Question) -> pxp.Answer:
+        return whale(question)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: session(match=Nameless()), r"is no relation. A relation has a name"),
+        (lambda: session(Expert), r"is no respondent; write Expert\(\)"),
+        (lambda: session(guards="REF"), "'REF' is no source of guards"),
+        (lambda: session(rules=pxp.load_automaton("pxp")), "follows Interact or Pxp"),
+        (lambda: pxp.Session(pxp.Interact(), {}, instance="x"), "two agents by their names"),
+        (
+            lambda: pxp.Interact(table=pxp.load_automaton(ROOT / "examples" / "asking.toml")),
+            "asking is a protocol of its own",
+        ),
+    ],
+    ids=["relation", "class", "guards", "rules", "members", "table"],
+)
+def test_what_does_not_fit_is_refused_when_it_is_given(make: Any, error: str) -> None:
+    with pytest.raises(pxp.PXPError, match=error):
+        make()
+
+
+def test_a_table_built_in_python_is_the_one_read_from_a_file() -> None:
+    read = pxp.load_automaton(ROOT / "examples" / "asking.toml")
+    rows = [
+        {"from": t.source, "to": t.target, "send" if t.kind == "+" else "receive": t.label}
+        | ({"guard": t.guard} if t.guard else {})
+        for t in read.transitions
+    ]
+    built = pxp.build_automaton("asking", rows, final=["GONE"])
+    assert built.fingerprint == read.fingerprint
+    with pytest.raises(pxp.PXPError, match=r"asking, row 2 .*: unknown key sends"):
+        pxp.build_automaton("asking", [rows[0], {**rows[1], "sends": "X"}], final=["GONE"])
+
+
+def test_objects_show_themselves_in_a_notebook() -> None:
+    interact, ran = pxp.load_automaton("interact"), session().run_sync()
+    system = pxp.System.load(interact)
+    for shown in (interact, system, ran, pxp.language(pxp.Interact(n=4))):
+        svg = str(shown._repr_svg_())  # type: ignore[union-attr] # what each of them has
+        assert svg.lstrip().startswith("<?xml")
+        assert "</svg>" in svg
+    assert repr(interact) == "<Automaton interact: 4 states, 12 transitions>"
+    assert repr(system) == "<System interact1, interact2 over sync>"
+    assert repr(ran) == "<Session session: interact between m and h, 3 messages, ratified>"
+    [result] = pxp.check(system, "AG !ended")
+    assert result.trace is not None
+    assert result.trace._repr_markdown_().startswith("1. `interact1>interact2 INIT`")
+    assert result._repr_markdown_().startswith("**FAILS** `AG !ended`")
+    assert repr(result.trace) == "<Trace of 2 steps: interact1>interact2 INIT, ! CLOSE>"
+    assert repr(result).startswith("<Result interact1, interact2.AG !ended")

@@ -1,0 +1,301 @@
+"""A guard that has been chosen and whose message cannot be received: every question sees it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proofs.actions import Choose, Exchange
+from proofs.effort import Effort
+from proofs.exchange import to_toml
+from proofs.exchange.network import network
+from proofs.explore import explore
+from proofs.logic import Runs, parse
+from proofs.systems import (
+    Composition,
+    Member,
+    System,
+    check,
+    check_standard,
+    check_termination,
+    parse_channel,
+    standing_checks,
+)
+from proofs.systems.product import Configuration
+from proofs.systems.propositions import Noting
+from proofs.verdicts import Status
+from pxp_fsm.automaton import Kind, one_hot
+from pxp_fsm.channel import Channel
+from pxp_fsm.errors import Refused
+from pxp_fsm.machine import Machine
+from pxp_fsm.messages import Answer, Message
+from pxp_fsm.workbench.cli.main import commands
+from tests.oracles.system_explorer import Found, Place, explored
+from tests.proofs.random_systems import random_channel, random_system
+from tests.proofs.test_exchange_systems import Interpreted
+from tests.proofs.text_tables import table
+
+AUTHOR = table(
+    "author",
+    """
+    IDLE -> WAIT send PROPOSE
+    WAIT -> DECIDE receive COUNTER
+    WAIT -> DECIDE receive ACCEPT
+    DECIDE -> [DONE] send CONFIRM if TAKE
+    DECIDE -> [DONE] send WITHDRAW if LEAVE""",
+)
+REVIEWER = table(
+    "reviewer",
+    """
+    IDLE -> JUDGE receive PROPOSE
+    JUDGE -> HOLD send COUNTER if WORSE
+    JUDGE -> OPEN send ACCEPT if FINE
+    HOLD -> [DONE] receive WITHDRAW
+    OPEN -> [DONE] receive CONFIRM
+    OPEN -> [DONE] receive WITHDRAW""",
+)
+REVIEW = System((Member("author", AUTHOR), Member("reviewer", REVIEWER)))
+STOPS = ("author>reviewer PROPOSE", "reviewer>author COUNTER", "author TAKE/+CONFIRM")
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("AG EF ended", Status.FAILS),
+        ("F ended", Status.FAILS),
+        ("AG (reviewer@HOLD -> EF ended)", Status.FAILS),
+        ("AG (reviewer@OPEN -> AF ended)", Status.HOLDS),
+        ("G (author:TAKE -> author.CONFIRM & reviewer?CONFIRM)", Status.HOLDS),
+        ("G (author.CONFIRM -> reviewer@DONE)", Status.HOLDS),
+        ("AG (author@DECIDE -> EX ended)", Status.FAILS),
+        ("F author.WITHDRAW | F author.CONFIRM", Status.FAILS),
+        ("F 1.WITHDRAW | F 1.CONFIRM", Status.FAILS),
+        ("EF author.WITHDRAW", Status.HOLDS),
+    ],
+)
+def test_every_formula_sees_the_deadlock(formula: str, expected: Status) -> None:
+    verdict = check(Composition(REVIEW), parse(formula))
+    assert verdict.status is expected
+    if formula == "F ended":
+        assert verdict.trace is not None
+        assert verdict.trace.labels == STOPS
+
+
+def test_finite_runs_that_end_there_count() -> None:
+    assert check(Composition(REVIEW), parse("F ended"), Runs.FINITE).status is Status.FAILS
+    assert check(Composition(REVIEW), parse("F ended"), Runs.INFINITE).status is Status.VACUOUS
+
+
+def test_every_question_of_termination_sees_it() -> None:
+    assert {result.status for result in check_termination(REVIEW)} == {Status.FAILS}
+
+
+def test_the_standard_checks_show_the_message_that_nobody_receives() -> None:
+    found = {result.name: result for result in check_standard(REVIEW)}
+    failing = {name for name, result in found.items() if result.status is Status.FAILS}
+    told = "reviewer in HOLD does not receive CONFIRM from author"
+    assert failing == {"no-deadlock", "no-unspecified-reception", "end-reachable-from-everywhere"}
+    for name, labels in (("no-deadlock", STOPS), ("no-unspecified-reception", STOPS[:2])):
+        trace = found[name].trace
+        assert trace is not None
+        assert (trace.labels, found[name].reason) == (labels, told)
+
+
+def test_over_a_buffer_it_is_sent_and_never_received() -> None:
+    over = REVIEW.over(parse_channel("fifo:1"))
+    found = {result.name: result.status for result in check_standard(over)}
+    assert found["no-deadlock"] is found["no-unspecified-reception"] is Status.FAILS
+    assert check(Composition(over), parse("AG EF ended")).status is Status.FAILS
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for automaton in (AUTHOR, REVIEWER):
+        peer = {"author": "reviewer", "reviewer": "author"}[automaton.name]
+        text = to_toml(automaton).replace("initial", f'peer = "{peer}"\ninitial', 1)
+        (tmp_path / f"{automaton.name}.toml").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("channel", [(), ("--channel", "sync")])
+def test_the_command_says_the_same_with_and_without_a_channel(channel: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(
+        commands, ["check", "author.toml", "reviewer.toml", *channel, "--formula", "F ended"]
+    )
+    assert done.exit_code == 1
+    assert done.output.startswith("! author; reviewer F ended ")
+    assert ", ".join(STOPS) in done.output
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("name", ["no-unspecified-reception", "no-deadlock", "F ended"])
+def test_the_drawing_shows_the_message_that_nobody_receives(name: str) -> None:
+    done = CliRunner().invoke(
+        commands,
+        ["draw", "author.toml", "reviewer.toml", "--counterexample", name, "-o", "stops.mmd"],
+    )
+    assert done.exit_code == 0, done.output
+    arrows = [line for line in Path("stops.mmd").read_text("utf-8").splitlines() if "->>" in line]
+    assert "CONFIRM<br/>not received" in arrows[-1]
+
+
+def test_a_row_without_a_guard_that_nobody_takes_is_not_taken() -> None:
+    shy = table("shy", "A -> B send X\nA -> [C] receive Y")
+    deaf = table("deaf", "A -> [B] send Y\nC -> [B] receive X\nB -> C event LATER")
+    found = Composition(System((Member("shy", shy), Member("deaf", deaf))))
+    assert check(found, parse("G !(shy@B & deaf@A)")).status is Status.HOLDS
+    steps = (step for one in explore(found).steps.values() for step in one)
+    assert not any(isinstance(step.action, Choose) for step in steps)
+
+
+PATIENT = table("patient", "A -> [B] send X to busy if NOW")
+BUSY = table("busy", "A -> B receive GO from other\nB -> [C] receive X from patient")
+OTHER = table("other", "A -> [B] send GO to busy")
+ROUND = table("other", "[A] -> [A] send GO to busy")
+LOOPS = table("busy", "[A] -> [A] receive GO from other\nB -> [A] receive X from patient")
+
+
+def three(busy: object, other: object) -> System:
+    members = (("patient", PATIENT), ("busy", busy), ("other", other))
+    return System(tuple(Member(name, one) for name, one in members))  # type: ignore[arg-type] # tables
+
+
+def test_a_chosen_message_waits_for_a_receiver_that_comes_to_take_it() -> None:
+    system = three(BUSY, OTHER)
+    assert {result.status for result in check_standard(system)} == {Status.HOLDS}
+    found = check(Composition(system), parse("!(patient.X)"))
+    assert found.status is Status.HOLDS
+    assert check(Composition(system), parse("F patient.X")).status is Status.HOLDS
+    labels = {step.label for steps in explore(Composition(system)).steps.values() for step in steps}
+    assert "patient NOW/+X" in labels
+
+
+def test_one_that_waits_for_ever_while_others_go_on_is_reported() -> None:
+    found = {result.name: result for result in check_standard(three(LOOPS, ROUND))}
+    assert found["no-deadlock"].status is Status.HOLDS
+    failed = found["no-unspecified-reception"]
+    assert failed.status is Status.FAILS
+    assert "busy in A does not receive X from patient" in failed.reason
+    assert check(Composition(three(LOOPS, ROUND)), parse("AG EF ended")).status is Status.FAILS
+
+
+def test_over_full_buffers_a_choice_among_receivers_is_settled_first() -> None:
+    """With room for LEFT alone, who chose RIGHT waits; and for ever where right never receives."""
+    hub = table("hub", "[A] -> [A] send X to left if LEFT\n[A] -> [A] send X to right if RIGHT")
+    left = table("left", "[A] -> [A] receive X")
+    right = table("right", "[A] -> [B] receive X")
+    system = System((Member("hub", hub), Member("left", left), Member("right", right)))
+    found = {one.name: one for one in check_standard(system.over(parse_channel("fifo:1")))}
+    failed = found["no-deadlock"]
+    assert failed.status is Status.FAILS
+    assert failed.trace is not None
+    assert failed.trace.labels[-1] == "hub RIGHT/+X"
+
+
+def waiting_for_ever(found: Found) -> set[Place]:
+    """The places from which some member never sends what it has chosen."""
+    members = range(len(next(iter(found.places)).at))
+    lost = set[Place]()
+    for i in members:
+        can = {place for place in found.places if not place.chosen[i]}
+        while True:
+            more = {p for p in found.places - can if can.intersection(found.steps[p])}
+            if not more:
+                break
+            can |= more
+        lost |= found.places - can
+    return lost
+
+
+def test_who_waits_for_ever_is_found_as_a_plain_explorer_does() -> None:
+    met = {True: 0, False: 0}
+    for seed in range(300):
+        chance = random.Random(seed)
+        system, channel = random_system(chance, guards=0.8), random_channel(chance)
+        expected = explored(system, channel, most=200)
+        if expected is None:
+            continue
+        composition = Composition(system.over(channel))
+        found = dict(standing_checks(composition))
+        lost = bool(waiting_for_ever(expected))
+        assert (found["no-deadlock"].status is Status.FAILS) == bool(expected.deadlocks), seed
+        if lost:
+            assert found["no-unspecified-reception"].status is Status.FAILS, seed
+        met[lost] += 1
+    assert min(met.values()) > 20
+
+
+def test_what_other_checkers_are_given_is_the_same() -> None:
+    """The commands that are written out take the steps of the system, of two members or more."""
+    for seed in range(60):
+        chance = random.Random(seed)
+        composition = Composition(random_system(chance, guards=0.7).over(random_channel(chance)))
+        try:
+            space = explore(composition, effort=Effort(200))
+        except Exception as error:  # noqa: BLE001 - too large
+            assert "more than" in str(error)
+            continue
+        model = Interpreted(network(composition))
+        theirs = explore(model)
+        assert (theirs.states, theirs.transitions) == (space.states, space.transitions), seed
+        ended = [state for state in theirs.steps if "ended" in model.propositions(state)]
+        noting = Noting(composition, ["ended"])
+        ours = [one for one in explore(noting).steps if noting.propositions(one)]
+        assert len(ended) == len(ours)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 100_000))
+def test_real_machines_are_refused_exactly_where_the_model_stops(seed: int) -> None:
+    """A walk of two real machines over the real channel: in each place the messages that it carries
+    are the model's exchanges, and the guards whose message it refuses are the model's choices."""
+    chance = random.Random(seed)
+    system = random_system(chance, guards=0.6, most=2)
+    composition = Composition(system)
+    space = explore(composition)
+    (state,) = composition.initial()
+    for _ in range(30):
+        here = composition.configuration(state)
+        moves = composition.moves(state)
+        model = {move.action for move in moves if isinstance(move.action, Exchange | Choose)}
+        assert model == set(tried(system, here))
+        for move in moves:
+            if isinstance(move.action, Choose):
+                assert not space.steps[state + move.difference], "a deadlock"
+        following = [move for move in moves if not isinstance(move.action, Choose)]
+        if not following:
+            return
+        state += chance.choice(following).difference
+
+
+def tried(system: System, here: Configuration) -> Iterator[Exchange | Choose]:
+    """What real machines and a real channel do with each message that could be sent here."""
+    names = [member.name for member in system.members]
+    for place, member in enumerate(system.members):
+        for row in member.automaton.leaving(here.at[place]):
+            if row.kind is not Kind.SEND:
+                continue
+            machines = {
+                one.name: Machine(one.automaton, at)
+                for one, at in zip(system.members, here.at, strict=True)
+            }
+            channel = Channel("walk", machines)
+            receiver = names[1 - place]
+            message = Message("walk", 1, member.name, row.label, Answer("y", "e"), receiver)
+            guards = member.automaton.guards_of(here.at[place])
+            valuation = one_hot(row.guard, guards) if row.guard else None
+            try:
+                channel.carry(message, valuation)
+            except Refused:
+                assert [machine.state for machine in machines.values()] == [*here.at]
+                if row.guard:
+                    yield Choose(member.name, row.guard, row.label)
+            else:
+                yield Exchange(member.name, receiver, row.label)
