@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pxp_fsm import defaults
+from pxp_fsm.options import option
 
 PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
 """The protocols whose claims are about a built-in table."""
@@ -24,17 +25,62 @@ class Request:
     told how to `reduce` them.
     """
 
-    tables: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    relations: str | None = None
-    n: int = defaults.N
-    k: int = defaults.K
-    values: int | None = None
-    formulas: tuple[str, ...] = ()
-    runs: str = "complete"
-    fair: tuple[str, ...] = ()
-    termination: bool = False
-    channels: tuple[str, ...] = ()
-    limit: int | None = None
-    memory: int | None = None
-    reduce: str | None = None
+    tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
+    names: tuple[str, ...] = option(
+        "Only this one; repeatable.", (), name="property", metavar="NAME"
+    )
+    relations: str | None = option(
+        "Only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, 'without "
+        "symmetric', deterministic+shared and the like.",
+        None,
+        metavar="NAME",
+    )
+    n: int = option("INTERACT's n, where explored.", defaults.N)
+    k: int = option(
+        "k, where explored; over --channel fifo, the largest that is tried.", defaults.K
+    )
+    values: int | None = option(
+        "INTERACT over V explicit values of y and of e, without symmetry.",
+        None,
+        metavar="V",
+        least=1,
+    )
+    formulas: tuple[str, ...] = option(
+        "Only this formula of temporal logic (docs/logic.md), on the TABLEs, or with --relations "
+        "on sessions of interact or pxp; repeatable.",
+        (),
+        name="formula",
+        metavar="FORMULA",
+    )
+    runs: str = option(
+        "Which runs a formula speaks of.", "complete", choices=("complete", "finite", "infinite")
+    )
+    fair: tuple[str, ...] = option(
+        "Only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each of the "
+        "rows, or of the agents; repeatable.",
+        (),
+        metavar="weak:WHAT|strong:WHAT",
+    )
+    termination: bool = option("Only whether the TABLEs end: can, must, under fairness.", False)
+    channels: tuple[str, ...] = option(
+        "Over this channel: sync, fifo:C, lossy:C, duplicating:C, reordering:C with a capacity C, "
+        "or several joined by + (docs/systems.md); fifo alone is of any capacity "
+        "(docs/exchange.md); repeatable, a line each.",
+        (),
+        name="channel",
+        metavar="CHANNEL",
+    )
+    limit: int | None = option(
+        "Of a system, at most so many states; beyond, UNKNOWN.", None, metavar="STATES", least=1
+    )
+    memory: int | None = option(
+        "Of a system, until the process holds so much; beyond, UNKNOWN.",
+        None,
+        metavar="MB",
+        least=1,
+    )
+    reduce: str | None = option(
+        "Of a system, fewer states: equal members are alike; orders that do not matter.",
+        None,
+        choices=("symmetry", "partial-order"),
+    )

@@ -44,7 +44,7 @@ _NETWORKS = {
 
 SECTIONS = {
     "Prove what tables allow": {
-        "check": Entry("check properties of tables, protocols, systems"),
+        "check": Entry("check properties of tables, protocols, systems", "proofs"),
         "language": Entry("all tag sequences of a protocol", "proofs"),
         "odds": Entry("probabilities of outcomes", "proofs"),
         "conform": Entry("test a program against a table", "proofs"),

@@ -1,4 +1,4 @@
-"""What the commands take that prove: `pxp language`, `pxp odds`, `pxp conform`."""
+"""What the commands take that prove: `pxp check`, `language`, `odds`, `conform`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,32 @@ from pathlib import Path
 from pxp_fsm import defaults
 from pxp_fsm.options import option
 from pxp_fsm.workbench.cli.options import common
+from pxp_fsm.workbench.requests import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Request):
+    """Check TABLEs: interact and pxp with every claim about them, or tables of your own.
+
+    One table is joined with itself, two with each other; more are a system, in which rows name
+    their partners, and NAME=TABLE names a member. HOLDS is for all n and k, by a certificate;
+    HOLDS UP TO is for the n and k explored. Some claims say that something fails:
+    the verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
+    where one is unknown.
+    """
+
+    as_json: bool = common.as_json()
+    junit: Path | None = option("JUnit XML too.", None, metavar="FILE", path="any")
+    sarif: Path | None = option("SARIF too.", None, metavar="FILE", path="any")
+    itf: Path | None = option(
+        "Each trace as ITF JSON, into this folder.", None, metavar="DIR", path="folder"
+    )
+    certificates: Path | None = option(
+        "Write the certificates of what is proved for all n and k into this folder.",
+        None,
+        metavar="DIR",
+        path="folder",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
