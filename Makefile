@@ -53,8 +53,8 @@ bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done
 
 findings: $(READY_DEV)
-	$(BIN)/python -m pxp_fsm.workbench.findings docs
-	$(BIN)/python -m pxp_fsm.workbench.odds.findings docs
+	$(BIN)/python -m pxp_fsm.analysis.findings.page docs
+	$(BIN)/python -m pxp_fsm.analysis.findings.probability docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

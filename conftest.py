@@ -35,7 +35,7 @@ def run_console(example: Example) -> str | None:
         if program != "pxp":
             return f"{command}: only pxp is run in documents; use a block of another language"
         done = subprocess.run(  # noqa: S603 - the commands are our own documents'
-            [sys.executable, "-m", "pxp_fsm.workbench", *arguments],
+            [sys.executable, "-m", "pxp_fsm.cli", *arguments],
             capture_output=True,
             text=True,
             cwd=example.namespace["folder"].name,

@@ -28,11 +28,11 @@ from transitions import Machine, MachineError
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.transfer import import_rows
-from pxp_fsm.automaton import Kind
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.relations import Judgement, Outcome, digest
-from pxp_fsm.rules import Interact
-from pxp_fsm.tables import builtin
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.protocol.rules import Interact
 
 RULES = Interact(10, 3)
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
@@ -131,7 +131,7 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
     database, page, data = (folder / f"{number}.{suffix}" for suffix in ("sqlite", "html", "json"))
     with SqlBlackboard(str(database)) as board:
         import_rows(board.engine, in_bulk(number, sessions(number)), "the benchmark")
-    command = [sys.executable, "-m", "pxp_fsm.workbench", "audit", str(database)]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "audit", str(database)]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([*command, "--html", page, "--json", data], check=True, capture_output=True)
     took = time.perf_counter() - started

@@ -44,7 +44,7 @@ from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
 from backends.databases.transfer import import_rows
-from pxp_fsm.messages import Message
+from pxp_fsm.protocol.messages import Message
 
 ROUNDS = 3
 PICKLED_AT_MOST = 2_000
@@ -265,7 +265,7 @@ def listing(folder: Path, sessions: int = 100_000) -> None:
             times.append(time.perf_counter() - started)
             computed.append(time.process_time() - worked)
         print(f"| {what} | {min(times):.3f} | {min(computed):.3f} |", flush=True)
-    command = [sys.executable, "-m", "pxp_fsm.workbench", "sessions", "--database", str(path)]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "sessions", "--database", str(path)]
     for limit in (200, sessions):
         times, before = [], os.times()
         for _ in range(3):

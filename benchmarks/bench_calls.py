@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from backends.databases.proxy import Proxy
 from backends.models import ModelRespondent
 from guards import Derived, Reactants
-from guards.chemistry import canonical_reactants
-from guards.judge import Judge
-from pxp_fsm.agent import Agent
-from pxp_fsm.decisions import category, interact_depends_on_change
-from pxp_fsm.framing import unframed
-from pxp_fsm.models import Capability, Reply, Request
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
-from pxp_fsm.workbench.drug.data import bundled
-from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.prompts import prompts
+from guards.relations.chemistry import canonical_reactants
+from guards.relations.judge import Judge
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.model import Capability, Reply, Request
+from pxp_fsm.protocol.decisions import category, interact_depends_on_change
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.drug.data import bundled
+from pxp_fsm.tasks.drug.task import PROBLEM
+from pxp_fsm.tasks.prompts import prompts
 
 N, K, SESSIONS = 6, 3, 20
 

@@ -28,14 +28,12 @@ from typing import Any, TypeVar
 from aalpy import SUL, run_KV, run_Lstar
 from aalpy.oracles import RandomWalkEqOracle, WMethodEqOracle, WpMethodEqOracle
 
-from proofs.conformance.counted import INPUTS, InSession, counted
-from proofs.conformance.identifying import characterising_set
 from proofs.conformance.learning import Algorithm, learn
 from proofs.conformance.mealy import Mealy, access_words, difference, minimal
-from proofs.conformance.subjects import Simulated
-from proofs.conformance.testing import conform
-from proofs.conformance.wp import wp_suite
-from pxp_fsm.rules import Interact
+from proofs.conformance.session_agent import INPUTS, InSession, counted
+from proofs.conformance.suites import characterising_set, wp_suite
+from proofs.conformance.testing import Simulated, conform
+from pxp_fsm.protocol.rules import Interact
 
 SIZES = (5, 10, 20, 40)
 LIMIT = 10

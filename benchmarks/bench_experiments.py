@@ -25,12 +25,12 @@ from pathlib import Path
 
 from backends.databases import SqlBlackboard
 from guards import Exact
-from pxp_fsm.agent import Agent
-from pxp_fsm.messages import Answer, Instance, Question
-from pxp_fsm.relations import NOISY, Outcome
-from pxp_fsm.workbench import executors, runs
-from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.experiments import executors, runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import Answer, Instance, Question
+from pxp_fsm.protocol.relations import NOISY, Outcome
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.task import DataSet, Row, Task
 
 SESSIONS, MESSAGES, DELAY, THEIR_CALLS = 20, 6, 0.05, 260
 HERE = Path(__file__).parent

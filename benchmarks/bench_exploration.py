@@ -1,9 +1,9 @@
 """Exploration without symmetry, beside SPIN: the same model, the same states, in one run.
 
 INTERACT with n = 10 and k = 4 over explicit values of y and e, breadth first, every state kept.
-SPIN explores the Promela that `proofs.promela` writes, compiled with the options it is fastest
-with. Search is set against search, in CPU seconds of one thread; what comes before it is given
-apart. Every run is a process of its own, on one processor, in turn with its peer; medians are
+SPIN explores the Promela that `proofs.sessions.promela` writes, compiled with the options it is
+fastest with. Search is set against search, in CPU seconds of one thread; what comes before it is
+given apart. Every run is a process of its own, on one processor, in turn with its peer; medians are
 printed. Then the same question with symmetry, which does not depend on the number of values.
 
 Ours is not a general checker that is faster: it tabulates the control graph first and keeps a byte
@@ -63,9 +63,9 @@ def ours(values: int, folder: Path, cache: Path) -> Run:
 
 def build_spin(values: int, folder: Path) -> float:
     """Writes and compiles SPIN's verifier; the CPU seconds that took."""
-    from proofs.packed import PackedSessions
-    from proofs.promela import OPTIONS, promela
-    from pxp_fsm.rules import Interact
+    from proofs.sessions.packed import PackedSessions
+    from proofs.sessions.promela import OPTIONS, promela
+    from pxp_fsm.protocol.rules import Interact
 
     folder.mkdir()
     (folder / "model.pml").write_text(promela(PackedSessions(Interact(N, K), values)))

@@ -21,10 +21,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from proofs import updates
-from pxp_fsm.lan.asking import Asker, bundled
-from pxp_fsm.lan.edits import applied
-from pxp_fsm.lan.network import (
+from proofs.networks import checking
+from pxp_fsm.networks.model.edits import applied
+from pxp_fsm.networks.model.network import (
     Agent,
     Control,
     ControlExample,
@@ -34,11 +33,12 @@ from pxp_fsm.lan.network import (
     Piece,
     Received,
 )
-from pxp_fsm.lan.operations import Teach
-from pxp_fsm.lan.replaying import remembered, replay
-from pxp_fsm.lan.running import Runner
-from pxp_fsm.models import Capability, Reply, Request, Role, Turn
-from pxp_fsm.relations import EQUIVALENCE, Outcome
+from pxp_fsm.networks.model.operations import Teach
+from pxp_fsm.networks.running.execution import Runner
+from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.training.regressions import remembered, replay
+from pxp_fsm.prompting.model import Capability, Reply, Request, Role, Turn
+from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 ROUNDS = 5
 
@@ -169,9 +169,9 @@ def replaying(handled: int) -> None:
 
 
 def proving() -> None:
-    for table in updates.models():
+    for table in checking.models():
         started = time.process_time()
-        found = list(updates.checked(table))
+        found = list(checking.checked(table))
         right = sum(one.verdict.status is one.expected for one in found)
         seconds = time.process_time() - started
         print(f"{table}: {right} of {len(found)} verdicts as expected, {seconds:.2f} s of CPU")

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pxp_fsm.lan.distance import distance
-from pxp_fsm.lan.keystrokes import text_cost
-from pxp_fsm.lan.network import Agent, Control, Network
+from pxp_fsm.networks.distance.costs import text_cost
+from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.model.network import Agent, Control, Network
 
 
 def thirty(seed: int) -> Network:

@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 from automata.fa.dfa import DFA
 from automata.fa.nfa import NFA
 
-from proofs.claims import NAMED
-from proofs.explore import Space, explore
+from proofs.claims.catalogue import NAMED
+from proofs.core.explore import Space, explore
+from proofs.core.properties import complete_words
 from proofs.languages import CLASSES, SYMBOLS, Language, Reading, class_language, symbol
-from proofs.properties import complete_words
-from proofs.sessions import State, action_of, tag_of
-from pxp_fsm.rules import Interact
+from proofs.sessions.model import State, action_of, tag_of
+from pxp_fsm.protocol.rules import Interact
 
 LISTED = 12
 """The largest n for which every sequence is listed, and for which pyformlang is waited for: at 16

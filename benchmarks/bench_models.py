@@ -20,11 +20,10 @@ from pathlib import Path
 import anthropic
 from model_server import REPLY
 
-from backends.models.catalogue import catalogue
-from backends.models.naming import parse_model_name
-from backends.models.serving import Serving
+from backends.models.catalogue import catalogue, parse_model_name
+from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.models import Request, Role, Turn, Usage
+from pxp_fsm.prompting.model import Request, Role, Turn, Usage
 
 SERVER = Path(__file__).with_name("model_server.py")
 OWN = Path(__file__).with_name("bench_models.toml")

@@ -17,12 +17,12 @@ from automata.fa.dfa import DFA
 
 from proofs.logic import parse
 from proofs.logic.monitor import Outlook
-from proofs.logic.watching import SessionMonitor
-from proofs.relational import Theory
-from proofs.sessions import SessionModel, action_of, tag_of
-from pxp_fsm.messages import Answer, Message, Tag
-from pxp_fsm.relations import NOISY
-from pxp_fsm.rules import Interact
+from proofs.logic.session_monitor import SessionMonitor
+from proofs.sessions.model import SessionModel, action_of, tag_of
+from proofs.sessions.relational import Theory
+from pxp_fsm.protocol.messages import Answer, Message, Tag
+from pxp_fsm.protocol.relations import NOISY
+from pxp_fsm.protocol.rules import Interact
 
 FORMULA = "G (2.REFUTE -> F 1.REVISE)"
 RULES = Interact(10, 3)

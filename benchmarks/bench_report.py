@@ -23,12 +23,12 @@ from typing import Any
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard, chain, records
 from backends.databases.transfer import import_rows
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import Judgement, Outcome, digest
-from pxp_fsm.tables import builtin
-from pxp_fsm.workbench.drug.data import bundled
-from pxp_fsm.workbench.plans import Plan
-from pxp_fsm.workbench.statistics import statistics_of
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.tasks.drug.data import bundled
 
 REPETITIONS = 5
 SEQUENCES = (
@@ -114,7 +114,7 @@ def measure(number: int, folder: Path) -> tuple[str, ...]:
         statistics_of(board, "drug-1")
         view = time.perf_counter() - started
     page = folder / f"{number}.html"
-    command = [sys.executable, "-m", "pxp_fsm.workbench", "report", str(database), "-o", str(page)]
+    command = [sys.executable, "-m", "pxp_fsm.cli", "report", str(database), "-o", str(page)]
     probe = (
         "import json, resource, subprocess, sys, time; started = time.perf_counter();"
         "subprocess.run(json.loads(sys.argv[1]), check=True, capture_output=True);"

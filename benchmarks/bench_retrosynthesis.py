@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from backends.models.retrosynthesis import Retrosynthesis
-from pxp_fsm.workbench.drug.data import bundled, published
-from pxp_fsm.workbench.drug.task import rank_of
+from backends.models.local.retrosynthesis import Retrosynthesis
+from pxp_fsm.tasks.drug.data import bundled, published
+from pxp_fsm.tasks.drug.task import rank_of
 
 TOPS = (1, 3, 5, 10)
 

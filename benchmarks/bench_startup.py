@@ -16,7 +16,7 @@ COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
     "import pxp_fsm": [sys.executable, "-c", "import pxp_fsm"],
     "import click": [sys.executable, "-c", "import click"],
-    "pxp --help": [sys.executable, "-m", "pxp_fsm.workbench", "--help"],
+    "pxp --help": [sys.executable, "-m", "pxp_fsm.cli", "--help"],
 }
 
 

@@ -2,7 +2,7 @@
 
 Workers report BEGIN and END in turn to a hub, which takes them as they come: 2(C + 1) states a
 worker. SPIN explores the same system, written with its own processes and channels (`--exported`:
-as `proofs.exchange` writes it), breadth is not asked of it, its partial order is off. Seconds are
+as `proofs.export` writes it), breadth is not asked of it, its partial order is off. Seconds are
 CPU seconds of the search on one core; what comes before it (imports, compiling) is given apart.
 """
 
@@ -42,7 +42,7 @@ class Run:
 def composition(agents: int, capacity: int) -> Composition:
     """The hub and its workers."""
     from proofs.systems import Channel, Composition, Member, System
-    from pxp_fsm.automaton import Automaton, Kind, State, Transition
+    from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 
     tags = ("BEGIN", "END")
     worker = Automaton(
@@ -85,7 +85,7 @@ def promela(agents: int, capacity: int) -> str:
 def probe(agents: int, capacity: int, how: str) -> None:
     """Explore once, in a process of its own, and print what it took."""
     from proofs.systems.partial_order import PartialOrder
-    from proofs.systems.reaching import reach
+    from proofs.systems.reachability import reach
     from proofs.systems.symmetry import Symmetry
 
     model = composition(agents, capacity)
@@ -137,7 +137,7 @@ def spin(text: str, folder: Path, expected: int) -> Run:
 
 def exported(agents: int, capacity: int) -> str:
     """The model as it is exported."""
-    from proofs.exchange.promela import to_promela
+    from proofs.export.promela import to_promela
 
     return to_promela(composition(agents, capacity)).text
 

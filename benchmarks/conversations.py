@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from backends.databases import RunRecord, SessionRecord, chain, records
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.relations import Judgement, Outcome, digest
-from pxp_fsm.tables import builtin
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 
 MESSAGES, BULK = 6, 500
 RUN = RunRecord("drug-1", "drug", "{}", 0, "0", "f" * 64, "2026-01-01")

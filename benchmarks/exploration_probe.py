@@ -6,12 +6,12 @@ import json
 import sys
 import time
 
-from pxp_fsm.rules import Interact
+from pxp_fsm.protocol.rules import Interact
 
 
 def over_values(rules: Interact, values: int) -> dict[str, float]:
-    from proofs.compiled import reach
-    from proofs.packed import PackedSessions
+    from proofs.sessions.compiled import reach
+    from proofs.sessions.packed import PackedSessions
 
     reach(PackedSessions(rules, 1), compiled=True)  # compiles the loop, or loads it
     model = PackedSessions(rules, values)
@@ -27,10 +27,10 @@ def over_values(rules: Interact, values: int) -> dict[str, float]:
 
 
 def with_symmetry(rules: Interact) -> dict[str, float]:
-    from proofs.explore import explore
-    from proofs.relational import Theory
-    from proofs.sessions import SessionModel
-    from pxp_fsm.relations import Assumption
+    from proofs.core.explore import explore
+    from proofs.sessions.model import SessionModel
+    from proofs.sessions.relational import Theory
+    from pxp_fsm.protocol.relations import Assumption
 
     _ = rules.automaton  # reading the table is no part of the question
     before = time.process_time()

@@ -16,14 +16,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from proofs.odds import Behaviour, Player, exact
-from proofs.odds.behaviour import REVISING
-from proofs.odds.chain import chain
-from proofs.odds.floats import floats
-from proofs.odds.prism import label_of, prism
-from proofs.odds.results import OUTCOMES
-from proofs.odds.weights import draws
-from pxp_fsm.decisions import Category
+from proofs.probability import Behaviour, Player, exact
+from proofs.probability.behaviour import REVISING
+from proofs.probability.chain import chain, draws
+from proofs.probability.floats import floats
+from proofs.probability.prism import label_of, prism
+from proofs.probability.results import OUTCOMES
+from pxp_fsm.protocol.decisions import Category
 
 K = 3
 ASKED = ("two-way", *(name for name in OUTCOMES if name not in ("two-way", "endless")))

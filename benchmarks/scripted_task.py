@@ -9,9 +9,9 @@ import hashlib
 from pathlib import Path
 
 from guards import Exact
-from pxp_fsm.agent import Agent
-from pxp_fsm.messages import Answer, Instance, Question
-from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.protocol.messages import Answer, Instance, Question
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.task import DataSet, Row, Task
 
 
 class Player:

@@ -3,17 +3,13 @@
 The chemistry relations load RDKit when they are first used, not when this package is imported.
 """
 
-from guards.chemistry import InvalidSmiles, Reactants
-from guards.chosen import AskPerson, Chance, FreeChoice, Person, Script
-from guards.direct import Direct
-from guards.findings import SameFindings
-from guards.judge import Judge, Scope
-from guards.labels import InvalidLabels, LabelSets
-from guards.reactions import SameReaction
-from guards.scripted import ChanceRelation, ScriptedRelation
-from guards.text import Exact, NormalisedText
-from pxp_fsm.functions import FunctionRelation
-from pxp_fsm.situation import Derived
+from guards.decisions import AskPerson, Chance, Direct, FreeChoice, Person, Script
+from guards.relations.chemistry import InvalidSmiles, Reactants, SameReaction
+from guards.relations.judge import Judge, Scope
+from guards.relations.radiology import InvalidLabels, LabelSets, SameFindings
+from guards.relations.text import ChanceRelation, Exact, NormalisedText, ScriptedRelation
+from pxp_fsm.protocol.situation import Derived
+from pxp_fsm.sessions.functions import FunctionRelation
 
 __all__ = [
     "AskPerson",

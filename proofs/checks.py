@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from proofs.checking import Bounds, Checker
-from proofs.claims import CLAIMS, assumptions_of, name_of
+from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
+from proofs.claims.checking import Bounds, Checker
+from proofs.claims.theorems import THEOREMS
+from proofs.claims.theorems import prove as prove_theorems
+from proofs.core.results import Bound, Result, Status, Verdict
 from proofs.logic import Runs, parse
-from proofs.logic.asking import check as check_sessions
-from proofs.logic.steps import demand
+from proofs.logic.fairness import demand
+from proofs.logic.sessions import check as check_sessions
 from proofs.systems import System, check_formulas, check_standard
-from proofs.theorems import THEOREMS
-from proofs.theorems import prove as prove_theorems
-from proofs.verdicts import Bound, Result, Status, Verdict
-from pxp_fsm.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import UsageError
-from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 def check(

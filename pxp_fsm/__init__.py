@@ -9,35 +9,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MODULES
     from backends.databases.blackboard import open_blackboard as open_blackboard
-    from guards.text import exact as exact
-    from guards.text import normalised_text as normalised_text
+    from guards.relations.text import exact as exact
+    from guards.relations.text import normalised_text as normalised_text
     from proofs.checks import check as check
     from proofs.checks import prove as prove
-    from proofs.odds.exact import odds as odds
-    from proofs.systems.wiring import System as System
-    from proofs.verdicts import Result as Result
-    from pxp_fsm.agent import Agent as Agent
-    from pxp_fsm.automaton import Automaton as Automaton
-    from pxp_fsm.channel import Channel as Channel
+    from proofs.core.results import Result as Result
+    from proofs.probability.exact import odds as odds
+    from proofs.systems.system import System as System
+    from pxp_fsm.analysis.languages.operands import language as language
+    from pxp_fsm.automata.automaton import Automaton as Automaton
+    from pxp_fsm.automata.tables import build_automaton as build_automaton
+    from pxp_fsm.automata.tables import load_automaton as load_automaton
     from pxp_fsm.diagrams.notebook import draw as draw
     from pxp_fsm.errors import NoAnswer as NoAnswer
     from pxp_fsm.errors import PXPError as PXPError
-    from pxp_fsm.functions import respondent as respondent
-    from pxp_fsm.intelligibility import classify as classify
-    from pxp_fsm.machine import Machine as Machine
-    from pxp_fsm.messages import Answer as Answer
-    from pxp_fsm.messages import Instance as Instance
-    from pxp_fsm.messages import Message as Message
-    from pxp_fsm.messages import Question as Question
-    from pxp_fsm.rules import Interact as Interact
-    from pxp_fsm.rules import Pxp as Pxp
-    from pxp_fsm.session import Session as Session
-    from pxp_fsm.situation import Derived as Derived
-    from pxp_fsm.tables import build_automaton as build_automaton
-    from pxp_fsm.tables import load_automaton as load_automaton
-    from pxp_fsm.workbench.operands import language as language
-    from pxp_fsm.workbench.plans import Plan as Plan
-    from pxp_fsm.workbench.runs import run as run
+    from pxp_fsm.experiments.plans import Plan as Plan
+    from pxp_fsm.experiments.runs import run as run
+    from pxp_fsm.protocol.intelligibility import classify as classify
+    from pxp_fsm.protocol.messages import Answer as Answer
+    from pxp_fsm.protocol.messages import Instance as Instance
+    from pxp_fsm.protocol.messages import Message as Message
+    from pxp_fsm.protocol.messages import Question as Question
+    from pxp_fsm.protocol.rules import Interact as Interact
+    from pxp_fsm.protocol.rules import Pxp as Pxp
+    from pxp_fsm.protocol.situation import Derived as Derived
+    from pxp_fsm.sessions.agent import Agent as Agent
+    from pxp_fsm.sessions.channel import Channel as Channel
+    from pxp_fsm.sessions.functions import respondent as respondent
+    from pxp_fsm.sessions.machine import Machine as Machine
+    from pxp_fsm.sessions.session import Session as Session
 
 try:
     __version__ = version("pxp-fsm")
@@ -45,36 +45,36 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
 _MODULES = {
-    "Agent": "pxp_fsm.agent",
-    "Answer": "pxp_fsm.messages",
-    "Automaton": "pxp_fsm.automaton",
-    "Channel": "pxp_fsm.channel",
-    "Derived": "pxp_fsm.situation",
-    "Instance": "pxp_fsm.messages",
-    "Interact": "pxp_fsm.rules",
-    "Machine": "pxp_fsm.machine",
-    "Message": "pxp_fsm.messages",
+    "Agent": "pxp_fsm.sessions.agent",
+    "Answer": "pxp_fsm.protocol.messages",
+    "Automaton": "pxp_fsm.automata.automaton",
+    "Channel": "pxp_fsm.sessions.channel",
+    "Derived": "pxp_fsm.protocol.situation",
+    "Instance": "pxp_fsm.protocol.messages",
+    "Interact": "pxp_fsm.protocol.rules",
+    "Machine": "pxp_fsm.sessions.machine",
+    "Message": "pxp_fsm.protocol.messages",
     "NoAnswer": "pxp_fsm.errors",
     "PXPError": "pxp_fsm.errors",
-    "Plan": "pxp_fsm.workbench.plans",
-    "Pxp": "pxp_fsm.rules",
-    "Question": "pxp_fsm.messages",
-    "Result": "proofs.verdicts",
-    "Session": "pxp_fsm.session",
-    "System": "proofs.systems.wiring",
-    "build_automaton": "pxp_fsm.tables",
+    "Plan": "pxp_fsm.experiments.plans",
+    "Pxp": "pxp_fsm.protocol.rules",
+    "Question": "pxp_fsm.protocol.messages",
+    "Result": "proofs.core.results",
+    "Session": "pxp_fsm.sessions.session",
+    "System": "proofs.systems.system",
+    "build_automaton": "pxp_fsm.automata.tables",
     "check": "proofs.checks",
-    "classify": "pxp_fsm.intelligibility",
+    "classify": "pxp_fsm.protocol.intelligibility",
     "draw": "pxp_fsm.diagrams.notebook",
-    "exact": "guards.text",
-    "language": "pxp_fsm.workbench.operands",
-    "load_automaton": "pxp_fsm.tables",
-    "normalised_text": "guards.text",
-    "odds": "proofs.odds.exact",
+    "exact": "guards.relations.text",
+    "language": "pxp_fsm.analysis.languages.operands",
+    "load_automaton": "pxp_fsm.automata.tables",
+    "normalised_text": "guards.relations.text",
+    "odds": "proofs.probability.exact",
     "open_blackboard": "backends.databases.blackboard",
     "prove": "proofs.checks",
-    "respondent": "pxp_fsm.functions",
-    "run": "pxp_fsm.workbench.runs",
+    "respondent": "pxp_fsm.sessions.functions",
+    "run": "pxp_fsm.experiments.runs",
 }
 """The public names, and the module that each is in."""
 

@@ -151,3 +151,11 @@ class Halted(PXPError):
 
     No session ends by it; the run is resumed at its next message.
     """
+
+
+def quoted(value: object, longest: int = 60) -> str:
+    """`value` as an error quotes it: what was refused may be long."""
+    if isinstance(value, (str, bytes)):
+        value = value[: longest + 1]
+    written = repr(value)
+    return written if len(written) <= longest else f"{written[:longest]}…"

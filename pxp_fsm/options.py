@@ -13,8 +13,7 @@ from functools import reduce
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import quoted
+from pxp_fsm.errors import UsageError, quoted
 
 _KEY = "option"
 

@@ -24,11 +24,11 @@ from backends.databases.records import (
     SessionRecord,
     StoredSession,
 )
-from pxp_fsm.errors import BlackboardError, NotThere
-from pxp_fsm.messages import Message, quoted, storable
-from pxp_fsm.models import Call, Reply
-from pxp_fsm.relations import Judgement
-from pxp_fsm.session import Entry
+from pxp_fsm.errors import BlackboardError, NotThere, quoted
+from pxp_fsm.prompting.model import Call, Reply
+from pxp_fsm.protocol.messages import Message, storable
+from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.sessions.session import Entry
 
 T = TypeVar("T")
 
@@ -36,10 +36,10 @@ T = TypeVar("T")
 class SqlBlackboard:
     """A blackboard on the database `name`: the path of an SQLite file, or a URL.
 
-    Fills the interface `pxp_fsm.interfaces.Blackboard`. Raises `BlackboardError` for whatever the
-    database refuses; nothing half-written is left. A database that is away (its connection cut, the
-    server restarting) is waited for, `patience` seconds at most. Use it as a context manager, or
-    `dispose` it.
+    Fills the interface `pxp_fsm.protocol.interfaces.Blackboard`. Raises `BlackboardError` for
+    whatever the database refuses; nothing half-written is left. A database that is away (its
+    connection cut, the server restarting) is waited for, `patience` seconds at most. Use it as a
+    context manager, or `dispose` it.
     """
 
     def __init__(self, name: str, *, create: bool = True, patience: float = 30.0) -> None:
@@ -311,7 +311,7 @@ def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:
 
 @dataclass(frozen=True)
 class CallsOf:
-    """The record of a run's calls on a blackboard; fills `pxp_fsm.models.CallLog`."""
+    """The record of a run's calls on a blackboard; fills `pxp_fsm.prompting.model.CallLog`."""
 
     board: SqlBlackboard
     run: str

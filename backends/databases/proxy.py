@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.messages import Answer, Question
+from pxp_fsm.protocol.messages import Answer, Question
 
 
 class Proxy:

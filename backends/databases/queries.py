@@ -15,10 +15,10 @@ from backends.databases.records import (
     SessionRecord,
     judgement_of,
 )
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.models import Reply, Served, Stop, Usage
-from pxp_fsm.relations import Judgement
-from pxp_fsm.session import Entry
+from pxp_fsm.prompting.model import Reply, Served, Stop, Usage
+from pxp_fsm.protocol.messages import Answer, Instance, Message
+from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.sessions.session import Entry
 
 
 def runs(connection: Connection) -> tuple[RunRecord, ...]:

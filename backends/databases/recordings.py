@@ -17,7 +17,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.faults import translated_errors
-from pxp_fsm.relations import Outcome
+from pxp_fsm.protocol.relations import Outcome
 
 _BATCH = 2000
 """Rows that are fetched at a time."""

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from backends.databases import chain
-from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import Instance, Message, answer_problem, quoted, storable, text_problem
-from pxp_fsm.models import Call, Served, Usage, fingerprint
-from pxp_fsm.relations import Judgement, Outcome
-from pxp_fsm.rules import Ending
-from pxp_fsm.session import Entry
+from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.prompting.model import Call, Served, Usage, fingerprint
+from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
+from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.session import Entry
 
 CONCLUDED = tuple(
     ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)

@@ -23,8 +23,7 @@ from backends.databases.records import GREATEST, GREATEST_SEED, check_values
 from backends.databases.schema import SCHEMA_VERSION
 from backends.databases.verify import Mark, verify_run
 from pxp_fsm.artifacts import atomic_path
-from pxp_fsm.errors import BlackboardError, DataError, NotThere
-from pxp_fsm.messages import quoted
+from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted
 
 FORMAT = "pxp-fsm blackboard"
 READ = ("2", "3", SCHEMA_VERSION)

@@ -20,10 +20,10 @@ from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import Refused
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.tables import BUILTIN, builtin
-from pxp_fsm.tracing import trace
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.sessions.replay import trace
 
 _STREAMED = {"yield_per": 500}
 _SHOWN = 20

@@ -15,7 +15,7 @@ from backends.databases import schema
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.errors import BlackboardError, NotThere
-from pxp_fsm.messages import Tag
+from pxp_fsm.protocol.messages import Tag
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -1,8 +1,8 @@
 """Models that answer: local predictors, and models behind a network."""
 
-from backends.models.answering import ModelRespondent
-from backends.models.radiograph import Radiograph
-from backends.models.retrosynthesis import Retrosynthesis
-from backends.models.scripted import ScriptedModel
+from backends.models.local.radiograph import Radiograph
+from backends.models.local.retrosynthesis import Retrosynthesis
+from backends.models.respondent import ModelRespondent
+from backends.models.scripts import ScriptedModel
 
 __all__ = ["ModelRespondent", "Radiograph", "Retrosynthesis", "ScriptedModel"]

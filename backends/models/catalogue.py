@@ -3,19 +3,71 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from backends.models.naming import ModelName, parse_model_name
-from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.messages import quoted
-from pxp_fsm.models import Capability, Request, Usage
+from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.prompting.model import Capability, Request, Usage
+
+HOMES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+"""The kinds of models there are, each with the server that is meant where no URL is given."""
+
+_FORMS = "write anthropic:NAME, openai:NAME or openai:NAME@URL"
+_URL = re.compile(r"@(?=https?://)")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model of some kind at some server; `url` is never empty, and holds no key."""
+
+    kind: str
+    model: str
+    url: str
+
+    @property
+    def at_home(self) -> bool:
+        """Whether it is the vendor's own server, which the vendor's key may be sent to."""
+        return self.url == HOMES[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.model}" + ("" if self.at_home else f"@{self.url}")
+
+
+def parse_model_name(name: str) -> ModelName:
+    """The model that `name` means; raises `UsageError`."""
+    kind, colon, rest = name.partition(":")
+    if not colon or kind not in HOMES:
+        raise UsageError(f"there is no model {quoted(name)}; {_FORMS}")
+    model, *urls = _URL.split(rest)
+    if not model or not model.isprintable() or model != model.strip() or len(urls) > 1:
+        raise UsageError(f"{quoted(name)} names no model of {kind}; {_FORMS}")
+    return ModelName(kind, model, _url(name, urls[0]) if urls else HOMES[kind])
+
+
+def _url(name: str, url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, _port = parts.hostname, parts.port
+    except ValueError as error:
+        raise UsageError(f"the URL of this model cannot be read ({error}); {_FORMS}") from error
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise UsageError(
+            "a model's URL holds no key, user or query: it is stored with every session; keys come "
+            "from the environment or a .env file"
+        )
+    if not host or not url.isprintable() or any(character.isspace() for character in url):
+        raise UsageError(f"the URL of {quoted(name)} names no server; {_FORMS}")
+    return url.rstrip("/")
+
 
 _MILLION = 1_000_000
 _FRAME = 512
@@ -199,3 +251,72 @@ def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where
     for name, value in entry.items():
         if not isinstance(value, kinds[name]) or isinstance(value, bool):
             raise DataError(f"{where}: {name} cannot be {quoted(value)}")
+
+
+TOO_FEW = 16
+"""Fewer tokens than this do not hold a verdict as JSON: such a judge is asked in plain text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a model is asked: which one, how freely it draws, how long its reply may be."""
+
+    model: str
+    max_tokens: int
+    temperature: float | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the reply is too short for anything but plain text."""
+        return self.max_tokens < TOO_FEW
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A paper's settings for a task; `chosen` names those that the paper does not give."""
+
+    name: str
+    task: str
+    source: str
+    machine: Asking
+    judge: Asking
+    repetitions: int
+    chosen: tuple[str, ...] = ()
+
+
+@cache
+def presets() -> tuple[Preset, ...]:
+    """Every preset there is."""
+    text = files("backends.models").joinpath("presets.toml").read_text("utf-8")
+    return tuple(
+        Preset(
+            **{
+                **raw,
+                "machine": Asking(**raw["machine"]),
+                "judge": Asking(**raw["judge"]),
+                "chosen": tuple(raw.get("chosen", ())),
+            }
+        )
+        for raw in tomllib.loads(text)["preset"]
+    )
+
+
+def find_preset(name: str) -> Preset:
+    """The preset `name`; raises `UsageError` where there is none."""
+    for preset in presets():
+        if preset.name == name:
+            return preset
+    known = ", ".join(preset.name for preset in presets())
+    raise UsageError(f"there is no preset {quoted(name)}; there are: {known}")
+
+
+def adapted(asking: Asking, model: str, can: frozenset[Capability]) -> tuple[Asking, str | None]:
+    """`asking` with the `model` of today, and in words what it does not take of it."""
+    asking = replace(asking, model=model)
+    if asking.temperature is None or Capability.TEMPERATURE in can:
+        return asking, None
+    said = (
+        f"{model} takes no temperature (the paper's is {asking.temperature:g}): it draws as freely "
+        f"as its server decides, so that the same question may get another answer"
+    )
+    return replace(asking, temperature=None), said

@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from backends.models.keys import Key
-from pxp_fsm.errors import Halted, NoAnswer, PXPError
-from pxp_fsm.messages import quoted
+from backends.models.clients.keys import Key
+from pxp_fsm.errors import Halted, NoAnswer, PXPError, quoted
 
 AGAIN = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may do; all from 500 on may, too."""

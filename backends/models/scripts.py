@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm import forms
-from pxp_fsm.errors import Fault, FileError, NoAnswer
-from pxp_fsm.framing import unframed
-from pxp_fsm.messages import quoted
-from pxp_fsm.models import Capability, Reply, Request
+from pxp_fsm.automata import documents
+from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.model import Capability, Reply, Request
 
 PREFIX = "script:"
 """What the name of such a model begins with; the path of its file follows."""
@@ -113,15 +112,15 @@ def read_script(path: Path) -> Script:
 
     Raises `FileError`, with every fault and its line.
     """
-    text = forms.text_of(path, "a script")
-    raw = forms.read(text, path.name) if path.suffix in (".toml", ".json") else None
+    text = documents.text_of(path, "a script")
+    raw = documents.read(text, path.name) if path.suffix in (".toml", ".json") else None
     name = f"{PREFIX}{path.name}"
     if raw is None:
         written = enumerate(text.splitlines(), start=1)
         return Script((_line(path, at, said) for at, said in written if said.strip()), name)
-    found = forms.faults(raw, SCHEMA)
+    found = documents.faults(raw, SCHEMA)
     if found:
-        raise FileError(forms.located(found, text, str(path)))
+        raise FileError(documents.located(found, text, str(path)))
     return Script(map(_line_of, raw["line"]), name)
 
 
@@ -130,7 +129,7 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _at(path, number, f"this is no JSON: {error}") from error
-    found = forms.faults(raw, LINE)
+    found = documents.faults(raw, LINE)
     if found:
         raise _at(path, number, "; ".join(fault.message for fault in found))
     return _line_of(raw)
@@ -155,3 +154,40 @@ def _holds(value: object, text: str) -> bool:
 
 def _at(path: Path, line: int, message: str) -> FileError:
     return FileError((Fault((), message, file=str(path), line=line),))
+
+
+EVERYTHING = frozenset(Capability)
+
+
+class ScriptedModel:
+    """Gives `replies`, one a request, in their order; raises `NoAnswer` when they are used up.
+
+    `requests` keeps what it was asked.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[str | Reply],
+        *,
+        name: str = "script",
+        capabilities: frozenset[Capability] = EVERYTHING,
+    ) -> None:
+        self._replies = iter(tuple(replies))
+        self._name = name
+        self._capabilities = capabilities
+        self.requests: list[Request] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self._capabilities
+
+    async def reply(self, request: Request) -> Reply:
+        self.requests.append(request)
+        said = next(self._replies, None)
+        if said is None:
+            raise NoAnswer("the script has no reply left")
+        return said if isinstance(said, Reply) else Reply(said)

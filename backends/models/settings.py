@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from backends.models.retrying import ATTEMPTS
+from backends.models.middleware.retry import ATTEMPTS
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option

@@ -11,12 +11,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from backends.people.drafts import Draft, Drafts
-from backends.people.prompts import Left, ask_line, ask_lines, one_of, say, terminal_there
-from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.problem import Problem
-from pxp_fsm.relations import NOISY, Assumption, Outcome
-from pxp_fsm.situation import Situation
+from backends.people.input import (
+    Draft,
+    Drafts,
+    Left,
+    ask_line,
+    ask_lines,
+    one_of,
+    say,
+    terminal_there,
+)
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
+from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
+from pxp_fsm.protocol.situation import Situation
 
 __all__ = ["PersonsRelation", "TerminalPerson", "terminal_there"]
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from backends.models.scripts import read_script
 from guards import Exact
 from pxp_fsm.diagrams import write
-from pxp_fsm.lan.drawing import diagram
-from pxp_fsm.lan.history import begun_as
-from pxp_fsm.lan.lan import Lan
-from pxp_fsm.lan.network import Agent, Network
-from pxp_fsm.lan.pipeline import Example, Trainer
+from pxp_fsm.networks.lan import Lan, diagram
+from pxp_fsm.networks.model.history import begun_as
+from pxp_fsm.networks.model.network import Agent, Network
+from pxp_fsm.networks.training.pipeline import Example, Trainer
 
 HERE = Path(__file__).parent
 

@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from proofs.audit.findings import Answer, Finding, Kind
-from proofs.audit.recording import Recording
-from proofs.sessions import AGENTS
-from pxp_fsm.messages import Tag
+from proofs.audit.findings import Answer, Finding, Kind, Recording
+from proofs.sessions.model import AGENTS
+from pxp_fsm.protocol.messages import Tag
 
 
 class Given(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from proofs.conformance.ends import Build, TableEnd
-from proofs.conformance.stimuli import Answer, Stimulus
-from pxp_fsm.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.channel import Channel
-from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer as Said
-from pxp_fsm.messages import Message
+from proofs.conformance.endpoints import Build, TableEnd
+from proofs.conformance.mealy import Answer, Stimulus
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.protocol.messages import Answer as Said
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.sessions.channel import Channel
+from pxp_fsm.sessions.machine import Machine
 
 _SESSION, _AGENT, _OTHER = "conformance", "agent", "anyone"
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from proofs.conformance.mealy import Mealy, Word, difference, minimal
-from proofs.conformance.stimuli import Answer
-from proofs.conformance.subjects import Fault, Output, Subject, alike, answered
-from proofs.conformance.wp import wp_suite
+from proofs.conformance.mealy import Answer, Mealy, Word, difference, minimal
+from proofs.conformance.suites import wp_suite
+from proofs.conformance.testing import Fault, Output, Subject, alike, answered
 from pxp_fsm.errors import NoAnswer, UsageError
 
 I = TypeVar("I")  # noqa: E741 - the field's letter for an input

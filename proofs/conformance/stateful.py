@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proofs.conformance.covering import Coverage
-from proofs.conformance.ends import Build, End, TableEnd
-from proofs.conformance.planning import NAMES, Attempt, Case, Effect, Plan
-from proofs.conformance.stimuli import Stimulus, answer_of
-from pxp_fsm.automaton import Automaton, Kind
-from pxp_fsm.channel import Channel
+from proofs.conformance.endpoints import Build, End, TableEnd
+from proofs.conformance.mealy import Stimulus, answer_of
+from proofs.conformance.planning import NAMES, Attempt, Case, Coverage, Effect, Plan
+from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.messages import Answer, Message
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.sessions.channel import Channel
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine

@@ -1,9 +1,15 @@
 """Tag languages: the complete tag sequences of protocols, definitions and recordings, compared."""
 
-from proofs.languages.classes import CLASSES, class_language
 from proofs.languages.language import SYMBOLS, Language, Letter, Word, of_words, symbol
-from proofs.languages.protocols import Reading, sequences, started
-from proofs.languages.witnesses import realised, replayed
+from proofs.languages.protocols import (
+    CLASSES,
+    Reading,
+    class_language,
+    realised,
+    replayed,
+    sequences,
+    started,
+)
 
 __all__ = [
     "CLASSES",

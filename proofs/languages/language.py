@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from proofs.sessions import AGENTS
+from proofs.sessions.model import AGENTS
 from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
 from pxp_fsm.errors import UsageError
-from pxp_fsm.intelligibility import ALPHABET
+from pxp_fsm.protocol.intelligibility import ALPHABET
 
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA

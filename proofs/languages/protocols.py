@@ -10,18 +10,22 @@ import sys
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from proofs.actions import Say
-from proofs.claims import name_of
-from proofs.explore import TooLarge, explore
+from proofs.claims.catalogue import name_of
+from proofs.core.actions import Say
+from proofs.core.explore import TooLarge, Trace, explore
+from proofs.core.model import Model, Step
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
-from proofs.model import Model, Step
-from proofs.relational import Theory
-from proofs.sessions import SessionModel, State, action_of
+from proofs.sessions.model import AGENTS, SessionModel, State, action_of
+from proofs.sessions.relational import Theory
+from proofs.sessions.replay import Following, Place, replay
 from pxp_fsm.errors import UsageError
-from pxp_fsm.relations import Assumption
-from pxp_fsm.rules import Interact, Rules
+from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.relations import Assumption
+from pxp_fsm.protocol.rules import Interact, Rules
 
 if TYPE_CHECKING:
     from automata.fa.dfa import DFA
@@ -153,3 +157,66 @@ def _symbol(step: Step[Any]) -> str:
     if isinstance(action, Say) and (found := symbol(action.agent, action.tag)) in SYMBOLS:
         return found
     raise UsageError(f"{step.label!r} happens in a session, which is none of the six tags")
+
+
+TWO_WAY = "two_way"
+_ROLES = {"machine": "m", "human": "h", "initiator": "m", "responder": "h"}
+
+CLASSES = (*(f"{name}:{agent}" for name in DEFINITIONS for agent in AGENTS), TWO_WAY)
+"""The classes by name: a definition for an agent (`strong:h`), and `two_way`."""
+
+
+@cache
+def class_language(name: str) -> Language:
+    """Every tag sequence whatever that is in the class `name`.
+
+    The agent may be called machine or initiator (m), human or responder (h); dashes count as
+    underscores. Raises `UsageError` for a name that is none of `CLASSES`.
+    """
+    definition, _, agent = name.replace("-", "_").partition(":")
+    agent = _ROLES.get(agent, agent)
+    if definition == TWO_WAY and not agent:
+        return of_automaton(TWO_WAY, two_way_automaton(*AGENTS))
+    if definition not in DEFINITIONS or agent not in AGENTS:
+        raise UsageError(
+            f"there is no class {name!r}; there are: {', '.join(CLASSES)} "
+            "(human and machine stand for h and m)"
+        )
+    found = DEFINITIONS[definition].automaton_for(agent, AGENTS)
+    return of_automaton(f"{definition}:{agent}", found)
+
+
+_MESSAGES: dict[str, Say] = {
+    symbol(agent, tag): Say(agent, tag) for agent, tag in product(AGENTS, ALPHABET)
+}
+
+
+def realised(
+    reading: Reading, word: Iterable[str], *, complete: bool = True
+) -> Trace[State] | None:
+    """A trace whose tags are `word`, of a session that is then over; None where there is none.
+
+    With `complete` false it need not be over.
+    """
+    followed = tuple(_MESSAGES.get(one) for one in word)
+    space = explore(Following(reading.model, followed))
+    found = space.find(
+        lambda place: place.followed == len(followed) and bool(place.state.over or not complete)
+    )
+    return None if found is None else found.map(_state)
+
+
+def _state(place: Place[State]) -> State:
+    return place.state
+
+
+def replayed(
+    reading: Reading, word: Iterable[str], *, complete: bool = True
+) -> tuple[Message, ...]:
+    """The messages of a real session with the tags `word`, sent by two running agents.
+
+    Empty where the protocol has no such session. Raises `NotReplayed` where the machines do
+    something else than the model, which would be a fault of ours.
+    """
+    trace = realised(reading, word, complete=complete)
+    return () if trace is None else replay(reading.model, trace)

@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from proofs.core.model import Step
 from proofs.languages.language import Language, Word, of_automaton
 from proofs.languages.protocols import ENDLESS, automaton_of
-from proofs.model import Step
-from proofs.relational import Theory
-from proofs.sessions import AGENTS, SessionModel, State, speaker_of, tag_of
-from pxp_fsm import decisions
+from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.sessions.relational import Theory
 from pxp_fsm.errors import UsageError
-from pxp_fsm.interfaces import Decisions
-from pxp_fsm.messages import Tag
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Ending, Interact
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Ending, Interact
 
 ROUNDS, K = 5, 3
 """Rounds in the commands that its README gives, and k, which it fixes."""

@@ -7,13 +7,18 @@ again and again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from proofs.explore import Space
-from proofs.model import Step
+from proofs.core.explore import Space
+from proofs.core.model import Model, Step
+from proofs.logic import parsing
+from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth, atoms, parts
+from proofs.logic.parsing import parse
+from pxp_fsm.errors import UsageError, quoted
 
 S = TypeVar("S", bound=Hashable)
 Inner = Mapping[Any, tuple[tuple[Step[S], Any], ...]]
@@ -93,3 +98,99 @@ def possible(fairness: Fairness[S], inner: Inner[S], space: Space[S]) -> frozens
         elif all(one.enabled(node[0], space) for node in inner):
             return frozenset()
     return frozenset(left)
+
+
+Keys = Callable[[S, Step[S]], Iterable[Hashable]]
+"""What a step belongs to: the rows that it takes, or the agents that act."""
+
+ROWS, AGENTS = "rows", "agents"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What `--fair` asks for: a strength, and a formula, `rows` or `agents`."""
+
+    strength: Strength
+    of: Formula | str
+
+
+def demand(text: str) -> Demand:
+    """What `text` (`weak:FORMULA`, `strong:rows`) asks for; `UsageError` where it is none."""
+    strength, colon, what = text.partition(":")
+    if not colon or strength.strip() not in set(Strength):
+        raise UsageError(
+            f"fairness is weak:WHAT or strong:WHAT, where WHAT is a formula, {ROWS} or {AGENTS}; "
+            f"it was {quoted(text)}"
+        )
+    how = Strength(strength.strip())
+    if what.strip() in (ROWS, AGENTS):
+        return Demand(how, what.strip())
+    formula = parse(what)
+    if not all(isinstance(part, (Truth, Atom, Not, And, Or)) for part in parts(formula)):
+        raise UsageError(
+            f"what is true after a step needs no temporal operator; it was {quoted(what.strip())}"
+        )
+    return Demand(how, formula)
+
+
+def fairness(
+    demands: Iterable[Demand],
+    model: Model[S],
+    space: Space[S],
+    known: frozenset[str],
+    rows: Keys[S] | None = None,
+    agents: Keys[S] | None = None,
+) -> Fairness[S]:
+    """The classes that `demands` mean in an explored model.
+
+    `known` are the propositions that may be asked for; `rows` and `agents` say which of them a step
+    belongs to, where the model has such. Raises `UsageError`.
+    """
+    found: list[Class[S]] = []
+    for one in demands:
+        if isinstance(one.of, str):
+            keys = rows if one.of == ROWS else agents
+            if keys is None:
+                raise UsageError(f"this model has no {one.of} to be fair to; give a formula")
+            found += each(one.strength, keys, space)
+            continue
+        unknown = set(atoms(one.of)) - known
+        if unknown:
+            raise parsing.unknown(unknown, known, "no step leads to")
+        true = {state: _true(one.of, model.propositions(state)) for state in space.steps}
+        found.append(Class(one.strength, partial(_leads_to, true)))
+    return Fairness(tuple(found))
+
+
+def each(strength: Strength, keys: Keys[S], space: Space[S]) -> Iterator[Class[S]]:
+    """A class for each key that some step has."""
+    members: dict[Hashable, set[tuple[S, Step[S]]]] = {}
+    for state, steps in space.steps.items():
+        for step in steps:
+            for key in keys(state, step):
+                members.setdefault(key, set()).add((state, step))
+    return (Class(strength, partial(_is_one_of, found)) for found in members.values())
+
+
+def _leads_to(true: dict[S, bool], _state: S, step: Step[S]) -> bool:
+    return true[step.target]
+
+
+def _is_one_of(members: set[tuple[S, Step[S]]], state: S, step: Step[S]) -> bool:
+    return (state, step) in members
+
+
+def _true(formula: Formula, true: frozenset[str]) -> bool:
+    match formula:
+        case Truth(value):
+            return value
+        case Atom(name):
+            return name in true
+        case Not(of):
+            return not _true(of, true)
+        case And(left, right):
+            return _true(left, true) and _true(right, true)
+        case Or(left, right):
+            return _true(left, true) or _true(right, true)
+        case _:
+            raise TypeError(f"a temporal operator, which {demand.__name__} refuses: {formula}")

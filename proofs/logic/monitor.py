@@ -14,13 +14,13 @@ from enum import StrEnum
 from itertools import product
 from typing import Generic, TypeVar
 
-from proofs.explore import explore
+from proofs.core.explore import explore
+from proofs.core.model import Model
 from proofs.logic.checking import MOST_PROMISES
 from proofs.logic.fairness import Fairness
 from proofs.logic.formulas import Exists, Formula
 from proofs.logic.product import Node, Product, leading_to, reach
 from proofs.logic.tableau import Tableau, path_parts
-from proofs.model import Model
 from pxp_fsm.errors import Refused, UsageError
 
 S = TypeVar("S", bound=Hashable)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from proofs.explore import Space, Trace
+from proofs.core.explore import Space, Trace
+from proofs.core.model import Step
 from proofs.logic.fairness import Fairness, is_fair, possible
 from proofs.logic.formulas import Formula
 from proofs.logic.tableau import Tableau
-from proofs.model import Step
 
 S = TypeVar("S", bound=Hashable)
 Node = tuple[S, int | None]

@@ -4,8 +4,8 @@ A run's first state is before message 1; each further one is after a message, th
 the schedule's close. Propositions (agent 1 is the initiator, also m or machine; 2 the responder,
 also h or human): `1@WAIT`, `1.RATIFY` (agent 1 sent it just now), `2?RATIFY` (agent 2 received it
 just now), `1:REV` (1 sent by the row with that guard just now), `1.strong` and the other classes of
-`pxp_fsm.intelligibility` (of what 1 has sent up to here), `two_way`, `number>=3` (messages so far),
-`ended`, `ended.bound` and the like.
+`pxp_fsm.protocol.intelligibility` (of what 1 has sent up to here), `two_way`, `number>=3` (messages
+so far), `ended`, `ended.bound` and the like.
 """
 
 from __future__ import annotations
@@ -15,15 +15,24 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
-from proofs.logic import mistakes
-from proofs.model import Step
-from proofs.sessions import SessionModel, State, action_of, speaker_of, tag_of
-from pxp_fsm.automaton import Automaton, Kind
-from pxp_fsm.intelligibility import DEFINITIONS, ONE_WAY, Definition
-from pxp_fsm.messages import Tag
-from pxp_fsm.rules import Ending
+from proofs.core.explore import TooLarge, explore
+from proofs.core.model import Step
+from proofs.core.results import Bound, Status, Verdict
+from proofs.logic import parsing
+from proofs.logic.checking import Checker, Runs
+from proofs.logic.fairness import Demand, fairness
+from proofs.logic.formulas import Formula, atoms
+from proofs.sessions.model import SessionModel, State, action_of, speaker_of, tag_of
+from proofs.sessions.relational import Theory
+from proofs.sessions.replay import replay
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY, Definition
+from pxp_fsm.protocol.messages import Message, Tag
+from pxp_fsm.protocol.relations import Assumption
+from pxp_fsm.protocol.rules import Ending, Rules
 
 Tables = tuple[Automaton, Automaton]
 
@@ -52,7 +61,7 @@ class Seen(NamedTuple):
 
     `number` counts messages as far as the formula needs; `sender` is 0 or 1, or -1 before the first
     message and where no formula asks who sent what; `classes` are where each definition's automaton
-    is, for both agents; `over` says how it ended, as `proofs.sessions.State.over` does.
+    is, for both agents; `over` says how it ended, as `proofs.sessions.model.State.over` does.
     """
 
     number: int
@@ -117,7 +126,7 @@ def reading(names: Iterable[str], tables: Tables) -> Reading:
     known = vocabulary(tables)
     unknown = [name for name in asked if name not in known and name not in numbers]
     if unknown:
-        raise mistakes.unknown(unknown, (*known, "number>=3"), "no session has")
+        raise parsing.unknown(unknown, (*known, "number>=3"), "no session has")
     tests: dict[str, partial[bool]] = {}
     for name in asked:
         if name in numbers:
@@ -245,3 +254,46 @@ class Sessions:
             return before._replace(sender=-1, tag="", guard="", over="stuck")
         sender, tag = speaker_of(step), tag_of(step)
         return self.reading.after(before, sender, tag, step.target.at, step.target.over)
+
+
+def check(
+    rules: Rules,
+    assumptions: frozenset[Assumption],
+    formula: Formula,
+    runs: Runs = Runs.COMPLETE,
+    demands: Iterable[Demand] = (),
+    limit: int = 300_000,
+) -> tuple[Verdict, tuple[Message, ...]]:
+    """Whether every session under `rules` satisfies `formula`, for any data under `assumptions`.
+
+    The messages are those of the real session that a failing trace was replayed in. HOLDS UP TO the
+    n and k of `rules`, where there are such; UNKNOWN past `limit` states. Raises `UsageError` for a
+    proposition that there is none of.
+    """
+    wanted = tuple(demands)
+    described = (one.of for one in wanted if not isinstance(one.of, str))
+    names = tuple(dict.fromkeys(chain(atoms(formula), *map(atoms, described))))
+    sessions = SessionModel(rules, Theory(assumptions), observes=False)
+    model = Sessions(sessions, reading(names, sessions.both))
+    try:
+        space = explore(model, limit)
+    except TooLarge as error:
+        return Verdict(Status.UNKNOWN, str(error)), ()
+    known = frozenset(names)
+    there = known | frozenset(vocabulary(sessions.both))
+    fairly = fairness(wanted, model, space, there, model.rows, model.agents)
+    verdict = Checker(model, space, runs, fairly, known).check(formula)
+    messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
+    return bounded(verdict, rules), messages
+
+
+def bounded(verdict: Verdict, rules: Rules) -> Verdict:
+    """HOLDS UP TO the n and k that were explored, where there are such."""
+    bound = Bound(rules.n, rules.k)
+    if verdict.status is not Status.HOLDS or not bound.parameters:
+        return verdict
+    return Verdict(Status.HOLDS_UP_TO, bound=bound)
+
+
+def _state(noted: Noted) -> State:
+    return noted.state

@@ -11,14 +11,13 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from proofs.explore import Space, Trace
+from proofs.core.explore import Space, Trace
+from proofs.core.model import Model, Step
+from proofs.core.properties import always
+from proofs.core.results import Status, Verdict
 from proofs.logic.checking import Checker
-from proofs.logic.fairness import Fairness, Strength
+from proofs.logic.fairness import Fairness, Keys, Strength, each
 from proofs.logic.formulas import Atom, eventually
-from proofs.logic.steps import Keys, each
-from proofs.model import Model, Step
-from proofs.properties import always
-from proofs.verdicts import Status, Verdict
 
 S = TypeVar("S", bound=Hashable)
 

@@ -2,7 +2,7 @@
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from proofs.systems.checking import NotReducible, Reduction, check, standing_checks
-from proofs.systems.fairly import terminates
+from proofs.systems.fairness import terminates
 from proofs.systems.product import Composition, Configuration
 from proofs.systems.results import (
     Interrupted,
@@ -12,7 +12,7 @@ from proofs.systems.results import (
     check_termination,
     check_unbounded,
 )
-from proofs.systems.wiring import Member, System, system_of
+from proofs.systems.system import Member, System, system_of
 
 __all__ = [
     "SYNCHRONOUS",

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import quoted
+from pxp_fsm.errors import UsageError, quoted
 
 Buffer = tuple[str, ...]
 """The tags on their way, the oldest first; in alphabetical order where the channel reorders."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from proofs.effort import Effort
-from proofs.explore import Space, TooLarge, Trace, explore
+from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.limits import Effort
+from proofs.core.results import Status, Verdict
 from proofs.logic.checking import Checker, Runs
+from proofs.logic.fairness import Demand, fairness
 from proofs.logic.formulas import Formula, atoms
-from proofs.logic.steps import Demand, fairness
 from proofs.systems import partial_order, symmetry
-from proofs.systems.fairly import acting, asked, taking
+from proofs.systems.fairness import acting, asked, taking
 from proofs.systems.invariants import always, invariant
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting, vocabulary
-from proofs.systems.reaching import reach
-from proofs.systems.replaying import shown
-from proofs.systems.standing import Standing
+from proofs.systems.reachability import reach
+from proofs.systems.replay import shown
+from proofs.systems.standard_checks import Standing
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
-from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
 
 DEADLOCK = "no-deadlock"

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from proofs.compiled import cached_by_numba
-from proofs.effort import Effort
+from proofs.core.limits import Effort
+from proofs.sessions.compiled import cached_by_numba
 from proofs.systems.product import Composition, Field
 
 WIDEST = 62
@@ -30,7 +30,7 @@ _TABLE_BITS = 20
 
 @dataclass(frozen=True)
 class Arrays:
-    """The reached states and their steps, as `proofs.systems.reaching.Reached` has them."""
+    """The reached states and their steps, as `proofs.systems.reachability.Reached` has them."""
 
     states: Any
     parents: Any

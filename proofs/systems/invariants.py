@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from proofs.core.results import Status, Verdict
 from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
-from proofs.systems.boolean import is_propositional, value
 from proofs.systems.product import Composition
-from proofs.systems.propositions import OfStep, bits_of, named, test_of
-from proofs.systems.reaching import Reached
-from proofs.systems.replaying import shown
-from proofs.verdicts import Status, Verdict
+from proofs.systems.propositions import OfStep, bits_of, is_propositional, named, test_of, value
+from proofs.systems.reachability import Reached
+from proofs.systems.replay import shown
 
 
 def invariant(composition: Composition, formula: Formula) -> Formula | None:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from proofs.core.model import Step
 from proofs.logic.formulas import Exists, Formula, Next, Not, WeakNext, atoms, parts
-from proofs.model import Step
 from proofs.systems.product import Composition, Move, Unit
 from proofs.systems.propositions import At, Empty, Ended, Full, Has, Noted, named, of_steps
-from pxp_fsm.automaton import Kind, Transition
+from pxp_fsm.automata.automaton import Kind, Transition
 
 Closed = Callable[[int], bool]
 """Whether a state has been looked at already."""

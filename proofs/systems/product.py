@@ -20,12 +20,12 @@ from functools import cached_property, partial
 from itertools import product
 from typing import NamedTuple
 
-from proofs.actions import Choose, Deliver, Exchange, External, Send
-from proofs.explore import TooLarge
-from proofs.model import Step
+from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.explore import TooLarge
+from proofs.core.model import Step
 from proofs.systems.channels import Buffer, Channel
-from proofs.systems.wiring import System
-from pxp_fsm.automaton import Kind, Transition
+from proofs.systems.system import System
+from pxp_fsm.automata.automaton import Kind, Transition
 
 Action = Exchange | Send | Deliver | Choose | External
 """What can happen in a system."""

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from proofs.actions import Choose, Deliver, Exchange, External, Send
-from proofs.model import Step
+from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.model import Step
+from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
-from pxp_fsm.automaton import Kind
+from pxp_fsm.automata.automaton import Kind
 
 Holds = Callable[[int], bool]
 """Whether a proposition holds in a state."""
@@ -259,3 +260,33 @@ def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
         for tag in composition.tags((sender, receiver)):
             yield f"{name}.{tag}", Sent(sender, receiver, tag)
             yield f"{name}?{tag}", Received(sender, receiver, tag)
+
+
+def is_propositional(formula: Formula) -> bool:
+    """Whether there is no temporal operator and no quantifier in it."""
+    match formula:
+        case Truth() | Atom():
+            return True
+        case Not(of):
+            return is_propositional(of)
+        case And(left, right) | Or(left, right):
+            return is_propositional(left) and is_propositional(right)
+        case _:
+            return False
+
+
+def value(formula: Formula, true: Mapping[str, bool]) -> bool:
+    """The truth of a propositional formula."""
+    match formula:
+        case Truth(constant):
+            return constant
+        case Atom(name):
+            return true[name]
+        case Not(of):
+            return not value(of, true)
+        case And(left, right):
+            return value(left, true) and value(right, true)
+        case Or(left, right):
+            return value(left, true) or value(right, true)
+        case _:
+            raise AssertionError(f"not propositional: {formula}")

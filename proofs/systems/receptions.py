@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from proofs.systems.product import Composition
-from pxp_fsm.automaton import Kind, Transition
+from pxp_fsm.automata.automaton import Kind, Transition
 
 Part = tuple[int, Callable[[int], bool]]
 """A mask of some of a state's bits, and whether something is wrong with those bits."""

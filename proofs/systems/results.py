@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from proofs.effort import Effort
+from proofs.core.limits import Effort
+from proofs.core.results import Result, Status, Verdict
 from proofs.logic.checking import Runs
+from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
-from proofs.logic.steps import demand
-from proofs.machines import check_machine
 from proofs.systems import compatibility
 from proofs.systems.checking import Reduction, check, standing_checks
-from proofs.systems.fairly import terminates
+from proofs.systems.fairness import terminates
+from proofs.systems.machine_comparison import check_machine
 from proofs.systems.product import Composition
-from proofs.systems.wiring import System
-from proofs.verdicts import Result, Status, Verdict
-from pxp_fsm.automaton import Automaton
+from proofs.systems.system import System
+from pxp_fsm.automata.automaton import Automaton
 
 TITLES = {
     "no-deadlock": "no reachable state is without a step before the end",

@@ -15,10 +15,9 @@ from itertools import pairwise, permutations, product
 from math import factorial, prod
 from typing import overload
 
-from proofs.actions import Choose, External
+from proofs.core.actions import Choose, External
+from proofs.core.model import Step
 from proofs.logic.formulas import And, Formula, Or, atoms, children
-from proofs.model import Step
-from proofs.systems.boolean import is_propositional, value
 from proofs.systems.product import Action, Composition, Field
 from proofs.systems.propositions import (
     At,
@@ -32,9 +31,11 @@ from proofs.systems.propositions import (
     Proposition,
     Received,
     Sent,
+    is_propositional,
     named,
+    value,
 )
-from proofs.systems.wiring import System
+from proofs.systems.system import System
 
 Renaming = tuple[int, ...]
 """For each member's number the one whose place it takes."""

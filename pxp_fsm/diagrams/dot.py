@@ -6,15 +6,44 @@ A state diagram leaves the layout to `dot`. A sequence chart has only one layout
 
 from __future__ import annotations
 
+import textwrap
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from pxp_fsm.diagrams.labels import ACCENT, FONT, GREY, INK, TINT, hint, label, wrapped
 from pxp_fsm.diagrams.model import Arrow, Diagram, Edge, Node, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible, shortened
 
 if TYPE_CHECKING:
     from graphviz import Digraph
+
+FONT = "Helvetica,Arial,sans-serif"
+INK, GREY, ACCENT, TINT = "#1f2328", "#656d76", "#0b5cad", "#d9e8f7"
+
+
+def label(*lines: str, left: bool = False) -> str:
+    r"""A DOT label that shows exactly the characters of `lines`, one below the other.
+
+    Graphviz would read entities (`&lt;`), escapes (`\N`, `\G`) and HTML-like markup (`<b>`);
+    none is left in it.
+    """
+    from graphviz import escape, nohtml
+
+    safe = [escape(legible(line).replace("&", "&amp;")) for line in lines]
+    # The blanks keep the line off an arrow that passes at its right.
+    ending = r"  \l" if left else r"\n"
+    quoted: str = nohtml(ending.join(safe) + (ending if left else ""))
+    return quoted  # of a type of graphviz's own: str(quoted) would read <...> as markup again
+
+
+def hint(text: str) -> str:
+    """A DOT tooltip that shows `text`; Graphviz reads the escapes of a tooltip twice."""
+    return label(text.replace("\\", "\\\\"))
+
+
+def wrapped(text: str, width: int, *, whole_words: bool = False) -> list[str]:
+    """`text` in lines of at most `width` characters, at least one line."""
+    return textwrap.wrap(legible(text), width, break_long_words=not whole_words) or [""]
+
 
 _PAGE = {"bgcolor": "white", "pad": "0.2", "fontname": FONT, "fontcolor": INK}
 _FILLED = {"style": "filled", "fillcolor": TINT, "color": ACCENT, "penwidth": "1.6"}

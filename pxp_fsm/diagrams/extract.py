@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pxp_fsm.automaton import Automaton, Kind, Transition
-from pxp_fsm.diagrams.model import (
-    Arrow,
-    Edge,
-    Lifeline,
-    Node,
-    Row,
-    SequenceChart,
-    StateDiagram,
-)
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.diagrams.model import Arrow, Edge, Lifeline, Node, Row, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
-from pxp_fsm.messages import Message
+from pxp_fsm.protocol.messages import Message
 
 _SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from pxp_fsm.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.render import svg, write
-from pxp_fsm.session import Session
-from pxp_fsm.tables import load_automaton
+from pxp_fsm.sessions.session import Session
 
 
 class Drawable(Protocol):

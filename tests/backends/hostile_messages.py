@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from pxp_fsm.messages import Answer, Message, Tag
+from pxp_fsm.protocol.messages import Answer, Message, Tag
 
 SESSION = "s-1/1/1"
 

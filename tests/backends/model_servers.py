@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from backends.models.serving import Serving
+from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.models import Call, Capability, Image, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Call, Capability, Image, Model, Reply, Request, Role, Turn
 
 ANTHROPIC = "anthropic:claude-haiku-4-5"
 OPENAI = "openai:gpt-4o-mini"

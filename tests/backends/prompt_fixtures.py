@@ -8,12 +8,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from backends.models.scripted import EVERYTHING
-from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.models import Capability, Reply, Request
-from pxp_fsm.prompts import Prompts, read_prompts
-from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.prompts import bundled
+from backends.models.scripts import EVERYTHING
+from pxp_fsm.prompting.model import Capability, Reply, Request
+from pxp_fsm.prompting.prompts import Prompts, read_prompts
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
+from pxp_fsm.tasks.drug.task import PROBLEM
+from pxp_fsm.tasks.prompts import bundled
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from backends.databases import RunRecord, SessionRecord
-from pxp_fsm.messages import Answer, Instance, Message
-from pxp_fsm.tables import builtin
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol.messages import Answer, Instance, Message
 
 RUN = RunRecord("drug-1", "drug", "{}", 7, "0", "f" * 64)
 NAME = "drug-1/1/1"

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from backends.databases import RunRecord, SqlBlackboard
 from guards import Exact
 from pxp_fsm import __version__
-from pxp_fsm.agent import Agent
-from pxp_fsm.interfaces import Respondent
-from pxp_fsm.messages import Answer, Instance, Message, Question
-from pxp_fsm.workbench.runs import Plan, Run
-from pxp_fsm.workbench.tasks import DataSet, Row, Task
+from pxp_fsm.experiments.runs import Plan, Run
+from pxp_fsm.protocol.interfaces import Respondent
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.task import DataSet, Row, Task
 
 
 class Player:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from backends.models import ModelRespondent, ScriptedModel
-from backends.models.conversation import answer_schema, assemble
+from backends.models.respondent import answer_schema, assemble
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
-from pxp_fsm.framing import unframed
-from pxp_fsm.messages import Answer, Episode, Instance, Question
-from pxp_fsm.models import Capability, Image, Reply, Request, Role, Stop
-from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.task_registry import find_task, task_names
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.model import Capability, Image, Reply, Request, Role, Stop
+from pxp_fsm.protocol.messages import Answer, Episode, Instance, Question
+from pxp_fsm.tasks.drug.task import PROBLEM
+from pxp_fsm.tasks.registry import find_task, task_names
 from tests.backends.prompt_fixtures import (
     ASPIRIN,
     GOOD,

@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
-from pxp_fsm.models import Call, Reply, Request
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.prompting.model import Call, Reply, Request
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.backends.records import NAME, RUN, message, record
 
 TABLES = (

@@ -16,9 +16,9 @@ from sqlalchemy import event, insert, text
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
 from backends.databases.records import session_row
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import Judgement, Outcome, digest
+from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from tests.backends.records import NAME, RUN, message, record
 
 

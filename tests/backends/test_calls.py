@@ -13,7 +13,7 @@ from backends.databases.records import Cost
 from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.models import Call, Reply, Request, Served, Stop, Usage, fingerprint
+from pxp_fsm.prompting.model import Call, Reply, Request, Served, Stop, Usage, fingerprint
 from tests.backends.records import NAME, RUN, record
 
 MODEL = "anthropic:claude-haiku-4-5"

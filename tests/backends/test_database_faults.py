@@ -25,8 +25,8 @@ from sqlalchemy import create_engine, event, text
 from backends.databases import SqlBlackboard, records
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import Answer, Question
-from pxp_fsm.workbench.runs import Plan, Progress
+from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.protocol.messages import Answer, Question
 from tests.backends.postgresql_servers import restart, running
 from tests.backends.records import RUN, message, record
 from tests.backends.scripted_task import open_run, task, transcript

@@ -13,8 +13,8 @@ from backends.databases.engine import open_engine
 from backends.databases.transfer import Rows, export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
-from pxp_fsm.messages import Instance
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.backends import schema_version2
 from tests.backends.records import message, record
 

@@ -19,11 +19,11 @@ from sqlalchemy import event
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
-from pxp_fsm.channel import Channel
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import BlackboardError, Refused
-from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.tables import builtin
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.sessions.channel import Channel
+from pxp_fsm.sessions.machine import Machine
 from tests.backends import hostile_messages
 from tests.backends.records import RUN, record
 

@@ -10,10 +10,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from backends.models.serving import Serving
+from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.models import Reply, Request, Role, Stop, Turn
+from pxp_fsm.prompting.model import Reply, Request, Role, Stop, Turn
 from tests.backends.model_servers import PNG, SCHEMA, Log, Pauses, ask, run
 
 HERE = Path(__file__).parent

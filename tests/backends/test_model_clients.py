@@ -9,15 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from backends.models.anthropic_messages import AnthropicMessages
-from backends.models.catalogue import ModelFacts, catalogue
+from backends.models.catalogue import ModelFacts, catalogue, parse_model_name
 from backends.models.catalogue import Server as Declared
+from backends.models.clients.anthropic_messages import AnthropicMessages
 from backends.models.failures import CallFailed
-from backends.models.naming import parse_model_name
-from backends.models.serving import Serving
+from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.models import Capability, Reply, Request, Role, Stop, Turn, Usage
+from pxp_fsm.prompting.model import Capability, Reply, Request, Role, Stop, Turn, Usage
 from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,

@@ -11,14 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.models.budget import Budget, capped
-from backends.models.catalogue import ModelFacts, Price, Server, catalogue, most_sent
+from backends.models.catalogue import (
+    ModelFacts,
+    Price,
+    Server,
+    catalogue,
+    most_sent,
+    parse_model_name,
+)
 from backends.models.failures import CallFailed, retry_after
-from backends.models.limits import MINUTE, Limits, likely_tokens, limited
-from backends.models.naming import parse_model_name
-from backends.models.retrying import Patience, retried
+from backends.models.middleware.budget import Budget, capped
+from backends.models.middleware.limits import MINUTE, Limits, likely_tokens, limited
+from backends.models.middleware.retry import Patience, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.models import Ask, Layer, Reply, Request, Usage, layered
+from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Usage, layered
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, 1.0, 5.0, 0.1, 1.25, 0.5, date(2026, 6, 30))

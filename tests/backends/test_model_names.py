@@ -15,15 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.databases import CallsOf, SqlBlackboard
-from backends.models.catalogue import catalogue
-from backends.models.keys import Key, find_key
-from backends.models.naming import HOMES, parse_model_name
-from backends.models.openai_chat import OpenAIChat
-from backends.models.presets import adapted, find_preset, presets
-from backends.models.serving import check_model
+from backends.models.catalogue import (
+    HOMES,
+    adapted,
+    catalogue,
+    find_preset,
+    parse_model_name,
+    presets,
+)
+from backends.models.clients.keys import Key, find_key
+from backends.models.clients.openai_chat import OpenAIChat
+from backends.models.registry import check_model
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
-from pxp_fsm.models import Capability
+from pxp_fsm.prompting.model import Capability
 from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
 from tests.backends.records import NAME, RUN, record
 
@@ -245,7 +250,7 @@ def test_without_the_openai_library_the_extra_is_named(monkeypatch: pytest.Monke
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[openai\]'"):
         served(OPENAI, Server(), ask())
-    assert OpenAIChat.__module__ == "backends.models.openai_chat"
+    assert OpenAIChat.__module__ == "backends.models.clients.openai_chat"
 
 
 def test_the_papers_settings_are_presets() -> None:
@@ -286,7 +291,7 @@ def test_a_preset_says_what_a_model_of_today_does_not_take() -> None:
 def test_a_library_that_is_not_installed_is_missed_before_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("backends.models.serving.find_spec", lambda _name: None)
+    monkeypatch.setattr("backends.models.registry.find_spec", lambda _name: None)
     with pytest.raises(
         UsageError, match=r"needs the openai library: pip install 'pxp-fsm\[openai\]'"
     ):

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.models.batching import BatchQueue, Gathering
-from backends.models.cache import CallCache, as_line, cached, from_line
 from backends.models.failures import CallFailed
-from backends.models.retrying import Patience, retried
-from backends.models.serving import Serving
+from backends.models.middleware.batches import BatchQueue, Gathering
+from backends.models.middleware.cache import CallCache, as_line, cached, from_line
+from backends.models.middleware.retry import Patience, retried
+from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
-from pxp_fsm.models import (
+from pxp_fsm.prompting.model import (
     LayeredModel,
     Reply,
     Request,

@@ -12,10 +12,10 @@ from werkzeug import Request as Asked
 from werkzeug import Response
 
 from backends.models.failures import CallFailed
-from backends.models.serving import Serving
+from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.models import Reply, Request
+from pxp_fsm.prompting.model import Reply, Request
 from tests.backends.model_servers import Pauses, ask, events, run, said
 
 KINDS = ("anthropic", "openai")

@@ -11,10 +11,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from backends.models.naming import parse_model_name
-from backends.models.telemetry import traced
+from backends.models.catalogue import parse_model_name
+from backends.models.middleware.telemetry import traced
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.models import Reply, Request, Usage, layered
+from pxp_fsm.prompting.model import Reply, Request, Usage, layered
 from tests.backends.model_servers import (
     ANTHROPIC,
     KEY,

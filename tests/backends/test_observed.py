@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backends.databases import SqlBlackboard, recordings
-from pxp_fsm.relations import LEARN, Judgement, Outcome
-from pxp_fsm.workbench.reports.observed import observed, reason
+from pxp_fsm.experiments.reports.observed import observed, reason
+from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
 from tests.backends.records import RUN, message, record
 
 

@@ -68,7 +68,7 @@ def unprivileged() -> None:
 
 
 def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pxp_fsm.workbench", *arguments]
+    command = [sys.executable, "-m", "pxp_fsm.cli", *arguments]
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, check=False, preexec_fn=unprivileged
     )

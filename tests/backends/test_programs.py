@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError, validate
 
 from backends.programs import Broke, Program, command_of
-from backends.programs.wire import RESET, Unfit, parse_answer, request, schema, written
-from pxp_fsm.automaton import DECIDE, Event, Kind, happening, receiving, sending
+from backends.programs.process import RESET, Unfit, parse_answer, request, schema, written
+from pxp_fsm.automata.automaton import DECIDE, Event, Kind, happening, receiving, sending
 from pxp_fsm.errors import NoAnswer, UsageError
 
 SAYS_RESET = """

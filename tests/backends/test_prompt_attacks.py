@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard, StoredSession
 from backends.models import ModelRespondent, ScriptedModel
-from backends.models.conversation import assemble, with_reason
+from backends.models.respondent import assemble, with_reason
 from guards import Derived, NormalisedText, Reactants
-from guards.judge import Judge
-from pxp_fsm.agent import Agent
+from guards.relations.judge import Judge
+from pxp_fsm.cli import sessions
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.framing import unframed
-from pxp_fsm.messages import Answer, Instance
-from pxp_fsm.models import Request, Role
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
-from pxp_fsm.workbench.cli import sessions
-from pxp_fsm.workbench.drug.problem import PROBLEM
-from pxp_fsm.workbench.runs import Plan, Run, Seat, start
-from pxp_fsm.workbench.tasks import Row
+from pxp_fsm.experiments.runs import Plan, Run, Seat, start
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.model import Request, Role
+from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.drug.task import PROBLEM
+from pxp_fsm.tasks.task import Row
 from tests.backends.prompt_attacks import REFUSED, TEXTS, UNSTORABLE
 from tests.backends.prompt_fixtures import (
     ASPIRIN,

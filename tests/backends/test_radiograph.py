@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 from PIL.PngImagePlugin import PngInfo
 
-from backends.models.radiograph import LABELS, Radiograph, checked
-from backends.models.radiograph.explanation import explained
-from backends.models.radiograph.images import LARGEST_FILE, grey
-from backends.models.radiograph.measures import measured
+from backends.models.local.radiograph import LABELS, Radiograph, checked
+from backends.models.local.radiograph.explanation import explained
+from backends.models.local.radiograph.images import LARGEST_FILE, grey
+from backends.models.local.radiograph.measures import measured
 from pxp_fsm.errors import DataError, NoAnswer
-from pxp_fsm.interfaces import Learner
-from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
-from pxp_fsm.models import Image
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.protocol.interfaces import Learner
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
 
 def chest(
@@ -300,7 +300,7 @@ def test_any_picture_is_measured_or_not_without_a_fault(seed: int, rows: int, co
 
 def test_importing_the_models_loads_neither_numpy_nor_scikit() -> None:
     code = (
-        "import backends.models.radiograph, sys; "
+        "import backends.models.local.radiograph, sys; "
         "assert not {'numpy', 'skimage', 'sklearn', 'PIL'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

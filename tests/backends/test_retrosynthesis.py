@@ -15,13 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdkit import Chem
 
-from backends.models.retrosynthesis import Candidate, Retrosynthesis, learning
-from backends.models.retrosynthesis.disconnections import canonical_set, disconnections, product_of
-from backends.models.retrosynthesis.explanation import explained
-from backends.models.retrosynthesis.templates import Example, Template, builtin, load, parse
+from backends.models.local.retrosynthesis import Candidate, Retrosynthesis, learning
+from backends.models.local.retrosynthesis.disconnections import (
+    canonical_set,
+    disconnections,
+    product_of,
+)
+from backends.models.local.retrosynthesis.predictor import explained
+from backends.models.local.retrosynthesis.templates import Example, Template, builtin, load, parse
 from pxp_fsm.errors import DataError, NoAnswer
-from pxp_fsm.interfaces import Learner
-from pxp_fsm.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.protocol.interfaces import Learner
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
 TEMPLATES = builtin().templates
 ANILIDE = "CC(C)CC(=O)Nc1ccc(C)cc1"

@@ -10,8 +10,8 @@ import pytest
 
 from backends.models.scripts import Script, ScriptLine, read_script
 from pxp_fsm.errors import FileError, NoAnswer
-from pxp_fsm.framing import framed
-from pxp_fsm.models import Request, Role, Turn
+from pxp_fsm.prompting.framing import framed
+from pxp_fsm.prompting.model import Request, Role, Turn
 
 LINES = (
     ScriptLine("control", "late", {"input": "night", "knowledge": "rhyme"}),

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from backends.databases import SqlBlackboard, schema
 from backends.databases.triggers import triggers
 from backends.databases.verify import Report, verify, verify_engine
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.backends.records import NAME, RUN, message, record
 
 OTHER = "drug-1/1/2"

@@ -13,8 +13,8 @@ from backends.databases.engine import open_engine
 from backends.databases.verify import verify
 from backends.databases.versions import plan_upgrade, upgrade
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import Judgement, Outcome
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.backends import schema_version1, schema_version2
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rdkit import Chem, rdBase
 
 from guards import InvalidSmiles, Reactants
-from guards.chemistry import LONGEST_SMILES, canonical_reactants, canonical_smiles
-from pxp_fsm.relations import EQUIVALENCE, Outcome
+from guards.relations.chemistry import LONGEST_SMILES, canonical_reactants, canonical_smiles
+from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 MOLECULES = [
     "CCO",
@@ -142,5 +142,5 @@ def test_rdkit_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rdkit_is_not_imported_with_the_package() -> None:
-    program = "import sys, guards.chemistry; sys.exit('rdkit' in sys.modules)"
+    program = "import sys, guards.relations.chemistry; sys.exit('rdkit' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guards import SameFindings
-from guards.findings import _read, read_findings
-from pxp_fsm.relations import Assumption, Outcome
+from guards.relations.radiology import _read, read_findings
+from pxp_fsm.protocol.relations import Assumption, Outcome
 
 RIGHT, LEFT, BOTH, UNSAID = ({"right"}, {"left"}, {"right", "left"}, set[str]())
 
@@ -75,7 +75,7 @@ def test_symmetric_and_deterministic(left: list[str], right: list[str]) -> None:
 
 
 def test_the_lexicon_has_no_idle_group() -> None:
-    text = files("guards").joinpath("findings.toml").read_text("utf-8")
+    text = files("guards.relations").joinpath("findings.toml").read_text("utf-8")
     assert [group for group in tomllib.loads(text)["groups"] if f"{{{group}}}" not in text] == []
 
 

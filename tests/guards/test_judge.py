@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from guards.judge import GIVES, Judge, Scope
+from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.errors import NoAnswer, UsageError
-from pxp_fsm.framing import unframed
-from pxp_fsm.models import Capability, Reply, Request, Stop
-from pxp_fsm.prompts import Prompts, read_prompts
-from pxp_fsm.relations import (
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.model import Capability, Reply, Request, Stop
+from pxp_fsm.prompting.prompts import Prompts, read_prompts
+from pxp_fsm.protocol.relations import (
     Assumption,
     Judgement,
     Outcome,
@@ -25,7 +25,7 @@ from pxp_fsm.relations import (
     digest,
     session_assumptions,
 )
-from pxp_fsm.workbench.prompts import bundled
+from pxp_fsm.tasks.prompts import bundled
 
 PROMPTS: Prompts = read_prompts(bundled("rad"), "rad")
 PLAIN = replace(PROMPTS, judge=replace(PROMPTS.judge, max_tokens=10))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guards import LabelSets
-from guards.labels import LONGEST, InvalidLabels, label_set, written
-from pxp_fsm.relations import EQUIVALENCE, Outcome
+from guards.relations.radiology import LONGEST, InvalidLabels, label_set, written
+from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 LABELS = ("Atelectasis", "Cardiomegaly", "Pleural Effusion", "Pneumonia", "Pneumothorax")
 MATCH = LabelSets(LABELS)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guards import SameReaction
-from guards.lexicon import Lexicon
-from guards.reactions import best_classes, lexicon, read_classes
+from guards.relations.chemistry import best_classes, lexicon, read_classes
+from guards.relations.lexicon import Lexicon
 from pxp_fsm.errors import DataError
-from pxp_fsm.relations import Assumption, Outcome
+from pxp_fsm.protocol.relations import Assumption, Outcome
 
 AMIDE, ESTER, ETHER = "amide formation", "ester formation", "ether formation"
 SNAR, N_ALKYL = "nucleophilic aromatic substitution", "nitrogen alkylation"
@@ -144,7 +144,7 @@ def agree(left: str, right: str) -> Outcome:
 
 
 def table() -> dict[str, Any]:
-    return tomllib.loads(files("guards").joinpath("reactions.toml").read_text("utf-8"))
+    return tomllib.loads(files("guards.relations").joinpath("reactions.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
@@ -195,7 +195,7 @@ def test_every_pattern_is_found_in_its_own_words() -> None:
 
 
 def test_the_lexicon_has_no_idle_group_and_no_circle() -> None:
-    text = files("guards").joinpath("reactions.toml").read_text("utf-8")
+    text = files("guards.relations").joinpath("reactions.toml").read_text("utf-8")
     assert [group for group in table()["groups"] if f"{{{group}}}" not in text] == []
     for name in lexicon().parents:
         assert name not in list(lexicon().ancestors(name))

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from proofs.core.model import Step
 from proofs.logic.formulas import (
     And,
     Atom,
@@ -21,7 +22,6 @@ from proofs.logic.formulas import (
     negated,
     on_all,
 )
-from proofs.model import Step
 
 NAMES = ("p", "q")
 

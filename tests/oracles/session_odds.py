@@ -11,16 +11,16 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from guards import FunctionRelation
-from proofs.odds import Behaviour, Player
-from proofs.odds.behaviour import REVISING, Cell
-from pxp_fsm.agent import Agent
-from pxp_fsm.automaton import Valuation
-from pxp_fsm.decisions import Category
-from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.messages import Answer, Message, Question
-from pxp_fsm.rules import Interact
-from pxp_fsm.session import Session
-from pxp_fsm.situation import Situation
+from proofs.probability import Behaviour, Player
+from proofs.probability.behaviour import REVISING, Cell
+from pxp_fsm.automata.automaton import Valuation
+from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.protocol.messages import Answer, Message, Question
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.situation import Situation
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session
 
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
 CLASSES = {"one-way": "one_way", "strong": "strong", "ultra-strong": "ultra_strong"}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import LEARN, Judgement, Outcome
-from pxp_fsm.session import Entry
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
+from pxp_fsm.sessions.session import Entry
 
 TAG = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
 FOUR = frozenset(TAG.values())

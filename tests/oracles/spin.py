@@ -16,18 +16,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from proofs.logic.formulas import (
-    And,
-    Atom,
-    Formula,
-    Next,
-    Not,
-    Or,
-    Release,
-    Truth,
-    Until,
-    WeakNext,
-)
+from proofs.logic.formulas import And, Atom, Formula, Next, Not, Or, Release, Truth, Until, WeakNext
 from tests.oracles.graphs import NAMES, Graph
 
 Pair = tuple[Graph, Formula]

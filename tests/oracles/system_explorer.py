@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from proofs.systems import Channel, System
-from pxp_fsm.automaton import Kind, Transition
+from pxp_fsm.automata.automaton import Kind, Transition
 
 Buffers = tuple[tuple[tuple[int, int], tuple[str, ...]], ...]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from proofs.audit import Judged, Recording, Said
-from proofs.audit.recording import held
-from pxp_fsm.agent import Agent
-from pxp_fsm.automaton import Valuation
-from pxp_fsm.messages import Answer, Message, Question
-from pxp_fsm.relations import NOISY, Assumption, Judgement, Outcome, digest
-from pxp_fsm.rules import Rules
-from pxp_fsm.session import Entry, Session
-from pxp_fsm.situation import Situation
+from proofs.audit.findings import held
+from pxp_fsm.automata.automaton import Valuation
+from pxp_fsm.protocol.messages import Answer, Message, Question
+from pxp_fsm.protocol.relations import NOISY, Assumption, Judgement, Outcome, digest
+from pxp_fsm.protocol.rules import Rules
+from pxp_fsm.protocol.situation import Situation
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Entry, Session
 
 Relate = Callable[[str, str], bool]
 

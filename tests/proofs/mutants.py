@@ -18,14 +18,14 @@ from itertools import product
 from types import ModuleType
 from typing import Any, cast
 
-from proofs.checking import Instead
-from pxp_fsm import decisions
-from pxp_fsm.automaton import Automaton
-from pxp_fsm.decisions import Category, Guard
+from proofs.claims.checking import Instead
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import TableError
-from pxp_fsm.interfaces import Decisions
-from pxp_fsm.messages import Tag
-from pxp_fsm.tables import parse_automaton
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.messages import Tag
 
 ACTIONS = ("send", "receive", "event")
 
@@ -47,7 +47,7 @@ Row = dict[str, str]
 
 def table_mutants(name: str, step: int = 1) -> Iterator[Mutant]:
     """Every single change of a built-in table, each once; or every `step`th."""
-    text = resources.files("pxp_fsm.automata").joinpath(f"{name}.toml").read_text("utf-8")
+    text = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_text("utf-8")
     raw = tomllib.loads(text)
     raw["rows"] = rows = [row for written in raw["rows"] for row in _split(written)]
     seen = {_read(raw).fingerprint}

@@ -14,16 +14,16 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from proofs.checking import Bounds, Checker, Instead
-from proofs.claims import CLAIMS, NAMED
-from proofs.numbers import Case, Numbers, Undecided
+from proofs.claims.catalogue import CLAIMS, NAMED
+from proofs.claims.checking import Bounds, Checker, Instead
+from proofs.claims.theorems import THEOREMS, prove
+from proofs.core.results import Status
+from proofs.induction.numbers import Case, Numbers, Undecided
 from proofs.systems import Composition, standing_checks, system_of
-from proofs.theorems import THEOREMS, prove
-from proofs.verdicts import Status
-from pxp_fsm import decisions
-from pxp_fsm.decisions import Category
-from pxp_fsm.messages import Tag
-from pxp_fsm.tables import builtin
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.messages import Tag
 from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
 
 LIMIT = 20_000

@@ -6,20 +6,9 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from proofs.logic.formulas import (
-    And,
-    Atom,
-    Exists,
-    Formula,
-    Next,
-    Not,
-    Or,
-    Release,
-    Until,
-    on_all,
-)
+from proofs.logic.formulas import And, Atom, Exists, Formula, Next, Not, Or, Release, Until, on_all
 from proofs.systems import Channel, Member, System, parse_channel
-from pxp_fsm.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.errors import TableError
 
 Drawn = tuple[str, str, Kind, str, str]

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pxp_fsm.automaton import Automaton
-from pxp_fsm.tables import parse_automaton
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import parse_automaton
 
 NAMES = ("A", "end", "state", "ON", "G", "If", "x_1", "module", "Next", "TRUE", "q", "len")
 TAGS = ("ASK", "TELL", "init", "run", "F", "U", "EXTENDS", "chan", "c", "d", "next", "None")

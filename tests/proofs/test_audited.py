@@ -16,15 +16,14 @@ from proofs.audit import Audited, Judged, Kind, Possible, Recording, Said, audit
 from proofs.audit.judges import contradictions
 from proofs.audit.tags import Protocols, of_tags
 from proofs.languages import CLASSES, class_language, sequences
-from proofs.languages.protocols import Reading
-from proofs.languages.witnesses import realised
-from proofs.replay import replay
-from pxp_fsm.agent import Agent
+from proofs.languages.protocols import Reading, realised
+from proofs.sessions.replay import replay
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.session import Entry, Session
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Entry, Session
 from tests.proofs.audited_sessions import run
 
 RULES = Interact(10, 3)

@@ -12,14 +12,13 @@ from typing import cast
 import pytest
 
 from proofs import recheck
-from proofs.certificate import PROTOCOLS, certify, decided
-from proofs.certified import SHIPPED, coverage
-from pxp_fsm import decisions
-from pxp_fsm.automaton import Kind
-from pxp_fsm.interfaces import Decisions
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.tables import builtin
+from proofs.claims.certificates import PROTOCOLS, SHIPPED, certify, coverage, decided
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 ANYHOW = ("terminates", "never-stuck", "silent-end", "reject-after-k")
 
@@ -43,7 +42,9 @@ def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
     protocol: str,
 ) -> None:
     document = json.loads(shipped(protocol).read_text("utf-8"))
-    table = resources.files("pxp_fsm.automata").joinpath(f"{protocol}.toml").read_text("utf-8")
+    table = (
+        resources.files("pxp_fsm.automata").joinpath("data", f"{protocol}.toml").read_text("utf-8")
+    )
     assert recheck.main(document, table)
     changed = table.replace('guard = "REF", send = "REFUTE"', 'guard = "REF", send = "REVISE"')
     assert changed != table

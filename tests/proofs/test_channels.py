@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from proofs.core.results import Status, Verdict
 from proofs.logic import Formula, parse
-from proofs.logic.steps import demand
+from proofs.logic.fairness import demand
 from proofs.systems import (
     SYNCHRONOUS,
     Channel,
@@ -16,7 +17,6 @@ from proofs.systems import (
     parse_channel,
     standing_checks,
 )
-from proofs.verdicts import Status, Verdict
 from pxp_fsm.errors import UsageError
 from tests.proofs.text_tables import table
 

@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs.actions import Choose, Exchange
-from proofs.effort import Effort
-from proofs.exchange import to_toml
-from proofs.exchange.network import network
-from proofs.explore import explore
+from proofs.core.actions import Choose, Exchange
+from proofs.core.explore import explore
+from proofs.core.limits import Effort
+from proofs.core.results import Status
+from proofs.export import to_toml
+from proofs.export.network import network
 from proofs.logic import Runs, parse
 from proofs.systems import (
     Composition,
@@ -29,13 +30,12 @@ from proofs.systems import (
 )
 from proofs.systems.product import Configuration
 from proofs.systems.propositions import Noting
-from proofs.verdicts import Status
-from pxp_fsm.automaton import Kind, one_hot
-from pxp_fsm.channel import Channel
+from pxp_fsm.automata.automaton import Kind, one_hot
+from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Refused
-from pxp_fsm.machine import Machine
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.workbench.cli.main import commands
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.sessions.channel import Channel
+from pxp_fsm.sessions.machine import Machine
 from tests.oracles.system_explorer import Found, Place, explored
 from tests.proofs.random_systems import random_channel, random_system
 from tests.proofs.test_exchange_systems import Interpreted

@@ -9,27 +9,26 @@ from typing import Any
 
 import pytest
 
-from proofs.actions import Say
-from proofs.checking import Bounds, Checker, settled
-from proofs.claims import CLAIMS, Claim, assumptions_of, find, name_of
-from proofs.compiled import reach
-from proofs.explicit import check_explicit
-from proofs.explore import Space, TooLarge, Trace, explore
-from proofs.following import Following
-from proofs.itf import to_itf
-from proofs.model import Step
-from proofs.packed import PackedSessions
-from proofs.properties import complete_words, longest_run, terminates
-from proofs.relational import EMPTY, Theory
-from proofs.replay import NotReplayed, replay
-from proofs.sessions import SessionModel, State, session
+from proofs.claims.catalogue import CLAIMS, Claim, assumptions_of, find, name_of
+from proofs.claims.checking import Bounds, Checker, settled
+from proofs.claims.theorems import THEOREMS, prove
+from proofs.core.actions import Say
+from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.model import Step
+from proofs.core.properties import complete_words, longest_run, terminates
+from proofs.core.results import Bound, Status, Verdict
+from proofs.export.itf import to_itf
+from proofs.sessions.compiled import reach
+from proofs.sessions.explicit import check_explicit
+from proofs.sessions.model import SessionModel, State, session
+from proofs.sessions.packed import PackedSessions
+from proofs.sessions.relational import EMPTY, Theory
+from proofs.sessions.replay import Following, NotReplayed, replay
 from proofs.systems import Composition, System, standing_checks, system_of
-from proofs.theorems import THEOREMS, prove
-from proofs.verdicts import Bound, Status, Verdict
-from pxp_fsm.messages import Tag
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp, Rules
-from pxp_fsm.tables import BUILTIN, parse_automaton
+from pxp_fsm.automata.tables import BUILTIN, parse_automaton
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 def space(n: int, k: int, assumptions: frozenset[Assumption]) -> Space[State]:
@@ -169,7 +168,7 @@ def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:
 
 
 def test_too_many_explicit_values_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proofs.explicit.LIMIT", 50)
+    monkeypatch.setattr("proofs.sessions.explicit.LIMIT", 50)
     (result,) = check_explicit(find("ends-agreed"), Bounds(5, 2), 3)
     assert result.verdict.status is Status.UNKNOWN
 

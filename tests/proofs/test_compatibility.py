@@ -7,16 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from proofs.effort import Effort
-from proofs.explore import TooLarge, explore
-from proofs.model import Step
+from proofs.core.explore import TooLarge, explore
+from proofs.core.limits import Effort
+from proofs.core.model import Step
+from proofs.core.results import Status
 from proofs.systems import Channel, Composition, Member, System
-from proofs.systems.compatibility import check_unbounded, outside_the_class, within
-from proofs.systems.stuck import leaving, still
-from proofs.verdicts import Status
-from pxp_fsm.automaton import Automaton, Kind, State, Transition
+from proofs.systems.compatibility import check_unbounded, leaving, outside_the_class, still, within
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import TableError
-from pxp_fsm.tables import builtin
 
 
 def table(name: str, text: str) -> Automaton:

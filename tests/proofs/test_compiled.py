@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from proofs import compiled
-from proofs.compiled import reach
-from proofs.explore import TooLarge, explore
-from proofs.model import Model, S
-from proofs.packed import PackedSessions, Values
-from proofs.promela import OPTIONS, promela
-from proofs.relational import Theory
-from proofs.sessions import SessionModel, State
-from pxp_fsm import decisions
+from proofs.core.explore import TooLarge, explore
+from proofs.core.model import Model, S
+from proofs.sessions import compiled
+from proofs.sessions.compiled import reach
+from proofs.sessions.model import SessionModel, State
+from proofs.sessions.packed import PackedSessions, Values
+from proofs.sessions.promela import OPTIONS, promela
+from proofs.sessions.relational import Theory
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.relations import Assumption
-from pxp_fsm.rules import Interact, Pxp
-from pxp_fsm.tables import builtin
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.relations import Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp
 
 EQUIVALENCE = Theory(frozenset(Assumption))
 SMALL = tuple(product((1, 2, 3, 4, 5), (1, 2, 3, 4), (1, 2, 3)))
@@ -213,7 +213,7 @@ def test_a_changed_table_is_noticed() -> None:
 
 def test_small_models_do_not_load_numba() -> None:
     code = (
-        "import sys, proofs, proofs.compiled as c, proofs.packed as p, pxp_fsm.rules as r\n"
+        "import sys, proofs, proofs.sessions.compiled as c, proofs.sessions.packed as p, pxp_fsm.protocol.rules as r\n"
         "assert c.reach(p.PackedSessions(r.Interact(5, 2), 3)).states == 1837\n"
         "sys.exit(bool({'numba', 'numpy'} & set(sys.modules)))"
     )

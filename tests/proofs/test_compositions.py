@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from proofs.actions import Deliver
-from proofs.effort import Effort
-from proofs.explore import Trace, explore
+from proofs.core.actions import Deliver
+from proofs.core.explore import Trace, explore
+from proofs.core.limits import Effort
+from proofs.core.model import Step
+from proofs.core.results import Status
 from proofs.logic import parse
-from proofs.model import Step
 from proofs.systems import (
     Channel,
     Composition,
@@ -32,13 +33,12 @@ from proofs.systems.propositions import (
     told_by,
     vocabulary,
 )
-from proofs.systems.reaching import reach
-from proofs.systems.replaying import shown
-from proofs.systems.standing import Standing
-from proofs.verdicts import Status
-from pxp_fsm.automaton import Automaton
+from proofs.systems.reachability import reach
+from proofs.systems.replay import shown
+from proofs.systems.standard_checks import Standing
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import TableError, UsageError
-from pxp_fsm.tables import builtin
 from tests.oracles.system_explorer import Place, explored
 from tests.proofs.random_systems import random_channel, random_system
 from tests.proofs.text_tables import table

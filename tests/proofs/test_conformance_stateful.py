@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from proofs.conformance.covering import Coverage, What, kind_of, told
-from proofs.conformance.ends import Act, AgentEnd, Build, TableEnd
-from proofs.conformance.planning import Attempt, Plan
+from proofs.conformance.endpoints import Act, AgentEnd, Build, TableEnd
+from proofs.conformance.mealy import Stimulus
+from proofs.conformance.planning import Attempt, Coverage, Plan, What, kind_of, told
 from proofs.conformance.stateful import Pair, Wrong, drive, state_machine
-from proofs.conformance.stimuli import Stimulus
-from pxp_fsm.automaton import DECIDE, Automaton, Event, Transition, Valuation, happening, sending
+from pxp_fsm.automata.automaton import (
+    DECIDE,
+    Automaton,
+    Event,
+    Transition,
+    Valuation,
+    happening,
+    sending,
+)
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton, parse_automaton
 from pxp_fsm.errors import TableError, UsageError
-from pxp_fsm.machine import Machine
-from pxp_fsm.tables import BUILTIN, builtin, load_automaton, parse_automaton
+from pxp_fsm.sessions.machine import Machine
 
 ASKING = Path(__file__).parents[2] / "examples" / "asking.toml"
 ENDS: dict[str, Build] = {"machine": TableEnd, "agent": AgentEnd}

@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs.conformance.identifying import characterising_set, identifiers, separating_words
-from proofs.conformance.mealy import Mealy, access_words, difference, minimal
-from proofs.conformance.stimuli import as_mealy
-from proofs.conformance.subjects import Simulated
-from proofs.conformance.testing import conform
-from proofs.conformance.wp import wp_suite
+from proofs.conformance.mealy import Mealy, access_words, as_mealy, difference, minimal
+from proofs.conformance.suites import characterising_set, identifiers, separating_words, wp_suite
+from proofs.conformance.testing import Simulated, conform
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.tables import BUILTIN, builtin
 from tests.proofs.mealy_machines import SAID, Machine, machine, mutant
 
 SEEDS = st.integers(0, 2**32)

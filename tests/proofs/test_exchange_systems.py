@@ -11,30 +11,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from proofs.exchange import to_prism, to_promela, to_smv, to_tla
-from proofs.exchange.commands import (
-    Add,
-    All,
-    AtLeast,
-    Copy,
-    Is,
-    Isnt,
-    Network,
-    Set,
-    Some,
-    Test,
-)
-from proofs.exchange.network import network
-from proofs.explore import explore
+from proofs.core.explore import explore
+from proofs.core.model import Step
+from proofs.core.results import Status
+from proofs.export import to_prism, to_promela, to_smv, to_tla
+from proofs.export.commands import Add, All, AtLeast, Copy, Is, Isnt, Network, Set, Some, Test
+from proofs.export.network import network
 from proofs.logic import parse
 from proofs.logic.formulas import Formula, atoms
-from proofs.model import Step
 from proofs.systems import Composition, check, parse_channel, system_of
 from proofs.systems.propositions import Noting, vocabulary
-from proofs.verdicts import Status
-from pxp_fsm.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import UsageError
-from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
 from tests.oracles.model_checkers import (
     Found,
     needs_nusmv,

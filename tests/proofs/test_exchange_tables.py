@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.exchange import from_scxml, to_json, to_scxml, to_toml
-from pxp_fsm.automaton import DECIDE, Automaton, Event, Kind, one_hot, receiving, sending
+from proofs.export import from_scxml, to_json, to_scxml, to_toml
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, Kind, one_hot, receiving, sending
+from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import NotEnabled, TableError, UsageError
-from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
 from tests.proofs.random_tables import tables
 
 SCXML = "{http://www.w3.org/2005/07/scxml}"

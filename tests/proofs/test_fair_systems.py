@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from proofs.core.results import Status
 from proofs.logic import parse
-from proofs.logic.steps import demand
+from proofs.logic.fairness import demand
 from proofs.systems import Composition, check, parse_channel, system_of
-from proofs.systems.fairly import terminates
-from proofs.verdicts import Status
-from pxp_fsm.tables import builtin
-from pxp_fsm.workbench.cli.main import commands
+from proofs.systems.fairness import terminates
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.cli.main import commands
 
 
 def composed(table: str, channel: str) -> Composition:

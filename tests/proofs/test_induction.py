@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from proofs.actions import Blocked, Say
-from proofs.claims import REFLEXIVE, REFUTED, REVISED
-from proofs.explore import explore
-from proofs.induction import INTERACT, PXP, PXP_K, Keep, invariant_of
-from proofs.numbers import Numbers, Unknown
-from proofs.obligations import RATIFIED, replies
-from proofs.relational import Theory
-from proofs.sessions import SessionModel, State, action_of, speaker_of, tag_of
-from proofs.theorems import THEOREMS, WATCHED, prove
-from pxp_fsm import decisions
-from pxp_fsm.automaton import Automaton, Kind
-from pxp_fsm.decisions import Category, Guard
+from proofs.claims.catalogue import REFLEXIVE, REFUTED, REVISED
+from proofs.claims.theorems import THEOREMS, WATCHED, prove
+from proofs.core.actions import Blocked, Say
+from proofs.core.explore import explore
+from proofs.induction.invariants import INTERACT, PXP, PXP_K, Keep, invariant_of
+from proofs.induction.numbers import Numbers, Unknown
+from proofs.induction.obligations import RATIFIED, replies
+from proofs.sessions.model import SessionModel, State, action_of, speaker_of, tag_of
+from proofs.sessions.relational import Theory
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp
-from pxp_fsm.tables import builtin
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp
 
 WITHOUT = {f"no {dropped}": EQUIVALENCE - {dropped} for dropped in Assumption}
 SETS = {"noisy": NOISY, "reflexive": REFLEXIVE, "tolerance": TOLERANCE, "equivalence": EQUIVALENCE}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.explore import explore
+from proofs.core.explore import explore
+from proofs.core.properties import complete_words
 from proofs.languages import (
     CLASSES,
     SYMBOLS,
@@ -24,15 +25,14 @@ from proofs.languages import (
     started,
 )
 from proofs.languages.language import of_automaton, symbol
-from proofs.properties import complete_words
-from proofs.sessions import AGENTS
-from pxp_fsm.decisions import Category, Guard
+from proofs.sessions.model import AGENTS
 from pxp_fsm.diagrams import render
 from pxp_fsm.errors import UsageError
-from pxp_fsm.intelligibility import DEFINITIONS, holds_for, two_way
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.oracles.tag_sequences import by_hand
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}

@@ -18,19 +18,17 @@ from tests.proofs.mealy_machines import machine, mutant
 pytest.importorskip("aalpy", reason="learning needs AALpy (extra conformance)")
 
 from proofs.conformance.at_channel import AtChannel
-from proofs.conformance.counted import INPUTS, InSession, counted
-from proofs.conformance.ends import AgentEnd, Build, TableEnd
+from proofs.conformance.endpoints import AgentEnd, Build, TableEnd
 from proofs.conformance.learning import Algorithm, learn
-from proofs.conformance.mealy import difference, minimal
-from proofs.conformance.stimuli import as_mealy
-from proofs.conformance.subjects import Simulated
-from proofs.conformance.testing import conform
-from pxp_fsm import decisions
-from pxp_fsm.automaton import Automaton, Event, Kind, Transition, Valuation
+from proofs.conformance.mealy import as_mealy, difference, minimal
+from proofs.conformance.session_agent import INPUTS, InSession, counted
+from proofs.conformance.testing import Simulated, conform
+from pxp_fsm.automata.automaton import Automaton, Event, Kind, Transition, Valuation
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.errors import UsageError
-from pxp_fsm.machine import Machine
-from pxp_fsm.rules import Interact
-from pxp_fsm.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.machine import Machine
 
 ASKING = Path(__file__).parents[2] / "examples" / "asking.toml"
 ENDS: dict[str, Build] = {"machine": TableEnd, "agent": AgentEnd}

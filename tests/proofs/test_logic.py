@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs.explore import Trace, explore
+from proofs.core.explore import Trace, explore
+from proofs.core.results import Status
 from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
 from proofs.logic.formulas import Atom, Exists, Formula, Not, negated
-from proofs.logic.runs import satisfied
-from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
 from tests.oracles.ctl_fixpoints import satisfying
 from tests.oracles.graphs import (
@@ -25,6 +24,7 @@ from tests.oracles.graphs import (
     random_graph,
     random_path,
 )
+from tests.oracles.runs import satisfied
 
 VOCABULARY = frozenset(NAMES)
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from proofs.machines import Build, compare_machine
-from pxp_fsm.automaton import Automaton, Event, Transition, Valuation, receiving
+from proofs.systems.machine_comparison import Build, compare_machine
+from pxp_fsm.automata.automaton import Automaton, Event, Transition, Valuation, receiving
+from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.machine import Machine
-from pxp_fsm.tables import BUILTIN, builtin, parse_automaton
+from pxp_fsm.sessions.machine import Machine
 
 # 22 events (decide; 6 labels and an unknown one, as sent, received, from outside), with 2
 # valuations (none, the empty one) in IDLE, WAIT and END and 17 (none, 2^4) in DECIDE.

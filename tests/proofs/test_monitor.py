@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.explore import Trace, explore
+from proofs.core.explore import Trace, explore
+from proofs.core.model import Model, Step
+from proofs.core.results import Status
 from proofs.logic import Checker, parse
 from proofs.logic.formulas import Atom, Formula, atoms, negated
 from proofs.logic.monitor import Outlook, atoms_of, by_itself, over
-from proofs.logic.runs import satisfied
+from proofs.logic.session_monitor import Hearing, SessionMonitor
 from proofs.logic.sessions import Sessions, reading
-from proofs.logic.watching import Hearing, SessionMonitor
-from proofs.model import Model, Step
-from proofs.relational import Theory
-from proofs.replay import replay
-from proofs.sessions import SessionModel, State
-from proofs.verdicts import Status
-from pxp_fsm.decisions import concluded
+from proofs.sessions.model import SessionModel, State
+from proofs.sessions.relational import Theory
+from proofs.sessions.replay import replay
 from pxp_fsm.errors import Refused, UsageError
-from pxp_fsm.messages import Answer, Message
-from pxp_fsm.relations import NOISY, TOLERANCE
-from pxp_fsm.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.decisions import concluded
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.relations import NOISY, TOLERANCE
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from tests.oracles.graphs import NAMES, Graph, random_path
+from tests.oracles.runs import satisfied
 
 Props = frozenset[str]
 Entered = tuple[int, Props, bool]

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from proofs.checking import Instead
+from proofs.claims.checking import Instead
 from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
 from tests.proofs.mutation_analysis import TABLES, caught, equivalent, judged, verdicts
 

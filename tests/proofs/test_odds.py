@@ -12,15 +12,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from proofs.odds import Behaviour, Player, exact, lengths
-from proofs.odds.chain import Draw, chain
-from proofs.odds.duals import placed, sensitivity
-from proofs.odds.floats import floats, many
-from proofs.odds.limit import limit
-from proofs.odds.results import OUTCOMES
-from pxp_fsm.decisions import Category, interact_guard
+from proofs.probability import Behaviour, Player, exact, lengths
+from proofs.probability.chain import Draw, chain
+from proofs.probability.floats import floats, many
+from proofs.probability.functions import placed, sensitivity
+from proofs.probability.limit import limit
+from proofs.probability.results import OUTCOMES
 from pxp_fsm.errors import UsageError
-from pxp_fsm.rules import Interact
+from pxp_fsm.protocol.decisions import Category, interact_guard
+from pxp_fsm.protocol.rules import Interact
 from tests.oracles.session_odds import (
     H,
     M,

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from proofs.odds import Player, exact
-from proofs.odds.duals import placed, sensitivity
-from proofs.odds.functions import Function, along, quotient
-from proofs.odds.limit import limit
-from proofs.odds.results import OUTCOMES
-from proofs.odds.targets import Reach, reaches
+from proofs.probability import Player, exact
+from proofs.probability.functions import Function, along, placed, quotient, sensitivity
+from proofs.probability.limit import limit
+from proofs.probability.results import OUTCOMES
+from proofs.probability.targets import Reach, reaches
 from tests.oracles.session_odds import H, M, behaviour, players
 
 flint = pytest.importorskip("flint", reason="python-flint is not installed: extra odds")
@@ -171,7 +170,7 @@ def test_exact_results_are_the_same_over_flints_integers(
 ) -> None:
     ours = exact((m, h), n, k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("proofs.odds.exact"), "MANY", 1)
+        patch.setattr(import_module("proofs.probability.exact"), "MANY", 1)
         found = exact((m, h), n, k)
     assert isinstance(found.messages, flint.fmpz)
     assert found.results == ours.results

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from proofs.odds import Behaviour, Player, exact
-from proofs.odds.behaviour import REVISING
-from proofs.odds.floats import floats
-from proofs.odds.functions import along
-from proofs.odds.limit import limit
-from proofs.odds.prism import label_of, prism
-from proofs.odds.results import OUTCOMES
-from proofs.odds.weights import Players
-from pxp_fsm.decisions import Category
+from proofs.probability import Behaviour, Player, exact
+from proofs.probability.behaviour import REVISING
+from proofs.probability.chain import Players
+from proofs.probability.floats import floats
+from proofs.probability.functions import along
+from proofs.probability.limit import limit
+from proofs.probability.prism import label_of, prism
+from proofs.probability.results import OUTCOMES
+from pxp_fsm.protocol.decisions import Category
 from tests.oracles.session_odds import H, M
 
 stormpy = pytest.importorskip("stormpy", reason="stormpy is not installed: extra storm")

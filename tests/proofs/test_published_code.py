@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from proofs.audit import Kind, Possible, Recording, Said, audited
-from proofs.audit.published import AsPublished
+from proofs.audit.sessions import AsPublished
 from proofs.languages import Language, Reading, of_words, sequences
 from proofs.languages.published_code import PublishedCode, published_sequences, published_started
 from pxp_fsm.errors import UsageError
-from pxp_fsm.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
-from pxp_fsm.rules import Interact
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+from pxp_fsm.protocol.rules import Interact
 from tests.oracles.tag_sequences import by_hand
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}

@@ -16,15 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs import recheck
-from proofs.certificate import PROTOCOLS, certify
-from proofs.numbers import Numbers
-from proofs.theorems import THEOREMS
+from proofs.claims.certificates import PROTOCOLS, certify
+from proofs.claims.theorems import THEOREMS
+from proofs.induction.numbers import Numbers
 
 NUMBERS = Numbers()
 CERTIFICATES = {protocol: certify(protocol, numbers=NUMBERS) for protocol in PROTOCOLS}
 DOCUMENTS = {protocol: one.document() for protocol, one in CERTIFICATES.items()}
 TABLES = {
-    protocol: resources.files("pxp_fsm.automata").joinpath(f"{protocol}.toml").read_text("utf-8")
+    protocol: resources.files("pxp_fsm.automata")
+    .joinpath("data", f"{protocol}.toml")
+    .read_text("utf-8")
     for protocol in PROTOCOLS
 }
 WORDS = {"INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "WAIT", "DECIDE", "END", "odd", "even"}

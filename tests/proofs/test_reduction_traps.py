@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from proofs.core.results import Status
 from proofs.logic import parse
-from proofs.systems import (
-    Composition,
-    Reduction,
-    check,
-    parse_channel,
-    system_of,
-)
-from proofs.verdicts import Status
+from proofs.systems import Composition, Reduction, check, parse_channel, system_of
 from tests.proofs.text_tables import table
 
 TRAPS = {

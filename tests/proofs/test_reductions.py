@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from proofs.effort import Effort
+from proofs.core.limits import Effort
+from proofs.core.results import Status, Verdict
 from proofs.logic import Formula, Runs, parse
+from proofs.logic.fairness import demand
 from proofs.logic.formulas import And, Atom, Or
-from proofs.logic.steps import demand
 from proofs.systems import (
     Composition,
     Member,
@@ -25,12 +26,11 @@ from proofs.systems import (
 )
 from proofs.systems.partial_order import PartialOrder
 from proofs.systems.propositions import named, of_steps, vocabulary
-from proofs.systems.reaching import Reached, reach
+from proofs.systems.reachability import Reached, reach
 from proofs.systems.symmetry import Symmetry, interchangeable, moved
-from proofs.verdicts import Status, Verdict
-from pxp_fsm.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import UsageError
-from pxp_fsm.tables import load_automaton
 from tests.proofs.random_systems import (
     joined,
     random_channel,

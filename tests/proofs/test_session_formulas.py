@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from proofs.checking import Bounds
-from proofs.claims import assumptions_of, find
+from proofs.claims.catalogue import assumptions_of, find
+from proofs.claims.checking import Bounds
+from proofs.core.results import Status
 from proofs.logic import Runs, parse
-from proofs.logic.asking import check
-from proofs.verdicts import Status
+from proofs.logic.sessions import check
+from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import UsageError
-from pxp_fsm.rules import Interact, Pxp
-from pxp_fsm.workbench.cli.main import commands
+from pxp_fsm.protocol.rules import Interact, Pxp
 
 BOUNDS = Bounds(n=5, k=2)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from proofs.explore import explore
+from proofs.core.explore import explore
+from proofs.core.results import Status
 from proofs.logic import Checker
 from proofs.logic.formulas import Formula, Next, Release, Until, WeakNext, children
-from proofs.verdicts import Status
 from tests.oracles.graphs import NAMES, random_graph, random_path
 from tests.oracles.spin import Pair, verdicts
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from proofs.core.results import Status
 from proofs.logic import Runs, parse
 from proofs.systems import Composition, System, check, terminates
 from proofs.systems.propositions import vocabulary
-from proofs.verdicts import Status
-from pxp_fsm.workbench.cli.main import commands
+from pxp_fsm.cli.main import commands
 
 PXP = Composition(System.load("pxp"))
 INTERACT = Composition(System.load("interact"))

@@ -7,16 +7,16 @@ from collections.abc import Hashable, Iterable
 
 import pytest
 
-from proofs.explore import explore
+from proofs.core.explore import explore
+from proofs.core.model import Step
+from proofs.core.results import Status
 from proofs.logic import Checker, Class, Fairness, Runs, Strength, parse
+from proofs.logic.fairness import demand, fairness
 from proofs.logic.formulas import Atom, Formula
-from proofs.logic.runs import satisfied
-from proofs.logic.steps import demand, fairness
 from proofs.logic.termination import questions
-from proofs.model import Step
-from proofs.verdicts import Status
 from pxp_fsm.errors import UsageError
 from tests.oracles.graphs import Graph, complete_runs, random_graph, random_path
+from tests.oracles.runs import satisfied
 
 END = "ended"
 

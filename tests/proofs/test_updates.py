@@ -8,17 +8,24 @@ from typing import Any
 
 import pytest
 
-from proofs import update_claims, updates
-from proofs.explore import Trace, explore
-from proofs.machines import compare_machine
-from proofs.model import Step
-from proofs.pipeline import ORACLES, Bounds, Pipeline
-from proofs.update_claims import CLAIMS, CURES, NetworkClaim
-from proofs.updates import NotTaken, check, models, replayed
-from proofs.verdicts import Status
-from pxp_fsm.automaton import DECIDE, one_hot
-from pxp_fsm.tables import builtin
-from pxp_fsm.updating import AGENT, CAUSES, PIPELINE, Facts, counted, pipeline_guard
+from proofs.core.explore import Trace, explore
+from proofs.core.model import Step
+from proofs.core.results import Status
+from proofs.networks import checking, claims
+from proofs.networks.checking import NotTaken, check, models, replayed
+from proofs.networks.claims import CLAIMS, CURES, NetworkClaim
+from proofs.networks.pipeline import ORACLES, Bounds, Pipeline
+from proofs.systems.machine_comparison import compare_machine
+from pxp_fsm.automata.automaton import DECIDE, one_hot
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol.network_decisions import (
+    AGENT,
+    CAUSES,
+    PIPELINE,
+    Facts,
+    counted,
+    pipeline_guard,
+)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.table}.{claim.name}")
@@ -41,7 +48,7 @@ def test_the_explored_spaces_have_their_known_sizes() -> None:
 def test_every_oracle_is_needed_by_some_claim() -> None:
     """Whatever is taken out, a claim fails: the one whose change takes it out."""
     model = models()[PIPELINE]
-    changed = (claim.change(model) for claim in updates.claims_of(PIPELINE))
+    changed = (claim.change(model) for claim in checking.claims_of(PIPELINE))
     assert {oracle for each in changed for oracle in each.without} == set(ORACLES)
 
 
@@ -52,9 +59,7 @@ def claim_named(name: str) -> NetworkClaim:
 def test_giving_retries_back_on_agreement_lets_validation_loop_for_ever() -> None:
     model = models()[PIPELINE]
     assert isinstance(model, Pipeline)
-    generous = replace(
-        model, count=update_claims.resets_on_agreement, assumed=frozenset({"complete"})
-    )
+    generous = replace(model, count=claims.resets_on_agreement, assumed=frozenset({"complete"}))
     for name in ("never-loops-unasked", "unattended-ends"):
         verdict = check(claim_named(name), generous).verdict
         assert verdict.status is Status.FAILS and verdict.trace is not None

@@ -4,7 +4,7 @@ in [].
 
 from __future__ import annotations
 
-from pxp_fsm.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 
 _KINDS = {"send": Kind.SEND, "receive": Kind.RECEIVE, "event": Kind.EVENT}
 

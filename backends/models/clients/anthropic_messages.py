@@ -1,0 +1,274 @@
+"""Anthropic's models through Anthropic's library: Messages, Message Batches, token counting.
+
+Retries, limits and caps are not here: each is a small file of its own around any model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from backends.models.catalogue import ModelFacts
+from backends.models.clients.keys import Key
+from backends.models.failures import CallFailed, explained, malformed
+from pxp_fsm.errors import Halted, PXPError
+from pxp_fsm.prompting.model import (
+    Capability,
+    Reply,
+    Request,
+    Role,
+    Served,
+    Stop,
+    Turn,
+    Usage,
+    lacking,
+    needs,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+STREAMED = 8192
+"""Replies that may be longer than so many tokens are streamed: a long silence would be cut."""
+MOST_IN_A_BATCH = 1000
+GROWS = "answer"
+"""The purpose of requests whose conversation goes on: its beginning is worth caching."""
+
+_STOPS = {
+    "end_turn": Stop.END,
+    "stop_sequence": Stop.END,
+    "max_tokens": Stop.LENGTH,
+    "model_context_window_exceeded": Stop.LENGTH,
+    "refusal": Stop.REFUSAL,
+}
+
+
+class AnthropicMessages:
+    """A model of Anthropic's; fills `pxp_fsm.prompting.model.Model`. `aclose` it in the loop that
+    used it.
+
+    `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
+    """
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        key: Key | None,
+        *,
+        timeout: float = 600.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._facts = facts
+        self._key = key
+        self._timeout = timeout
+        self._transport = transport
+        self._made: AsyncAnthropic | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self._facts.name)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self._facts.server.can
+
+    def _client(self) -> AsyncAnthropic:
+        """The vendor's client, made when first needed: its import takes about a second."""
+        if self._made is None:
+            import anthropic
+
+            options: dict[str, Any] = {}
+            if self._transport is not None:
+                options["http_client"] = anthropic.DefaultAsyncHttpxClient(
+                    transport=self._transport
+                )
+            self._made = anthropic.AsyncAnthropic(
+                api_key=self._key.reveal() if self._key is not None else "none",
+                base_url=self._facts.name.url,
+                timeout=self._timeout,
+                max_retries=0,
+                open_telemetry=False,
+                **options,
+            )
+        return self._made
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()
+
+    async def reply(self, request: Request) -> Reply:
+        started = time.perf_counter()
+        arguments = self._arguments(request)
+        messages = self._client().messages
+        try:
+            if request.max_tokens > STREAMED:
+                async with messages.stream(**arguments) as stream:
+                    request_id = stream.request_id or ""
+                    said: object = await stream.get_final_message()
+            else:
+                raw = await messages.with_raw_response.create(**arguments)
+                request_id = raw.headers.get("request-id", "")
+                said = await raw.parse()
+        except AssertionError as error:  # how the library says that a stream was empty
+            raise malformed("the stream was cut") from error
+        except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
+            raise self._explained(error) from None
+        return _reply(said, Served(request_id, time.perf_counter() - started))
+
+    async def count_tokens(self, request: Request) -> int:
+        """How many tokens the server says that `request` is."""
+        arguments = self._arguments(request)
+        for name in ("max_tokens", "extra_body"):
+            arguments.pop(name, None)
+        try:
+            counted = await self._client().messages.count_tokens(**arguments)
+        except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
+            raise self._explained(error) from None
+        tokens = getattr(counted, "input_tokens", None)
+        if type(tokens) is not int or tokens < 0:
+            raise malformed("it counts no tokens")
+        return tokens
+
+    async def batch(
+        self,
+        requests: Sequence[Request],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        every: float = 15.0,
+    ) -> list[Reply | CallFailed]:
+        """The replies to `requests`, in their order, through one Message Batch (or a few).
+
+        The server is asked `every` so many seconds whether it is done. Raises what a request that
+        fails does where the batch as a whole does.
+        """
+        answers: list[Reply | CallFailed] = []
+        for start in range(0, len(requests), MOST_IN_A_BATCH):
+            part = requests[start : start + MOST_IN_A_BATCH]
+            answers += await self._batch(part, sleep, every)
+        return answers
+
+    async def _batch(
+        self, requests: Sequence[Request], sleep: Callable[[float], Awaitable[None]], every: float
+    ) -> list[Reply | CallFailed]:
+        started = time.perf_counter()
+        asked: Any = [
+            {"custom_id": f"r{number}", "params": _flat(self._arguments(request))}
+            for number, request in enumerate(requests)
+        ]
+        # What is paid must not be lost to a poll that fails: the library's own retries serve here.
+        patient = self._client().with_options(max_retries=8).messages.batches
+        found: dict[str, Reply | CallFailed] = {}
+        try:
+            batch = await self._client().messages.batches.create(requests=asked)
+            while batch.processing_status != "ended":
+                await sleep(every)
+                batch = await patient.retrieve(batch.id)
+            async for line in await patient.results(batch.id):
+                served = Served(batch.id, time.perf_counter() - started, batched=True)
+                found[line.custom_id] = _batched(line.result, served)
+        except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
+            raise self._explained(error) from None
+        missing = CallFailed("the batch has no result for it", again=True, billed=False)
+        return [found.get(one["custom_id"], missing) for one in asked]
+
+    def _explained(self, error: Exception) -> Exception:
+        if isinstance(error, PXPError):
+            return error
+        return explained(error, self.name, self._key) or error
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """`request` in the words of the API; raises `Halted` for what the model cannot do."""
+        missing = lacking(self, needs(request))
+        if missing:
+            raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
+        arguments: dict[str, Any] = {
+            "model": self._facts.name.model,
+            "max_tokens": request.max_tokens,
+            "messages": [_message(turn) for turn in request.turns],
+        }
+        if request.system:
+            arguments["system"] = request.system
+        if request.schema is not None:
+            from anthropic import transform_schema
+
+            schema = transform_schema(dict(request.schema))
+            arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if Capability.CACHING in self.capabilities and request.purpose == GROWS:
+            arguments["cache_control"] = {"type": "ephemeral"}
+        extra = dict(self._facts.server.extra)
+        if request.temperature is not None:  # only a server of one's own can have declared it
+            extra["temperature"] = request.temperature
+        return {**arguments, "extra_body": extra} if extra else arguments
+
+
+def _flat(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as they stand in a batch, where nothing is extra."""
+    extra = arguments.pop("extra_body", {})
+    return {**arguments, **extra}
+
+
+def _message(turn: Turn) -> dict[str, object]:
+    images: list[dict[str, object]] = [
+        {
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": image.media_type,
+                "data": base64.b64encode(image.data).decode(),
+            },
+        }
+        for image in turn.images
+    ]
+    text = [{"type": "text", "text": turn.text}] if turn.text or not images else []
+    return {
+        "role": "user" if turn.role is Role.USER else "assistant",
+        "content": [*images, *text],
+    }
+
+
+def _batched(result: Any, served: Served) -> Reply | CallFailed:
+    kind = getattr(result, "type", None)
+    try:
+        if kind == "succeeded":
+            return _reply(result.message, served)
+    except CallFailed as error:
+        return error
+    told = getattr(getattr(result, "error", None), "error", None)
+    said = f"in its batch it was {kind or 'without result'}"
+    again = kind == "expired" or getattr(told, "type", "") in ("api_error", "overloaded_error")
+    return CallFailed(said, again=again, billed=False, request_id=served.request_id)
+
+
+def _reply(said: Any, served: Served) -> Reply:
+    """A message as a reply; raises `CallFailed` for whatever is none, or was cut."""
+    import anthropic
+
+    content = getattr(said, "content", None)
+    if not isinstance(said, anthropic.types.Message) or not isinstance(content, list):
+        raise malformed("it is no message", served.request_id)
+    stop = _STOPS.get(str(said.stop_reason))
+    if stop is None:
+        raise malformed(f"it stopped for {said.stop_reason!r}", served.request_id)
+    texts = [getattr(block, "text", None) for block in content if block.type == "text"]
+    if not all(isinstance(text, str) for text in texts):
+        raise malformed("its text is none", served.request_id)
+    return Reply("".join(map(str, texts)), stop, _usage(said.usage, served), served)
+
+
+def _usage(said: object, served: Served) -> Usage:
+    names = (
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    )
+    numbers = [getattr(said, name, None) or 0 for name in names]
+    if said is None or not all(type(number) is int and number >= 0 for number in numbers):
+        raise malformed("its usage is none", served.request_id)
+    return Usage(*numbers)

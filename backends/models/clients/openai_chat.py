@@ -1,0 +1,202 @@
+"""Models behind OpenAI's protocol (Chat Completions): OpenAI, vLLM, llama.cpp, Ollama.
+
+The library is an extra: `pip install 'pxp-fsm[openai]'`.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import TYPE_CHECKING, Any
+
+from backends.models.catalogue import ModelFacts
+from backends.models.clients.anthropic_messages import STREAMED
+from backends.models.clients.keys import Key
+from backends.models.failures import explained, malformed
+from pxp_fsm.errors import Halted, PXPError, UsageError
+from pxp_fsm.prompting.model import (
+    Capability,
+    Reply,
+    Request,
+    Role,
+    Served,
+    Stop,
+    Turn,
+    Usage,
+    lacking,
+    needs,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import AsyncOpenAI
+
+_STOPS = {"stop": Stop.END, "length": Stop.LENGTH, "content_filter": Stop.REFUSAL}
+
+
+class OpenAIChat:
+    """A model behind OpenAI's protocol; fills `pxp_fsm.prompting.model.Model`. `aclose` it in its
+    loop.
+
+    `timeout`, in seconds, bounds the silence of a server; `transport` replaces the network.
+    """
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        key: Key | None,
+        *,
+        timeout: float = 600.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._facts = facts
+        self._key = key
+        self._timeout = timeout
+        self._transport = transport
+        self._made: AsyncOpenAI | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self._facts.name)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self._facts.server.can
+
+    def _client(self) -> AsyncOpenAI:
+        if self._made is None:
+            try:
+                import openai
+            except ModuleNotFoundError as error:
+                raise UsageError(
+                    f"{self.name} needs the openai library: pip install 'pxp-fsm[openai]'"
+                ) from error
+
+            options: dict[str, Any] = {}
+            if self._transport is not None:
+                options["http_client"] = openai.DefaultAsyncHttpxClient(transport=self._transport)
+            self._made = openai.AsyncOpenAI(
+                api_key=self._key.reveal() if self._key is not None else "none",
+                base_url=self._facts.name.url,
+                timeout=self._timeout,
+                max_retries=0,
+                **options,
+            )
+        return self._made
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()
+
+    async def reply(self, request: Request) -> Reply:
+        started = time.perf_counter()
+        arguments = self._arguments(request)
+        completions = self._client().chat.completions
+        try:
+            if request.max_tokens > STREAMED:
+                arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+                async with await completions.create(**arguments) as stream:
+                    request_id = stream.response.headers.get("x-request-id", "")
+                    said = await _streamed(stream)
+            else:
+                raw = await completions.with_raw_response.create(**arguments)
+                request_id = raw.headers.get("x-request-id", "")
+                said = _whole(raw.parse())
+        except PXPError:
+            raise
+        except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
+            raise (explained(error, self.name, self._key) or error) from None
+        text, finish, refusal, usage = said
+        stop = Stop.REFUSAL if refusal else _STOPS.get(str(finish))
+        if stop is None:
+            raise malformed(f"it stopped for {finish!r}", request_id)
+        served = Served(request_id, time.perf_counter() - started)
+        return Reply(text or refusal, stop, _usage(usage, request_id), served)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """`request` in the words of the API; raises `Halted` for what the model cannot do."""
+        missing = lacking(self, needs(request))
+        if missing:
+            raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        arguments: dict[str, Any] = {
+            "model": self._facts.name.model,
+            self._facts.server.limit: request.max_tokens,
+            "messages": [*system, *map(_message, request.turns)],
+        }
+        if request.schema is not None:
+            schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
+            arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if request.temperature is not None:
+            arguments["temperature"] = request.temperature
+        if request.seed is not None:
+            arguments["seed"] = request.seed
+        if self._facts.server.extra:
+            arguments["extra_body"] = dict(self._facts.server.extra)
+        return arguments
+
+
+def _message(turn: Turn) -> dict[str, object]:
+    role = "user" if turn.role is Role.USER else "assistant"
+    if not turn.images:
+        return {"role": role, "content": turn.text}
+    parts: list[dict[str, object]] = [
+        {
+            "type": "image_url",
+            "image_url": {
+                "url": f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+            },
+        }
+        for image in turn.images
+    ]
+    text = [{"type": "text", "text": turn.text}] if turn.text else []
+    return {"role": role, "content": [*parts, *text]}
+
+
+_Said = tuple[str, str | None, str, object]
+"""A text, why it ended, a refusal in words, and what it used."""
+
+
+def _whole(said: Any) -> _Said:
+    choices = getattr(said, "choices", None)
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = getattr(first, "message", None)
+    if message is None:
+        raise malformed("it is no completion")
+    text, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    if not all(isinstance(one, str | None) for one in (text, refusal)):
+        raise malformed("its text is none")
+    return text or "", getattr(first, "finish_reason", None), refusal or "", said.usage
+
+
+async def _streamed(stream: Any) -> _Said:
+    """A stream put together; one that was cut has no reason to have ended."""
+    texts: list[str] = []
+    refusals: list[str] = []
+    finish: str | None = None
+    usage: object = None
+    async for chunk in stream:
+        usage = getattr(chunk, "usage", None) or usage
+        for choice in (getattr(chunk, "choices", None) or [])[:1]:
+            texts.append(getattr(choice.delta, "content", None) or "")
+            refusals.append(getattr(choice.delta, "refusal", None) or "")
+            finish = choice.finish_reason or finish
+    if finish is None:
+        raise malformed("the stream was cut")
+    return "".join(texts), finish, "".join(refusals), usage
+
+
+def _usage(said: Any, request_id: str) -> Usage:
+    """What was used; nothing at all where a server does not say."""
+    if said is None:
+        return Usage()
+    details = getattr(said, "prompt_tokens_details", None)
+    cached = getattr(details, "cached_tokens", None) or 0
+    written = getattr(details, "cache_write_tokens", None) or 0
+    numbers = (getattr(said, "prompt_tokens", None), getattr(said, "completion_tokens", None))
+    sent, received = (number or 0 for number in numbers)
+    if not all(type(n) is int and n >= 0 for n in (sent, received, cached, written)):
+        raise malformed("its usage is none", request_id)
+    return Usage(max(sent - cached - written, 0), received, cached, written)

@@ -1,0 +1,1 @@
+"""Local predictors, with no key and no network."""

@@ -1,0 +1,88 @@
+"""Asking again: with growing pauses, and never before a server said that it may be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from backends.models.failures import CallFailed
+from pxp_fsm.errors import Halted
+from pxp_fsm.prompting.model import Ask, Layer, Reply, Request
+
+ATTEMPTS = 10
+TOLD = 5.0
+"""Seconds from which on a pause is told: shorter ones are over before anybody wonders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and the pauses between, in seconds.
+
+    The pause before attempt n + 1 is drawn between half of `first` * 2^(n - 1) and all of it, and
+    is `most` at most; where the server names a time, it is that at least. Asked to wait longer
+    than `longest`, the run stops.
+    """
+
+    attempts: int = ATTEMPTS
+    first: float = 1.0
+    most: float = 60.0
+    longest: float = 3600.0
+
+    def pause(self, failed: int, wait: float | None, draw: float) -> float:
+        """The pause after `failed` attempts; `draw` is between 0 and 1."""
+        drawn = min(self.first * 2.0 ** min(failed - 1, 60), self.most) * (0.5 + draw / 2)
+        return max(drawn, wait or 0.0)
+
+
+def retried(
+    patience: Patience = Patience(),
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    draw: Callable[[], float] = random.random,
+    on_wait: Callable[[str], None] = lambda _why: None,
+) -> Layer:
+    """Asks a model again where that may help. `sleep` and `draw` are the clock and the dice.
+
+    `on_wait` is told of each pause that somebody might wonder at: how long it is, and why.
+    """
+
+    async def reply(ask: Ask, request: Request) -> Reply:
+        failed, lost = 0, 0.0
+        while True:
+            try:
+                reply = await ask(request)
+            except CallFailed as error:
+                failed += 1
+                lost += error.cost
+                if not error.again or failed >= patience.attempts:
+                    raise _given_up(error, failed, lost) from error
+                if (error.wait or 0.0) > patience.longest:
+                    raise Halted(
+                        f"{error}; it asks to wait {error.wait:.0f} s: resume the run then"
+                    ) from error
+                pause = patience.pause(failed, error.wait, draw())
+                if pause >= TOLD:
+                    after = f"attempt {failed} of {patience.attempts}"
+                    on_wait(f"waiting {pause:.0f} s: {error} ({after})")
+                await sleep(pause)
+            else:
+                return replace(reply, served=replace(reply.served, retries=failed, lost=lost))
+
+    return reply
+
+
+def _given_up(error: CallFailed, failed: int, lost: float) -> Exception:
+    """A server that cannot be reached is no session's fault; a reply that cannot be had is."""
+    times = f"; tried {failed} times" if failed > 1 else ""
+    if not error.sent:
+        return Halted(f"{error}{times}: is it running, and the network up? Resume the run then")
+    return CallFailed(
+        f"{error}{times}",
+        again=False,
+        billed=error.billed,
+        wait=error.wait,
+        request_id=error.request_id,
+        cost=lost,
+    )

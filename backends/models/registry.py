@@ -1,0 +1,189 @@
+"""The models of a run: opened by name, within its limits and caps, cached, recorded, closed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from backends.models.catalogue import ModelFacts, catalogue
+from backends.models.clients.anthropic_messages import AnthropicMessages
+from backends.models.clients.keys import Key, find_key
+from backends.models.clients.openai_chat import OpenAIChat
+from backends.models.middleware.batches import BatchQueue, Gathering
+from backends.models.middleware.budget import Budget, capped, unpriced
+from backends.models.middleware.cache import Asked, CallCache, cached, replayed
+from backends.models.middleware.limits import Limits, limited
+from backends.models.middleware.recording import recorded
+from backends.models.middleware.retry import Patience, retried
+from backends.models.middleware.telemetry import traced
+from backends.models.settings import Settings
+from pxp_fsm.errors import UsageError
+from pxp_fsm.prompting.model import CallLog, Capability, LayeredModel, Model, Reply, layered
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+def check_model(
+    name: str, needs: Iterable[Capability] = (), settings: Settings = Settings()
+) -> frozenset[Capability]:
+    """What the model `name` can do; raises `UsageError` or `DataError` before anything is run.
+
+    Refused are a name that is none, a model that lacks what it `needs`, one whose price a cap
+    would have to know, and one whose key is not there (unless a recording stands in for it).
+    """
+    facts = catalogue(settings.catalogue).facts(name)
+    can = facts.server.can
+    wanted = {*needs, *([Capability.BATCHES] if settings.batches else [])}
+    missing = sorted(str(one) for one in wanted - can)
+    if missing:
+        raise UsageError(
+            f"{facts.name} cannot do what is asked of it here: {', '.join(missing)}; if your "
+            f"server can, say so in a catalogue of your own"
+        )
+    if settings.replay is None:
+        _check_library(facts)
+        if settings.dollars is not None and facts.price is None:
+            raise unpriced(str(facts.name))
+        _key(facts)
+    return can
+
+
+def _check_library(facts: ModelFacts) -> None:
+    """Raise `UsageError` where the library that speaks to the server is not installed."""
+    if facts.name.kind == "openai" and find_spec("openai") is None:
+        raise UsageError(f"{facts.name} needs the openai library: pip install 'pxp-fsm[openai]'")
+
+
+def _key(facts: ModelFacts) -> Key | None:
+    """The key for a server, or None where it takes none; `UsageError` where it is missing."""
+    variable = facts.server.key
+    if not variable:
+        return None
+    key = find_key(variable)
+    if key is None:
+        raise UsageError(
+            f"{facts.name} needs a key: put it into the environment as {variable}, or into a .env "
+            f"file in this folder. Without a key DRUG and RAD have agents of their own, which run "
+            f"offline (name no model), pxp lan takes a script (script:FILE), and all of them "
+            f"take a recording (--replay FILE)"
+        )
+    return key
+
+
+class Serving:
+    """The models of one run, which share its limits, its budget and its cache.
+
+    An asynchronous context manager: leave it in the loop that it was used in. `log` records every
+    call; `spent` and `made` are what the run has spent and called before it was resumed, and
+    `known` what was replied then: a reply whose message was not stored is not paid for again.
+    `on_wait` is told when a server keeps it waiting. `transport` replaces the network, and `clock`
+    and `sleep` the time, for tests.
+    """
+
+    def __init__(
+        self,
+        settings: Settings = Settings(),
+        log: CallLog | None = None,
+        *,
+        spent: float = 0.0,
+        made: int = 0,
+        known: Iterable[tuple[Asked, Reply]] = (),
+        on_wait: Callable[[str], None] = lambda _why: None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._sleep = sleep
+        self._on_wait = on_wait
+        self.budget = Budget(settings.dollars, settings.calls, spent=spent, made=made)
+        self.gathering = Gathering()
+        self._log = log
+        self._transport = transport
+        self._table = catalogue(settings.catalogue)
+        self._cache = CallCache(settings.replay or settings.cache, writes=settings.replay is None)
+        for asked, reply in known:
+            self._cache.keep(asked, reply)
+        self._limits: dict[str, Limits] = {}
+        self._models: dict[str, Model] = {}
+        self._clients: list[AnthropicMessages | OpenAIChat] = []
+        self._queues: list[BatchQueue] = []
+
+    async def __aenter__(self) -> Serving:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection, and the cache."""
+        for queue in self._queues:
+            await queue.aclose()
+        for client in self._clients:
+            await client.aclose()
+        self._cache.close()
+        await asyncio.sleep(0)
+
+    def session(self) -> AbstractContextManager[None]:
+        """While a session is open, batches wait for its next request."""
+        return self.gathering.session()
+
+    def model(self, name: str) -> Model:
+        """The model `name`; the same one each time. Raises what `check_model` does."""
+        if name not in self._models:
+            self._models[name] = self._opened(name)
+        return self._models[name]
+
+    def _opened(self, name: str) -> Model:
+        facts = self._table.facts(name)
+        if self.settings.replay is not None:
+            model = replayed(facts, self._cache)
+        else:
+            patience = Patience(self.settings.attempts)
+            model = layered(
+                self._live(facts),
+                capped(self.budget, facts),
+                retried(patience, sleep=self._sleep, on_wait=self._on_wait),
+                cached(str(facts.name), self._cache),
+            )
+        outer = [traced(facts.name)]
+        if self._log is not None:
+            outer.append(recorded(str(facts.name), self._log, facts.price))
+        return layered(model, *outer)
+
+    def _live(self, facts: ModelFacts) -> Model:
+        settings = self.settings
+        check_model(str(facts.name), settings=settings)
+        kind = AnthropicMessages if facts.name.kind == "anthropic" else OpenAIChat
+        client = kind(facts, _key(facts), timeout=settings.timeout, transport=self._transport)
+        self._clients.append(client)
+        if settings.batches and isinstance(client, AnthropicMessages):
+            queue = BatchQueue(client.batch, self.gathering)
+            self._queues.append(queue)
+            return LayeredModel(client.name, client.capabilities, queue.reply)
+        limits = self._limits.setdefault(
+            facts.name.url,
+            Limits(
+                settings.requests, settings.tokens, settings.in_flight, self._clock, self._sleep
+            ),
+        )
+        return layered(client, limited(limits))
+
+
+def open_model(name: str, settings: Settings = Settings(), log: CallLog | None = None) -> Model:
+    """The model `name` by itself, for a script; a run has a `Serving`. Raises what `check_model`
+    does.
+    """
+    return Serving(settings, log).model(name)

@@ -1,0 +1,201 @@
+"""A model as an agent's respondent: asked, its reply read strictly, asked again a few times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.prompting.framing import encoded, framed
+from pxp_fsm.prompting.model import Capability, Image, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.prompts import Prompts
+from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
+from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question, text_problem
+
+PICTURE = "attached"
+"""What stands for an instance that is told by its picture alone."""
+
+
+def answer_schema(problem: Problem) -> Mapping[str, object]:
+    """The JSON Schema of an answer to `problem`."""
+    return {
+        "type": "object",
+        "properties": {
+            "prediction": problem.prediction,
+            "explanation": {"type": "string", "description": "why, in plain text"},
+        },
+        "required": ["prediction", "explanation"],
+        "additionalProperties": False,
+    }
+
+
+def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
+    """The request that `question` becomes; whoever sends it decides on schema and temperature.
+
+    What the context holds of earlier sessions comes before this one, each with its instance. Who is
+    asked is the receiver of the latest message, or who speaks first.
+    """
+    asked = _asked(question)
+    turns: list[Turn] = []
+    for told in (*question.earlier, Episode(question.instance, question.history)):
+        turns.append(_opening(question.query, told.instance, problem, prompts))
+        turns += (_turn(message, asked, problem, prompts) for message in told.history)
+    system = prompts.answer.fill(
+        "system",
+        query=question.query,
+        labels=", ".join(problem.labels),
+        form=encoded(answer_schema(problem)),
+    )
+    return Request(
+        system=system,
+        turns=alternating(turns),
+        schema=answer_schema(problem),
+        max_tokens=prompts.answer.max_tokens,
+        temperature=prompts.answer.temperature,
+        purpose="answer",
+    )
+
+
+def _asked(question: Question) -> str:
+    """The name of the agent that is asked; empty where nothing has been said yet."""
+    if question.history:
+        return question.history[-1].receiver
+    return next((told.history[0].sender for told in question.earlier if told.history), "")
+
+
+def alternating(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """`turns` with those of one role in a row as one: not every server takes two."""
+    grouped = (tuple(row) for _role, row in groupby(turns, lambda turn: turn.role))
+    return tuple(_joined(row) for row in grouped)
+
+
+def with_reason(request: Request, prompts: Prompts, reason: str) -> Request:
+    """`request` once more, saying why the reply to it was of no use.
+
+    That reply is not shown again: what it held has no place in the conversation.
+    """
+    said = prompts.answer.fill("again", reason=framed({"reason": reason}))
+    return replace(request, turns=alternating([*request.turns, Turn(Role.USER, said)]))
+
+
+def shows(problem: Problem, instance: Instance) -> tuple[Mapping[str, object], tuple[Image, ...]]:
+    """What a model is shown of `instance`: the parts of a frame, and pictures."""
+    picture = problem.picture(instance)
+    described = problem.described(instance)
+    parts: dict[str, object] = {}
+    if described is not None:
+        parts["instance"] = described
+    if picture is not None:
+        parts["picture"] = PICTURE
+    return parts, (picture,) if picture is not None else ()
+
+
+def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts) -> Turn:
+    parts, images = shows(problem, instance)
+    if "instance" in parts and not prompts.answer.has("question", "instance"):
+        raise DataError(
+            f"the prompts' [answer] question lacks $instance, without which a model is not told "
+            f"what {problem.name} is about"
+        )
+    said = prompts.answer.fill("question", query=query, instance=framed(parts))
+    return Turn(Role.USER, said, images)
+
+
+def _turn(message: Message, asked: str, problem: Problem, prompts: Prompts) -> Turn:
+    prediction, explanation = message.answer.prediction, message.answer.explanation
+    if message.sender == asked:
+        own = {"prediction": _value(prediction, problem), "explanation": explanation}
+        return Turn(Role.ASSISTANT, encoded(own))
+    frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
+    meaning = prompts.tags.get(message.tag, "")
+    return Turn(Role.USER, prompts.answer.fill("received", message=frame, meaning=meaning))
+
+
+def _value(prediction: str, problem: Problem) -> object:
+    """One's own prediction as it was given; a text that another hand wrote stays a text."""
+    try:
+        return problem.to_json(prediction)
+    except DataError:
+        return prediction
+
+
+def _joined(turns: Sequence[Turn]) -> Turn:
+    text = "\n\n".join(turn.text for turn in turns)
+    return Turn(turns[0].role, text, tuple(image for turn in turns for image in turn.images))
+
+
+ATTEMPTS = 3
+MOST_ATTEMPTS = 8
+"""More are not allowed: the epochs of two repetitions would meet."""
+
+
+class ModelRespondent:
+    """Asks `model` for predictions and explanations (ASK_AGENT); fills `Respondent`.
+
+    An unusable reply (empty, refused, cut, malformed, or not allowed by the task) is asked for
+    again, with the reason, `attempts` times in all; then there is `NoAnswer`. `repetition`, from
+    1, tells repetitions apart, so that no cache makes them the same.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        problem: Problem,
+        prompts: Prompts,
+        *,
+        attempts: int = ATTEMPTS,
+        repetition: int = 1,
+    ) -> None:
+        if not 1 <= attempts <= MOST_ATTEMPTS:
+            raise UsageError(f"a model is asked 1 to {MOST_ATTEMPTS} times, not {attempts}")
+        self._model = model
+        self._problem = problem
+        self._prompts = prompts
+        self._attempts = attempts
+        self._epoch = (repetition - 1) * MOST_ATTEMPTS
+
+    @property
+    def name(self) -> str:
+        return f"{self._model.name} prompts={self._prompts.fingerprint[:12]}"
+
+    async def answer(self, question: Question) -> Answer:
+        asked = self._request(question)
+        request, reason = asked, ""
+        for attempt in range(self._attempts):
+            reply = await self._model.reply(replace(request, epoch=self._epoch + attempt))
+            try:
+                return read_answer(reply, self._problem)
+            except DataError as error:
+                reason = str(error)
+                request = with_reason(asked, self._prompts, reason)
+        raise NoAnswer(f"no usable answer in {self._attempts} attempts; the last: {reason}")
+
+    def _request(self, question: Question) -> Request:
+        request = assemble(question, self._problem, self._prompts)
+        structured = Capability.SCHEMA in self._model.capabilities
+        return replace(
+            request,
+            schema=answer_schema(self._problem) if structured else None,
+            session=question.session,
+            purpose=question.purpose,
+        )
+
+
+def read_answer(reply: Reply, problem: Problem) -> Answer:
+    """The answer that `reply` holds; raises `DataError`, saying why it is of no use.
+
+    It is one JSON object with a prediction and an explanation; anything before, after or besides
+    is refused, except a code block around the whole of it.
+    """
+    text = whole_text(reply)
+    value = strict_object(unfenced(text), {"prediction", "explanation"})
+    explanation = value["explanation"]
+    if not isinstance(explanation, str) or not explanation.strip():
+        raise DataError(f"explanation is a text, not {quoted(explanation)}")
+    prediction = problem.from_json(value["prediction"])
+    wrong = text_problem(prediction) or text_problem(explanation)
+    if wrong is not None:
+        raise DataError(wrong)
+    return Answer(prediction, explanation.strip())

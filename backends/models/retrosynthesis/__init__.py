@@ -1,6 +1,0 @@
-"""One-step retrosynthesis by reaction templates: a local predictor that learns."""
-
-from backends.models.retrosynthesis.predictor import Retrosynthesis
-from backends.models.retrosynthesis.ranking import Candidate
-
-__all__ = ["Candidate", "Retrosynthesis"]

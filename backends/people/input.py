@@ -1,0 +1,197 @@
+"""Questions on a terminal: lines that are checked as they are entered, and texts of many lines.
+
+Ctrl-C and Ctrl-D leave: both are `KeyboardInterrupt` to whoever asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.protocol.messages import printable
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+
+class Left(KeyboardInterrupt):
+    """The person left; `typed` is what stood in the line that they left."""
+
+    def __init__(self, typed: str) -> None:
+        super().__init__()
+        self.typed = typed
+
+
+@dataclass
+class Keys:
+    """Counts the keys that are pressed in answer to questions."""
+
+    pressed: int = 0
+
+    def taken(self) -> int:
+        """How many were pressed since this was last asked."""
+        pressed, self.pressed = self.pressed, 0
+        return pressed
+
+
+def terminal_there() -> bool:
+    """Whether somebody can be asked: input and output are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def say(*parts: tuple[str, str] | str) -> None:
+    """Print a line of texts, each with its style or plain; nothing in them steers the terminal."""
+    from prompt_toolkit import print_formatted_text
+    from prompt_toolkit.formatted_text import FormattedText
+
+    styled = [("", part) if isinstance(part, str) else part for part in parts]
+    print_formatted_text(FormattedText([(style, printable(text)) for style, text in styled]))
+
+
+async def ask_line(
+    question: str,
+    accept: Callable[[str], object],
+    *,
+    default: str = "",
+    words: Sequence[str] = (),
+    keys: Keys | None = None,
+) -> str:
+    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays."""
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.validation import ValidationError, Validator
+
+    class Accepted(Validator):
+        def validate(self, document: object) -> None:
+            text = getattr(document, "text", "")
+            try:
+                accept(text)
+            except PXPError as error:
+                raise ValidationError(len(text), printable(str(error))) from None
+
+    completer = WordCompleter(list(words), ignore_case=True, sentence=True) if words else None
+    return await _ask(
+        question,
+        keys,
+        default=default,
+        validator=Accepted(),
+        validate_while_typing=False,
+        completer=completer,
+        complete_while_typing=False,
+        key_bindings=_leaving(),
+    )
+
+
+async def one_of(question: str, words: tuple[str, ...], *, keys: Keys | None = None) -> str:
+    """One of `words`, however it was typed: as a whole, or so far that it could be no other."""
+
+    def meant(text: str) -> str:
+        typed = text.strip().lower()
+        found = [word for word in words if word.lower() == typed] or [
+            word for word in words if typed and word.lower().startswith(typed)
+        ]
+        if len(found) != 1:
+            raise UsageError(f"it is one of: {', '.join(words)}")
+        return found[0]
+
+    return meant(await ask_line(question, meant, words=words, keys=keys))
+
+
+async def ask_lines(question: str, *, default: str = "", keys: Keys | None = None) -> str:
+    """A text of any number of lines; Enter on an empty line, or Alt-Enter, ends it."""
+    text = await _ask(question, keys, default=default, multiline=True, key_bindings=_many_lines())
+    return text.strip()
+
+
+def _leaving() -> KeyBindings:
+    """Ctrl-D leaves wherever the cursor stands, as Ctrl-C does."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("c-d")
+    def _leave(event: KeyPressEvent) -> None:
+        event.app.exit(exception=EOFError)
+
+    return bindings
+
+
+def _many_lines() -> KeyBindings:
+    """Enter goes on to the next line; on an empty last line it ends the text."""
+    bindings = _leaving()
+
+    @bindings.add("enter")
+    def _enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        document = buffer.document
+        at_the_end = not document.text_after_cursor.strip()
+        if at_the_end and not document.current_line.strip():
+            buffer.validate_and_handle()
+        else:
+            buffer.newline()
+
+    return bindings
+
+
+async def _ask(question: str, keys: Keys | None, **options: object) -> str:
+    from prompt_toolkit import PromptSession
+
+    session: PromptSession[str] = PromptSession()
+
+    def press(_processor: object) -> None:
+        if keys is not None:
+            keys.pressed += 1
+
+    session.app.key_processor.after_key_press += press
+    try:
+        return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
+    except (KeyboardInterrupt, EOFError):
+        raise Left(session.default_buffer.text) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer that was not sent: the prediction as typed, and the explanation."""
+
+    prediction: str = ""
+    explanation: str = ""
+
+
+class Drafts:
+    """The drafts in `folder`, a file each; the name is a digest, so that no text becomes a path."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, session: str, number: int) -> Draft | None:
+        """The draft of that message, or None; a file that is none counts as none."""
+        try:
+            raw = json.loads(self._path(session, number).read_text("utf-8"))
+            draft = Draft(**raw)
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+        whole = isinstance(draft.prediction, str) and isinstance(draft.explanation, str)
+        return draft if whole else None
+
+    def keep(self, session: str, number: int, draft: Draft) -> Path:
+        """Write `draft` down and return its file; `UsageError` where the disk refuses it."""
+        path = self._path(session, number)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(asdict(draft)), "utf-8")
+        except OSError as error:
+            raise UsageError(f"the draft cannot be kept in {path}: {error.strerror}") from error
+        return path
+
+    def drop(self, session: str, number: int) -> None:
+        """Forget the draft of a message that has been sent."""
+        self._path(session, number).unlink(missing_ok=True)
+
+    def _path(self, session: str, number: int) -> Path:
+        name = hashlib.sha256(f"{session}\x00{number}".encode()).hexdigest()[:24]
+        return self._folder / f"{name}.json"

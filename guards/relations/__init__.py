@@ -1,0 +1,1 @@
+"""MATCH and AGREE: when two predictions or explanations count as the same."""

@@ -1,0 +1,1 @@
+"""Claims about PXP and INTERACT, theorems and certificates."""

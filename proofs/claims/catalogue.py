@@ -1,0 +1,390 @@
+"""The catalogue: every claim about INTERACT and PXP, under one name, with what is expected of it.
+
+Sources: arXiv 2410.20600 (sections 2 to 4), arXiv 2301.01819 as cited there; some are our own. A
+claim whose expected verdict is FAILS is as much a result as one that HOLDS: its counterexample is.
+
+A claim is checked in two ways. Sessions are explored, for which `Claim.check` gives the verdict;
+and where a claim is proved for all n and k, `Claim.induction` says how (`proofs.claims.theorems`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from types import MappingProxyType
+
+from proofs.claims import decisions, predicates
+from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, somebody_can_speak
+from proofs.core.results import Result, Status, Verdict
+from proofs.induction import obligations as must
+from proofs.induction.invariants import NOTHING, Keep
+from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
+from proofs.sessions.model import in_words, session
+from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.messages import Message, Tag
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
+
+REFLEXIVE = frozenset({Assumption.REFLEXIVE})
+LIKE = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC, Assumption.SHARED})
+"""What the answers of two agents to the same question need to be alike."""
+
+REFUTED = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
+REVISED = session(Tag.INIT, Tag.REVISE, Tag.REVISE, Tag.RATIFY, Tag.RATIFY)
+
+NAMED: Mapping[str, frozenset[Assumption]] = MappingProxyType(
+    {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
+)
+"""The sets of assumptions that have a name of their own."""
+
+
+def name_of(assumptions: frozenset[Assumption]) -> str:
+    """What a set of assumptions is called: by its name, by what it lacks, or by what it has."""
+    lacks = " and ".join(one.value for one in Assumption if one not in assumptions)
+    for name, known in NAMED.items():
+        if assumptions == known:
+            return name
+    if len(assumptions) > 2 and assumptions != LIKE:
+        return f"without {lacks}"
+    return "+".join(one.value for one in Assumption if one in assumptions)
+
+
+def assumptions_of(name: str) -> frozenset[Assumption]:
+    """The set called `name`: equivalence, tolerance, noisy, `without A`, `A+B`.
+
+    Raises `UsageError` for a name that is none of these.
+    """
+    known = {one.value: one for one in Assumption}
+    lacks = name.startswith("without ")
+    parts = name.removeprefix("without ").split(" and ") if lacks else name.split("+")
+    if name in NAMED:
+        return NAMED[name]
+    if not all(part in known for part in parts):
+        raise UsageError(
+            f"there are no assumptions {name!r}; there are: {', '.join(NAMED)}, "
+            f"some of {'+'.join(known)}, or 'without' one of them"
+        )
+    named = frozenset(known[part] for part in parts)
+    return EQUIVALENCE - named if lacks else named
+
+
+@dataclass(frozen=True)
+class Induction:
+    """How a claim is proved for all n and k: what must be so of an invariant under `assumptions`.
+
+    `provable` is false for what cannot be proved, because it is not so; trying shows where.
+    `certified` is false for what stays out of the certificate, because its invariant is large.
+    """
+
+    check: must.Check
+    assumptions: frozenset[Assumption]
+    keep: Keep = NOTHING
+    ranking: Ranking = ()
+    provable: bool = True
+    certified: bool = True
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim about every session of a protocol (`interact`, `pxp` or `pxp(k)`).
+
+    `expected` maps names of sets of assumptions to the verdict that is expected under them. An
+    `exact` claim is not about the n and k that sessions are explored for; one that does not
+    `explore` is decided from the model by itself.
+    """
+
+    name: str
+    title: str
+    protocol: str
+    check: Check
+    expected: Mapping[str, Status] = field(default_factory=dict)
+    exact: bool = False
+    explores: bool = True
+    induction: Induction | None = None
+
+    @property
+    def id(self) -> str:
+        """The name with its protocol's: other protocols have claims of the same name."""
+        return f"{self.protocol}.{self.name}"
+
+    @property
+    def suffices(self) -> tuple[frozenset[Assumption], ...]:
+        """The smallest sets of assumptions under which it is expected to hold."""
+        sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
+        return tuple(dict.fromkeys(one for one in sets if not any(two < one for two in sets)))
+
+    @property
+    def needs(self) -> frozenset[Assumption]:
+        """The assumptions without which it does not hold, whatever else is assumed."""
+        return frozenset.intersection(*self.suffices) if self.suffices else frozenset()
+
+    def expects(self, assumptions: str) -> Status | None:
+        """The verdict that is expected; None where nothing is known for these assumptions.
+
+        What holds under some assumptions holds under more, and what fails fails under fewer.
+        """
+        found = self.expected.get(assumptions)
+        assumed = assumptions_of(assumptions)
+        for name, status in self.expected.items():
+            known = assumptions_of(name)
+            if status is Status.HOLDS and known <= assumed and not self.exact:
+                found = found or status
+            if status is Status.FAILS and known >= assumed:
+                found = found or status
+        return found
+
+    def result(
+        self,
+        assumptions: str,
+        verdict: Verdict,
+        seconds: float = 0.0,
+        model: str = "",
+        messages: tuple[Message, ...] = (),
+    ) -> Result:
+        """The result of checking it under `assumptions`."""
+        return Result(
+            self.protocol,
+            self.name,
+            self.title,
+            assumptions,
+            verdict,
+            self.expects(assumptions),
+            seconds,
+            model,
+            messages,
+        )
+
+
+def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
+    """What to expect of a claim that holds where one of these sets is assumed, and only there.
+
+    More assumptions allow fewer sessions, so this is settled by the smallest sets that suffice and
+    the largest that do not: those that lack something of each. The three sets that have a name are
+    added for the reader.
+    """
+    if NOISY in smallest:
+        return {"noisy": Status.HOLDS}
+    lacking = {frozenset(choice) for choice in product(*smallest)}
+    largest = [EQUIVALENCE - one for one in lacking if not any(two < one for two in lacking)]
+    sets = [*smallest, *NAMED.values(), *sorted(largest, key=name_of)]
+    return {
+        name_of(one): Status.HOLDS if any(s <= one for s in smallest) else Status.FAILS
+        for one in sets
+    }
+
+
+def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
+    """What any two agents with these tables must do, whatever is asked of them."""
+    yield Claim(
+        "never-stuck",
+        "some message can always be sent, and the receiver can take it",
+        protocol,
+        predicates.nothing_stuck,
+        given(NOISY),
+        induction=Induction(must.no_node(must.stuck), under),
+    )
+    yield Claim(
+        "silent-end",
+        "both tables are in a final state when it is over, not before, and send nothing there",
+        protocol,
+        predicates.nothing_after_the_end,
+        given(NOISY),
+        induction=Induction(must.no_node(must.speaks_after), under),
+    )
+
+
+def _interact() -> Iterator[Claim]:
+    rank = (("n", 1), ("sent", -1))
+    yield Claim(
+        "terminates",
+        "every session ends within n messages",
+        "interact",
+        predicates.ends_within_n,
+        given(NOISY),
+        induction=Induction(must.ranked(rank), NOISY, ranking=rank),
+    )
+    yield from _always("interact", NOISY)
+    yield Claim(
+        "reject-after-k",
+        "REJECT is sent only as message j > k",
+        "interact",
+        predicates.reject_only_after_k,
+        given(NOISY),
+        induction=Induction(must.no_edge(must.rejects_early), NOISY),
+    )
+    yield Claim(
+        "no-revise-at-2",
+        "message 2 is never REVISE",
+        "interact",
+        predicates.no_revise_at_two,
+        given(REFLEXIVE),
+        induction=Induction(must.no_edge(must.revises_second), REFLEXIVE),
+    )
+    yield Claim(
+        "revised-never",
+        f"{in_words(REVISED)} does not occur",
+        "interact",
+        predicates.impossible(*REVISED),
+        given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
+        explores=False,
+        induction=Induction(must.said(REVISED), REFLEXIVE),
+    )
+    yield Claim(
+        "ratified-at-3",
+        "RATIFY by h at message 2 is answered by RATIFY, and that is the end (n >= 3)",
+        "interact",
+        predicates.ratify_answered,
+        given(LIKE),
+        induction=Induction(must.unanswered, TOLERANCE),
+    )
+    kept = Keep(replied=True)
+    yield Claim(
+        "strong-once",
+        f"the responder h is Strong only in {in_words(RATIFIED)} (n >= 3)",
+        "interact",
+        predicates.strong_once,
+        given(TOLERANCE),
+        induction=Induction(must.no_node(must.strong_otherwise), TOLERANCE, kept),
+    )
+    yield Claim(
+        "never-ultra",
+        "the responder h is never Ultra-Strong",
+        "interact",
+        predicates.never_ultra_strong,
+        given(TOLERANCE),
+        induction=Induction(must.no_node(must.ultra_strong), TOLERANCE, kept),
+    )
+    yield Claim(
+        "refuted-never",
+        f"{in_words(REFUTED)} does not occur",
+        "interact",
+        predicates.impossible(*REFUTED),
+        given(LIKE | {Assumption.TRANSITIVE}),
+        explores=False,
+        induction=Induction(must.said(REFUTED), EQUIVALENCE),
+    )
+    yield Claim(
+        "ends-agreed",
+        "a session that ends in two RATIFYs ends with matching and agreeing answers",
+        "interact",
+        predicates.final_agreement,
+        given(),
+        induction=Induction(
+            must.no_node(must.disagree), EQUIVALENCE, Keep(data=True), provable=False
+        ),
+    )
+    for n, k in predicates.SEQUENCES:
+        yield Claim(
+            f"sequences-at-{n}-{k}",
+            f"at n = {n}, k = {k} there are just the tag sequences that the reading demands",
+            "interact",
+            predicates.sequences(n, k),
+            dict.fromkeys(NAMED, Status.HOLDS),
+            exact=True,
+            explores=False,
+        )
+    for name, title, check in STATEMENTS:
+        yield Claim(name, title, "interact", check, given(NOISY), exact=True, explores=False)
+
+
+def _functions_and_rows() -> Iterator[Claim]:
+    """What the decision functions and the rows are by themselves."""
+    for name, title, protocol, wrong in decisions.STATEMENTS:
+        check = predicates.decides(*wrong)
+        yield Claim(name, title, protocol, check, given(NOISY), exact=True, explores=False)
+    yield Claim(
+        "somebody-can-speak",
+        "before the end one of the two can send, so that it needs no schedule to go on",
+        "interact",
+        somebody_can_speak,
+        given(NOISY),
+        exact=True,
+        explores=False,
+    )
+    for protocol in ("interact", "pxp"):
+        yield Claim(
+            "every-row-taken",
+            "every row of the table is taken in some session",
+            protocol,
+            every_row_taken,
+            given(NOISY),
+            exact=True,
+        )
+
+
+_SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
+_REPLIES_NEED = {
+    Tag.INIT: NOISY,
+    Tag.RATIFY: LIKE,
+    Tag.REFUTE: _SHARED,
+    Tag.REVISE: _SHARED,
+    Tag.REJECT: LIKE,
+}
+
+
+def _replies(protocol: str) -> Iterator[Claim]:
+    """PXP's replies; PXP(k) takes nothing but what PXP takes, TERM where it must."""
+    for tag, needed in _REPLIES_NEED.items():
+        answers = " or ".join(one for one in Tag if one in REPLIES[tag])
+        yield Claim(
+            f"replies-{tag}",
+            f"{tag} is answered by {answers}, TERM aside",
+            protocol,
+            predicates.replies_to(tag),
+            given(needed) if protocol == "pxp" else {"equivalence": Status.HOLDS},
+            induction=Induction(must.replies_beyond(tag), EQUIVALENCE),
+        )
+
+
+def _pxp() -> Iterator[Claim]:
+    yield from _always("pxp", NOISY)
+    yield from _replies("pxp")
+    yield Claim(
+        "terminates",
+        "every session ends",
+        "pxp",
+        predicates.every_session_ends,
+        given(),
+        induction=Induction(must.endless, EQUIVALENCE, provable=False),
+    )
+    yield from _always("pxp(k)", EQUIVALENCE)
+    rank = (("", 5), ("k", 2), ("sent", -1))
+    yield Claim(
+        "terminates",
+        "every session ends within 2k + 5 messages, TERM included",
+        "pxp(k)",
+        predicates.ends_within_2k_plus_5,
+        given(LIKE),
+        induction=Induction(must.ranked(rank), EQUIVALENCE, Keep(others=True), rank),
+    )
+    yield Claim(
+        "self-loops",
+        "each self-loop is taken at most k times, so all but 4k messages bring another tag",
+        "pxp(k)",
+        predicates.loops_at_most_k,
+        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.HOLDS},
+        induction=Induction(must.no_node(must.loops_on), NOISY, certified=False),
+    )
+    yield Claim(
+        "no-alternation",
+        "REFUTE and RATIFY do not answer each other for ever",
+        "pxp(k)",
+        predicates.never_alternates(Tag.REFUTE, Tag.RATIFY),
+        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.FAILS},
+    )
+    yield from _replies("pxp(k)")
+
+
+def find(name: str) -> tuple[Claim, ...]:
+    """The claims of that name: one a protocol; with `PROTOCOL.NAME` one alone.
+
+    Raises `UsageError` where there is none.
+    """
+    found = tuple(one for one in CLAIMS if name in (one.name, one.id))
+    if not found:
+        known = dict.fromkeys(claim.name for claim in CLAIMS)
+        raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")
+    return found
+
+
+CLAIMS: tuple[Claim, ...] = (*_functions_and_rows(), *_interact(), *_pxp())

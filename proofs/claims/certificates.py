@@ -1,0 +1,246 @@
+"""The certificate: what was proved for all n and k, with all that is needed to check it again.
+
+A certificate is a JSON document. Its `parts` hold an inductive invariant each, as the list of its
+states with the region of their numbers, under the assumptions named, and the verdict on each claim
+with its ranking function, if it has one. `proofs.recheck` checks it without any code of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from proofs.claims.theorems import THEOREMS, Part, Proof, prove, prove_parts
+from proofs.induction.invariants import INTERACT, PXP, Invariant, Node
+from proofs.induction.numbers import Numbers
+from proofs.sessions.relational import EMPTY, Structure
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import NOISY, Assumption
+from pxp_fsm.protocol.rules import Rules
+
+FORMAT = 1
+PROVED, NOT_INDUCTIVE = "proved", "not inductive"
+PROTOCOLS = {"interact": INTERACT, "pxp": PXP}
+"""The protocols that have a certificate; PXP's also speaks of PXP(k)."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proved of `protocol` between two agents that both have the table `automaton`."""
+
+    protocol: str
+    automaton: Automaton
+    parts: tuple[Part, ...]
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """Every proof, and every claim that could not be proved."""
+        return tuple(proof for part in self.parts for proof in part.proofs)
+
+    @property
+    def filename(self) -> str:
+        """A name that tells protocol and table."""
+        return f"{self.protocol}-{self.automaton.fingerprint[:12]}.json"
+
+    def document(self) -> dict[str, Any]:
+        """The certificate as JSON data; the same for the same table and code, always."""
+        return {
+            "format": FORMAT,
+            "protocol": self.protocol,
+            "fingerprint": self.automaton.fingerprint,
+            "decisions": decided(),
+            "parts": [_part(part) for part in self.parts],
+        }
+
+    def text(self) -> str:
+        """The certificate as it is written: a line a state."""
+        document = self.document()
+        parts = []
+        for part in document.pop("parts"):
+            states = ",\n".join(f"  {_json(state)}" for state in part.pop("states"))
+            parts.append(f'{_json(part)[:-1]}, "states": [\n{states}\n ]}}')
+        return f'{_json(document)[:-1]}, "parts": [\n {f",{chr(10)} ".join(parts)}\n]}}\n'
+
+    def write(self, folder: Path) -> Path:
+        """Write the certificate into `folder`; returns the file."""
+        path = folder / self.filename
+        path.write_text(self.text(), "utf-8")
+        return path
+
+
+def decided(functions: Decisions = decisions) -> str:
+    """What the decision functions decide, as a digest (SHA-256, hex).
+
+    They only compare j, n, k and counts with each other, so small numbers show every case.
+    """
+    small, tags, truths = range(1, 7), ("", *Tag), (False, True)
+    found = [
+        [functions.category(*two) for two in product(truths, repeat=2)],
+        [functions.interact_guard(c, t, *jk) for c in Category for t in truths for jk in _two()],
+        [functions.interact_depends_on_change(c, *jk) for c in Category for jk in _two()],
+        [functions.pxp_guard(c, t) for c in Category for t in truths],
+        [functions.pxp_depends_on_learning(c) for c in Category],
+        [functions.initiator_speaks(j) for j in small],
+        [functions.stops(*two) for two in product(tags, repeat=2)],
+        [functions.done(*jn, stopped) for jn in _two() for stopped in truths],
+        [functions.repeats(*two) for two in product(tags, repeat=2)],
+        [functions.exhausted(*two) for two in _two()],
+    ]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
+def _two() -> Iterator[tuple[int, int]]:
+    return ((one, two) for one in range(7) for two in range(7))
+
+
+def certify(
+    protocol: str, automaton: Automaton | None = None, numbers: Numbers | None = None
+) -> Certificate:
+    """Prove every claim of a protocol (of `PROTOCOLS`) between two agents with `automaton`."""
+    table = automaton or PROTOCOLS[protocol].automaton()
+    theorems = [
+        one
+        for one in THEOREMS.values()
+        if one.subject.name.startswith(protocol) and one.induction.certified
+    ]
+    parts = prove_parts(theorems, tables=(table, table), numbers=numbers)
+    return Certificate(protocol, table, tuple(parts))
+
+
+def beyond(protocol: str, names: Collection[str], numbers: Numbers | None = None) -> list[Proof]:
+    """Proofs of the claims in `names` (PROTOCOL.NAME) from less than a certificate assumes.
+
+    These are about PXP(k) with noisy relations. Their invariant, of 173 nodes, is
+    in no certificate, so no independent checker has read it.
+    """
+    noisy = [f"{protocol}(k).{one}" for one in ("never-stuck", "silent-end", "self-loops")]
+    wanted = [THEOREMS[name] for name in noisy if name in THEOREMS and name in names]
+    return prove(wanted, NOISY, numbers=numbers)
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    invariant = part.invariant
+    claims = []
+    for proof in part.proofs:
+        claim: dict[str, Any] = {"name": proof.theorem.name}
+        claim["verdict"] = PROVED if proof.proved else NOT_INDUCTIVE
+        if proof.theorem.induction.ranking:
+            claim["ranking"] = dict(proof.theorem.induction.ranking)
+        claims.append(claim)
+    bounds = invariant.features[0].alternatives
+    return {
+        "subject": invariant.subject.name,
+        "assumptions": sorted(part.assumptions),
+        "bounds": [sorted(map(str, atoms)) for atoms in bounds.values()],
+        "claims": claims,
+        "states": _distinct(_state(invariant, node) for node in invariant.nodes),
+    }
+
+
+def _distinct(states: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({_json(state): state for state in states}.values())
+
+
+def _state(invariant: Invariant, node: Node) -> dict[str, Any]:
+    state = node.state
+    names = [feature.name for feature in invariant.features[1:]]
+    ended = bool(state.over)
+    last = [str(tag) for tag in state.tags if tag and str(tag) not in "-"]
+    return {
+        "at": list(state.at),
+        "last": last[0] if last else "",
+        "y": _related(invariant, EMPTY if ended else state.predictions),
+        "e": _related(invariant, EMPTY if ended else state.explanations),
+        "said": None if node.said is None else list(map(str, node.said)),
+        "replied": None if node.replied is None else sorted(node.replied),
+        "numbers": dict(zip(names, node.region[1:], strict=True)),
+        "over": state.over,
+    }
+
+
+def _related(invariant: Invariant, structure: Structure) -> list[list[list[int]]] | None:
+    """Both agents' relations between the latest values; None where they are no sets of pairs."""
+    if not invariant.theory.deterministic:
+        return None
+    return [[list(pair) for pair in sorted(pairs)] for pairs in (structure.left, structure.right)]
+
+
+SHIPPED = Path(__file__).with_name("certificates")
+"""The folder of the certificates that come with the package."""
+
+LONGEST = 10_000_000
+"""Bytes of a file that is read as a certificate."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The certificate of some rules, and the names of the claims proved of their sessions."""
+
+    path: Path
+    claims: tuple[str, ...]
+
+
+def coverage(
+    rules: Rules, assumptions: Iterable[str], folders: Iterable[Path] = (SHIPPED,)
+) -> Coverage | None:
+    """The certificate of `rules`, with the claims that hold of a session under `assumptions`.
+
+    None where none of `folders` has one of this table and these decision functions.
+    """
+    assumed = frozenset(map(Assumption, assumptions))
+    for folder in folders:
+        for path in sorted(folder.glob(f"{rules.name}-{rules.automaton.fingerprint[:12]}.json")):
+            document = _read(path)
+            if document is not None and _speaks_of(document, rules):
+                try:
+                    claims = dict.fromkeys(_claims(document, rules, assumed))
+                except (KeyError, TypeError, AttributeError):
+                    continue  # it is damaged
+                return Coverage(path, tuple(claims))
+    return None
+
+
+def _speaks_of(document: dict[str, Any], rules: Rules) -> bool:
+    wanted = (FORMAT, rules.name, rules.automaton.fingerprint, decided(rules.functions))
+    return tuple(map(document.get, ("format", "protocol", "fingerprint", "decisions"))) == wanted
+
+
+def _claims(
+    document: dict[str, Any], rules: Rules, assumed: frozenset[Assumption]
+) -> Iterator[str]:
+    """What is proved of the subject that the rules are, from no more than is assumed.
+
+    A session of PXP(k) is one of PXP too: TERM, which it demands, PXP allows.
+    """
+    subjects = [rules.name]
+    if rules.n is None and rules.k is not None:
+        subjects.append(f"{rules.name}(k)")
+    for part in document["parts"]:
+        if part["subject"] in subjects and assumed.issuperset(part["assumptions"]):
+            for claim in part["claims"]:
+                if claim["verdict"] == PROVED:
+                    yield claim["name"].rpartition(".")[2]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The certificate in a file; None where it is none (another program may have written it)."""
+    try:
+        if path.stat().st_size > LONGEST:
+            return None
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None

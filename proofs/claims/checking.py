@@ -1,0 +1,145 @@
+"""Checking claims: explore, give the verdict, replay every trace, compare with what is expected."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from proofs.claims.catalogue import Claim, assumptions_of
+from proofs.claims.theorems import Proof
+from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.sessions.model import SessionModel, State
+from proofs.sessions.relational import Theory
+from proofs.sessions.replay import Place, replay
+from pxp_fsm import defaults
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.protocol import decisions
+from pxp_fsm.protocol.interfaces import Decisions
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What is checked in place of what is built in: tables by name (both agents'), functions."""
+
+    tables: Mapping[str, Automaton] = field(default_factory=dict)
+    functions: Decisions = decisions
+
+
+AS_BUILT = Instead()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The n and k up to which sessions are explored; k also bounds the self-loops of PXP(k)."""
+
+    n: int = defaults.N
+    k: int = defaults.K
+
+    def rules(self, protocol: str, instead: Instead = AS_BUILT) -> Rules:
+        """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""
+        functions = instead.functions
+        if protocol == "interact":
+            return Interact(self.n, self.k, instead.tables.get("interact"), functions)
+        k, table = self.k if protocol == "pxp(k)" else None, instead.tables.get("pxp")
+        return Pxp(k, functions.concluded, None, table, functions)
+
+
+class Checker:
+    """Checks claims; each model is explored once.
+
+    `instead` names other tables and decision functions to check: what would be so of them. What
+    `proofs` establish for all n and k is not bounded by those that are explored.
+    """
+
+    def __init__(
+        self,
+        bounds: Bounds = Bounds(),
+        limit: int = 5_000_000,
+        instead: Instead = AS_BUILT,
+        proofs: Sequence[Proof] = (),
+    ) -> None:
+        self.bounds = bounds
+        self._instead = instead
+        self._limit = limit
+        self._proofs: dict[str, list[Proof]] = {}
+        for proof in proofs:
+            self._proofs.setdefault(proof.theorem.name, []).append(proof)
+        self._spaces: dict[tuple[str, str], Space[State]] = {}
+
+    def model(self, protocol: str, assumptions: str) -> SessionModel:
+        """The sessions of a protocol under a named set of assumptions."""
+        rules = self.bounds.rules(protocol, self._instead)
+        theory = Theory(assumptions_of(assumptions))
+        return SessionModel(rules, theory, observes=protocol == "interact")
+
+    def space(self, protocol: str, assumptions: str) -> tuple[SessionModel, Space[State]]:
+        """The model of a protocol under a named set of assumptions, with its reachable states."""
+        key, model = (protocol, assumptions), self.model(protocol, assumptions)
+        if key not in self._spaces:
+            self._spaces[key] = explore(model, self._limit)
+        return model, self._spaces[key]
+
+    def check(self, claim: Claim, assumptions: str) -> Result:
+        """The verdict on `claim`; a trace is replayed through the real machines."""
+        started = time.perf_counter()
+        messages: tuple[Message, ...] = ()
+        model = self.model(claim.protocol, assumptions)
+        try:
+            if claim.explores:
+                model, space = self.space(claim.protocol, assumptions)
+            else:
+                space = Space({}, {})
+            verdict = claim.check(model, space)
+            if verdict.trace is not None:
+                messages = replay(model, plain(verdict.trace))
+            verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
+        except TooLarge as error:
+            verdict = Verdict(Status.UNKNOWN, str(error))
+        seconds = time.perf_counter() - started
+        return claim.result(assumptions, verdict, seconds, model.name, messages)
+
+    def _bounded(self, claim: Claim, verdict: Verdict) -> Verdict:
+        """What was explored for one n and k holds up to them; PXP without k has neither."""
+        if verdict.status is not Status.HOLDS or claim.protocol == "pxp" or claim.exact:
+            return verdict
+        n = self.bounds.n if claim.protocol == "interact" else None
+        bound = replace(verdict.bound or Bound(), n=n, k=self.bounds.k)
+        return Verdict(Status.HOLDS_UP_TO, verdict.reason, bound=bound)
+
+    def _settled(self, claim: Claim, assumptions: str, verdict: Verdict) -> Verdict:
+        """A bounded verdict, after what was proved from no more than these assumptions.
+
+        Where a proof was tried and its induction fails, nothing is known beyond the bound.
+        """
+        return settled(verdict, self._proofs.get(claim.id, ()), assumptions)
+
+
+def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:
+    """A bounded `verdict`, after what was proved from no more than `assumptions`.
+
+    Proved is HOLDS, without the bound. Where a proof was tried and its induction fails, nothing is
+    known beyond the bound, which is UNKNOWN: an induction that fails is no counterexample.
+    """
+    assumed = assumptions_of(assumptions)
+    tried = [proof for proof in proofs if proof.assumptions <= assumed]
+    if verdict.status is not Status.HOLDS_UP_TO or verdict.bound is None or not tried:
+        return verdict
+    if any(proof.proved for proof in tried):
+        every = Bound(n="all" if verdict.bound.n is not None else None, k="all")
+        return Verdict(Status.HOLDS, bound=every)
+    reason = f"induction step: {tried[0].obstacle}"
+    return Verdict(Status.UNKNOWN, reason, bound=verdict.bound)
+
+
+def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:
+    """A trace of the session model itself, without the places along a word."""
+
+    return trace.map(_state)
+
+
+def _state(state: State | Place[State]) -> State:
+    return state.state if isinstance(state, Place) else state

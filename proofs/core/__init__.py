@@ -1,0 +1,1 @@
+"""Models, exploration, properties and results; no protocol is known here."""

@@ -1,0 +1,122 @@
+"""Exhaustive exploration, breadth first, so that every trace it gives is a shortest one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from proofs.core.limits import Effort
+from proofs.core.model import Model, Step
+
+S = TypeVar("S", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, repr=False)
+class Trace(Generic[S]):
+    """A path of a model: its first state, then step by step."""
+
+    start: S
+    steps: tuple[Step[S], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.labels) or "(at once, before any step)"
+
+    def _repr_markdown_(self) -> str:
+        steps = [f"{number}. `{step.label}`" for number, step in enumerate(self.steps, start=1)]
+        return "\n".join(steps) or str(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.steps)} steps: {self}>"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What happens, in order."""
+        return tuple(step.label for step in self.steps)
+
+    def map(self, of: Callable[[S], T]) -> Trace[T]:
+        """The trace of another model in which `of` each state is in its place."""
+        steps = (Step(step.action, of(step.target), step.facts) for step in self.steps)
+        return Trace(of(self.start), tuple(steps))
+
+
+@dataclass(frozen=True)
+class Space(Generic[S]):
+    """The reachable part of a model: every state with its steps, in breadth-first order.
+
+    Distinct steps to one state are kept; `transitions` counts them.
+    """
+
+    steps: dict[S, tuple[Step[S], ...]]
+    parents: dict[S, tuple[S, Step[S]] | None]
+
+    @property
+    def states(self) -> int:
+        return len(self.steps)
+
+    @property
+    def transitions(self) -> int:
+        return sum(map(len, self.steps.values()))
+
+    def trace_to(self, state: S) -> Trace[S]:
+        """A shortest trace from an initial state to `state`."""
+        path: list[Step[S]] = []
+        parent = self.parents[state]
+        while parent is not None:
+            state, step = parent
+            path.append(step)
+            parent = self.parents[state]
+        return Trace(state, tuple(reversed(path)))
+
+    def depth(self, state: S) -> int:
+        """How many steps a shortest trace to `state` has."""
+        return len(self.trace_to(state).steps)
+
+    def find(self, holds: Callable[[S], bool]) -> Trace[S] | None:
+        """A shortest trace to a state in which `holds`; None if there is none."""
+        found = next(filter(holds, self.steps), None)
+        return None if found is None else self.trace_to(found)
+
+
+class TooLarge(Exception):
+    """Exploration stopped at its bound on states; nothing is known of the rest."""
+
+
+Followed = Callable[[S, tuple[Step[S], ...], Callable[[S], bool]], tuple[Step[S], ...]]
+"""Which steps of a state are followed, told of any state whether it has been looked at already."""
+
+
+def explore(
+    model: Model[S],
+    limit: int = 5_000_000,
+    effort: Effort | None = None,
+    followed: Followed[S] | None = None,
+) -> Space[S]:
+    """Every reachable state of `model`. Raises `TooLarge` past `limit` states, or past `effort`.
+
+    With `followed` other steps are left out, as if the model did not have them.
+    """
+    parents: dict[S, tuple[S, Step[S]] | None] = dict.fromkeys(model.initial())
+    steps: dict[S, tuple[Step[S], ...]] = {}
+    left = deque(parents)
+    depth, level = 0, len(parents)
+    while left:
+        if len(steps) == level:
+            depth, level = depth + 1, len(parents)
+        if effort is not None and (not len(steps) & 1023 or len(parents) > effort.states):
+            reason = effort.spent(len(parents), depth, len(left))
+            if reason:
+                raise TooLarge(reason)
+        state = left.popleft()
+        steps[state] = tuple(model.successors(state))
+        if followed is not None:
+            steps[state] = followed(state, steps[state], steps.__contains__)
+        for step in steps[state]:
+            if step.target not in parents:
+                if len(parents) >= limit:
+                    raise TooLarge(f"{model.name}: more than {limit} states")
+                parents[step.target] = (state, step)
+                left.append(step.target)
+    return Space(steps, parents)

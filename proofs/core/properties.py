@@ -1,0 +1,125 @@
+"""Properties of an explored model, whatever it models; each gives a verdict with its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import takewhile
+from typing import TypeVar
+
+from proofs.core.explore import Space, Trace
+from proofs.core.model import Step
+from proofs.core.results import Bound, Status, Verdict
+
+S = TypeVar("S", bound=Hashable)
+OnStep = Callable[[S, Step[S]], bool]
+
+
+def always(space: Space[S], holds: Callable[[S], bool]) -> Verdict:
+    """`holds` in every reachable state."""
+    trace = space.find(lambda state: not holds(state))
+    return Verdict(Status.HOLDS) if trace is None else Verdict(Status.FAILS, trace=trace)
+
+
+def each_step(space: Space[S], when: OnStep[S], then: OnStep[S]) -> Verdict:
+    """Every reachable step that satisfies `when` satisfies `then`; VACUOUS where none does."""
+    met = False
+    for state, steps in space.steps.items():
+        for step in steps:
+            if not when(state, step):
+                continue
+            met = True
+            if not then(state, step):
+                before = space.trace_to(state)
+                return Verdict(Status.FAILS, trace=Trace(before.start, (*before.steps, step)))
+    return Verdict(Status.HOLDS) if met else Verdict(Status.VACUOUS, "its premise never holds")
+
+
+def never_deadlocks(space: Space[S], ended: Callable[[S], bool]) -> Verdict:
+    """Every state without a step is one in which the model has ended."""
+    return always(space, lambda state: bool(space.steps[state]) or ended(state))
+
+
+def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -> Verdict:
+    """No run is endless: the reachable graph has no cycle, of steps that it `takes`; else a lasso.
+
+    The lasso has a shortest stem to a cycle, and a shortest cycle of those so near. The bound of a
+    model that terminates is the length of its longest run.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[S] = nx.DiGraph()
+    graph.add_nodes_from(space.steps)
+    graph.add_edges_from(
+        (s, step.target) for s, steps in space.steps.items() for step in steps if takes(s, step)
+    )
+    cyclic: set[S] = set()
+    for component in nx.strongly_connected_components(graph):
+        inner = next(iter(component))
+        if len(component) > 1 or graph.has_edge(inner, inner):
+            cyclic |= component
+    if not cyclic:
+        return Verdict(Status.HOLDS, bound=Bound(steps=nx.dag_longest_path_length(graph)))
+    found = (state for state in space.steps if state in cyclic)
+    nearest = next(found)
+    stem = space.trace_to(nearest)
+    near = takewhile(lambda state: space.depth(state) == len(stem.steps), found)
+    cycles = {state: _shortest_cycle(space, state, takes) for state in (nearest, *near)}
+    start = min(cycles, key=lambda state: len(cycles[state]))
+    stem, cycle = space.trace_to(start), cycles[start]
+    return Verdict(
+        Status.FAILS,
+        "an endless run",
+        Trace(stem.start, (*stem.steps, *cycle)),
+        len(cycle),
+    )
+
+
+def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S], ...]:
+    """The steps of a shortest cycle through `start`, of those that it `takes`."""
+    paths: dict[S, tuple[Step[S], ...]] = {}
+    level: list[tuple[S, tuple[Step[S], ...]]] = [(start, ())]
+    while True:
+        following = []
+        for state, path in level:
+            for step in space.steps[state]:
+                if not takes(state, step):
+                    continue
+                if step.target == start:
+                    return (*path, step)
+                if step.target not in paths:
+                    paths[step.target] = (*path, step)
+                    following.append((step.target, paths[step.target]))
+        level = following
+
+
+def complete_words(space: Space[S]) -> frozenset[tuple[str, ...]]:
+    """The labels of every complete run of a model that terminates; for small ones."""
+    known: dict[S, frozenset[tuple[str, ...]]] = {}
+
+    def after(state: S) -> frozenset[tuple[str, ...]]:
+        if state not in known:
+            steps = space.steps[state]
+            found = frozenset((one.label, *rest) for one in steps for rest in after(one.target))
+            known[state] = found or frozenset({()})
+        return known[state]
+
+    return frozenset().union(*(after(s) for s, parent in space.parents.items() if parent is None))
+
+
+def longest_run(space: Space[S]) -> Trace[S]:
+    """A longest run of a model that terminates."""
+    order = list(space.steps)
+    best: dict[S, int] = {}
+
+    def measure(state: S) -> int:
+        if state not in best:
+            best[state] = max((1 + measure(step.target) for step in space.steps[state]), default=0)
+        return best[state]
+
+    state = max((s for s in order if space.parents[s] is None), key=measure)
+    start, steps = state, list[Step[S]]()
+    while space.steps[state]:
+        step = max(space.steps[state], key=lambda one: measure(one.target))
+        steps.append(step)
+        state = step.target
+    return Trace(start, tuple(steps))

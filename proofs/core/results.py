@@ -1,0 +1,174 @@
+"""What a check answers: one of five statuses, its bound, its trace; never more than is established.
+
+All of it is data; `str()` words it for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from proofs.core.explore import Trace
+from pxp_fsm.protocol.messages import Message
+
+Limit = int | Literal["all"] | None
+"""The largest value of a parameter that was checked; None where there is no such parameter."""
+
+
+class Status(StrEnum):
+    """The verdicts. Bounded is never shown as proved."""
+
+    HOLDS = "HOLDS"
+    HOLDS_UP_TO = "HOLDS UP TO"
+    FAILS = "FAILS"
+    VACUOUS = "VACUOUS"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How far a verdict reaches: the largest value of each parameter, or "all".
+
+    n, k: of sessions; `capacity`: of channels; `iterations`, `retries`, `tries`: of networks.
+    `values`: how many values an answer has. `steps`: the length of a longest run.
+    `capacities_from`: it holds for every capacity from this one, and without a bound.
+    """
+
+    n: Limit = None
+    k: Limit = None
+    capacity: Limit = None
+    iterations: Limit = None
+    retries: Limit = None
+    tries: Limit = None
+    values: int | None = None
+    steps: int | None = None
+    capacities_from: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, int | Literal["all"]]:
+        """The parameters that are bounded, or were checked for all values."""
+        names = ("n", "k", "capacity", "iterations", "retries", "tries")
+        found = ((name, getattr(self, name)) for name in names)
+        return {name: value for name, value in found if value is not None}
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is no bound: all values of all parameters."""
+        return bool(self.parameters) and set(self.parameters.values()) == {"all"}
+
+    def __str__(self) -> str:
+        if self.is_all:
+            sizes = [name for name in self.parameters if name in ("n", "k")]
+            parts = [f"for all {' and '.join(sizes) or 'bounds'}"]
+        else:
+            listed = [f"{name} = {value}" for name, value in self.parameters.items()]
+            listed += [] if self.values is None else [f"{self.values} values"]
+            parts = [", ".join(listed)]
+        if self.steps is not None:
+            parts.append(f"the longest run has {self.steps} steps")
+        if (k := self.capacities_from) is not None:
+            parts.append(f"{k}-multiparty compatible: any capacity from {k}, and unbounded")
+        return "; ".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A status with what belongs to it.
+
+    `reason` says why it is UNKNOWN or VACUOUS, or what was found; `trace` is the counterexample of
+    FAILS, or a witness; `cycle` counts its last steps that repeat for ever.
+    """
+
+    status: Status
+    reason: str = ""
+    trace: Trace[Any] | None = None
+    cycle: int = 0
+    bound: Bound | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds, for all or up to the bound."""
+        return self.status in (Status.HOLDS, Status.HOLDS_UP_TO)
+
+    @property
+    def detail(self) -> str:
+        """The bound and the reason in words."""
+        bound = "" if self.bound is None else str(self.bound)
+        if self.status is Status.UNKNOWN and bound:
+            return f"{self.reason}; holds up to {bound}"
+        return "; ".join(filter(None, (bound, self.reason)))
+
+    @property
+    def explanation(self) -> str:
+        """All of it but the status, in one line: the bound, the reason, the trace."""
+        parts = [self.detail]
+        if self.trace is not None:
+            trace = str(self.trace)
+            parts.append(f"{trace} (the last {self.cycle} for ever)" if self.cycle else trace)
+        return ": ".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.status.value, self.explanation)))
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """What a check of one property answers, whatever was checked.
+
+    >>> import pxp_fsm as pxp
+    >>> [result] = pxp.check("interact", "AG !ended")
+    >>> result.status.value, str(result.trace), result.as_expected
+    ('FAILS', 'interact1>interact2 INIT, ! CLOSE', False)
+
+    `subject` is what was checked, `name` and `title` the property, `assumptions` those under which,
+    `model` what was explored, `seconds` the time. `expected` is None where nothing was expected;
+    `messages` are those of the real session that the trace was replayed in.
+    """
+
+    subject: str
+    name: str
+    title: str
+    assumptions: str
+    verdict: Verdict
+    expected: Status | None = None
+    seconds: float = 0.0
+    model: str = ""
+    messages: tuple[Message, ...] = field(default=(), repr=False)
+
+    @property
+    def status(self) -> Status:
+        """The status of the verdict."""
+        return self.verdict.status
+
+    @property
+    def bound(self) -> Bound | None:
+        """How far the verdict reaches; None where nothing bounds it."""
+        return self.verdict.bound
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is what it is, where there is more to say than its bound and trace."""
+        return self.verdict.reason
+
+    @property
+    def trace(self) -> Trace[Any] | None:
+        """The counterexample, or a witness."""
+        return self.verdict.trace
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the status is the expected one: HOLDS UP TO does not contradict HOLDS."""
+        reached = Status.HOLDS if self.verdict.holds else self.status
+        return self.expected in (None, reached)
+
+    def _repr_markdown_(self) -> str:
+        line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"
+        trace = "" if self.trace is None else self.trace._repr_markdown_()
+        return "\n\n".join(filter(None, (line, self.verdict.detail, trace)))
+
+    def __repr__(self) -> str:
+        return f"<Result {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.subject}.{self.name} ({self.assumptions}): {self.verdict}"

@@ -1,0 +1,132 @@
+"""A table as the document of its published form (`automata/schema.json`), and as TOML and JSON.
+
+The inverse of `pxp_fsm.automata.tables`: what is written is read back as the very same automaton.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product, takewhile
+from typing import Any
+
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.errors import UsageError
+
+KEYS = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
+"""How a row of the document says what it does."""
+
+
+def document(automaton: Automaton) -> dict[str, Any]:
+    """What a table's file says of `automaton`, in the order in which tables are written."""
+    shown = {"source": automaton.source, "note": automaton.note, "peer": automaton.peer}
+    guards = dict(automaton.guards)
+    return {
+        "format": 1,
+        "name": automaton.name,
+        "title": automaton.title,
+        **{key: text for key, text in shown.items() if text},
+        "initial": automaton.initial,
+        "final": [state.name for state in automaton.states if state.name in automaton.final],
+        "states": [_state(state) for state in automaton.states],
+        "rows": [row for _, row in rows(automaton.transitions)],
+        **({"guards": guards} if guards else {}),
+    }
+
+
+def to_json(automaton: Automaton) -> str:
+    """`automaton` as JSON; text that UTF-8 cannot hold (half of a surrogate pair) is escaped."""
+    for ascii_alone in (False, True):
+        text = json.dumps(document(automaton), indent=2, ensure_ascii=ascii_alone) + "\n"
+        if ascii_alone or _is_utf8(text):
+            break
+    return text
+
+
+def to_toml(automaton: Automaton) -> str:
+    """`automaton` as TOML, a state and a row each on a line of its own.
+
+    Raises `UsageError` for a text that is none (half of a surrogate pair), which only JSON holds.
+    """
+    import tomlkit
+
+    written = tomlkit.document()
+    for key, value in document(automaton).items():
+        written[key] = _lines(value) if key in ("states", "rows") else value
+    text = tomlkit.dumps(written)
+    if not _is_utf8(text):
+        raise UsageError(
+            f"{automaton.name}: a text of the table holds half of a surrogate pair, which TOML "
+            f"cannot; mend the text, or write JSON"
+        )
+    return text
+
+
+def _is_utf8(text: str) -> bool:
+    return re.search("[\ud800-\udfff]", text) is None
+
+
+def _lines(tables: list[dict[str, Any]]) -> Any:
+    """An array of tables as TOML that people like to edit: one table a line."""
+    import tomlkit
+
+    array = tomlkit.array().multiline(True)
+    for table in tables:
+        line = tomlkit.inline_table()
+        line.update(table)
+        array.append(line)
+    return array
+
+
+def _state(state: State) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": state.name}
+    if state.about:
+        found["about"] = state.about
+    if state.guards:
+        found["guards"] = list(state.guards)
+    return found
+
+
+def rows(transitions: Sequence[Transition]) -> list[tuple[int, dict[str, Any]]]:
+    """The written rows that unfold into `transitions`, each with the index of its first one.
+
+    Transitions that differ in source and tag alone stand together, as they were written.
+    """
+    found = list[tuple[int, dict[str, Any]]]()
+    start = 0
+    while start < len(transitions):
+        first = transitions[start]
+        alike = takewhile(lambda t: _alike(t, first), transitions[start:])  # noqa: B023 - used up
+        sources, labels = _rectangle(list(alike))
+        row = {
+            **({"number": first.row} if first.row != len(found) + 1 else {}),
+            "from": _one_or_many(sources),
+            "to": first.target,
+            **({"guard": first.guard} if first.guard is not None else {}),
+            KEYS[first.kind]: _one_or_many(labels),
+            **({"partner": first.partner} if first.partner else {}),
+        }
+        found.append((start, row))
+        start += len(sources) * len(labels)
+    return found
+
+
+def _alike(one: Transition, other: Transition) -> bool:
+    return replace(one, source=other.source, label=other.label) == other
+
+
+def _rectangle(rows: Sequence[Transition]) -> tuple[list[str], list[str]]:
+    """The most sources and labels whose pairs are how `rows` begin, as a written row unfolds."""
+    pairs = [(row.source, row.label) for row in rows]
+    width = next((n for n, (source, _) in enumerate(pairs) if source != pairs[0][0]), len(pairs))
+    labels = [label for _, label in pairs[:width]]
+    sources = [source for source, _ in pairs[::width]]
+    while list(product(sources, labels)) != pairs[: len(sources) * width]:
+        sources.pop()
+    return sources, labels
+
+
+def _one_or_many(names: list[str]) -> str | list[str]:
+    return names[0] if len(names) == 1 else names

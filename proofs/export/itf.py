@@ -1,0 +1,64 @@
+"""Traces as ITF JSON, the Informal Trace Format that Apalache and its viewers read (ADR-015)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from proofs.core.results import Verdict
+
+
+def to_itf(property_name: str, model: str, verdict: Verdict) -> str:
+    """The trace of `verdict` as ITF JSON text, with the property's name in its metadata.
+
+    States that are named tuples become variables by their names, others one variable `state`;
+    `action` is the label of the step that led to a state. Raises `ValueError` without a trace.
+    """
+    trace = verdict.trace
+    if trace is None:
+        raise ValueError(f"{property_name} has no trace")
+    rows: list[tuple[str, Any]] = [("", trace.start)]
+    rows += [(step.label, step.target) for step in trace.steps]
+    states = [
+        {"#meta": {"index": index}, "action": label, **_variables(state)}
+        for index, (label, state) in enumerate(rows)
+    ]
+    document: dict[str, Any] = {
+        "#meta": {
+            "format": "ITF",
+            "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
+            "property": property_name,
+            "source": model,
+            "status": verdict.status.value,
+        },
+        "vars": [name for name in states[0] if name != "#meta"],
+        "states": states,
+    }
+    if verdict.cycle:
+        document["loop"] = len(states) - 1 - verdict.cycle
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _variables(state: Any) -> dict[str, Any]:
+    if hasattr(state, "_asdict"):
+        return {name: _value(value) for name, value in state._asdict().items()}
+    return {"state": _value(state)}
+
+
+def _value(value: Any) -> Any:
+    """An ITF value: tuples and sets are marked, integers kept exact, the rest as records."""
+    match value:
+        case bool() | str() | None:
+            found: Any = value
+        case int():
+            found = {"#bigint": str(value)}
+        case frozenset():
+            found = {"#set": sorted(map(_value, value), key=json.dumps)}
+        case tuple() if hasattr(value, "_asdict"):
+            found = {name: _value(one) for name, one in value._asdict().items()}
+        case tuple():
+            found = {"#tup": [_value(one) for one in value]}
+        case _:
+            found = {one.name: _value(getattr(value, one.name)) for one in fields(value)}
+    return found

@@ -1,0 +1,113 @@
+"""A system as Promela: one process whose steps are the system's, and formulas as ltl blocks.
+
+Each step is one d_step, so SPIN has the states and transitions that we have. A run that ends stays
+where it ended, as SPIN reads it; the block no_deadlock asks that it does so at the end alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proofs.export.commands import Add, All, Command, Copy, Network, Set, Update, holds_first
+from proofs.export.fragments import Words, is_linear, linear, written
+from proofs.export.network import network
+from proofs.export.syntax import Names, Signs, Wording, Written, header, plain, refused, words
+from proofs.logic.formulas import Formula, atoms
+from proofs.systems.product import Composition
+from pxp_fsm.errors import UsageError
+
+RESERVED = words(
+    "active assert atomic bit bool break byte c_code c_decl c_expr c_state c_track chan "
+    "d_proctype d_step D_proctype do else empty enabled end eval false fi for full get_priority "
+    "goto hidden if in init inline int len local ltl mtype nempty never nfull np_ od of "
+    "pc_value pid print printf printm priority proctype provided return run select set_priority "
+    "short show skip timeout trace notrace true typedef unless unsigned xr xs system stuck "
+    "no_deadlock define ifdef ifndef endif always eventually until weakuntil stronguntil "
+    "release implies equivalent next NULL STDIN "
+)
+"""Keywords, words of the preprocessor, and what this module itself names."""
+
+LONGEST = 400
+"""Characters of what a formula may speak of as a macro: SPIN reads formulas of some 4,000. What is
+longer is a variable that follows from the others, so that there are no more states."""
+
+SIGNS = Signs("true", "false", "!", " && ", " || ", "({} == {})", "({} >= {})")
+WORDS = Words(both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>")
+
+
+def to_promela(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> Written:
+    """`composition` as Promela, with an ltl block f1, f2 ... for each formula and its text.
+
+    Raises `UsageError` for a formula that is not LTL or has an X, which SPIN as it is usually built
+    does not read, and for a variable with more than 256 values.
+    """
+    net = network(composition, (name for _, formula in formulas for name in atoms(formula)))
+    writing = _Writing(net)
+    return Written(writing.text([(text, writing.formula(text, f)) for text, f in formulas]))
+
+
+class _Writing:
+    """A network in Promela's words."""
+
+    def __init__(self, net: Network) -> None:
+        self.net = net
+        self.words = Wording(Names(RESERVED), SIGNS)
+        for variable in net.variables:
+            if len(variable.domain.values) > 256:
+                raise UsageError("Promela's byte holds 256 values, and a member has more states")
+        self.said = {self.words.proposition(name): test for name, test in net.propositions.items()}
+        self.said["stuck"] = net.stuck
+        self.kept = {n: t for n, t in self.said.items() if len(self.words.test(t)) > LONGEST}
+
+    def formula(self, text: str, formula: Formula) -> str:
+        """A formula in SPIN's words."""
+        if not is_linear(formula):
+            raise refused("Promela", text, "it speaks of some run", "SMV and PRISM can")
+        try:
+            return written(linear(formula), WORDS, self.words.atom)
+        except LookupError as error:
+            raise refused("Promela", text, f"SPIN reads no {error.args[0]}", "SMV can") from error
+
+    def text(self, formulas: Sequence[tuple[str, str]]) -> str:
+        lines = ["/*", *(f"   {line}" for line in header(self.net.composition)), "*/"]
+        domains = dict.fromkeys(variable.domain for variable in self.net.variables)
+        for domain in domains:
+            if not domain.numbers:
+                lines += [
+                    f"#define {self.words.names.of('value', *domain.words, value)} {number}"
+                    for number, value in enumerate(domain.values)
+                ]
+        lines += [
+            f"byte {self.words.variable(v)} = {self.words.value(v, v.initial)};"
+            for v in self.net.variables
+        ]
+        for name, test in self.said.items():
+            first = str(holds_first(test)).lower()
+            kept = name in self.kept
+            lines.append(
+                f"bool {name} = {first};" if kept else f"#define {name} ({self.words.test(test)})"
+            )
+        lines += ["", "active proctype system()", "{", "end:", "  do"]
+        lines += [f"  :: {self._step(command)}" for command in self.net.commands]
+        lines += ["  od", "}", ""]
+        lines.append(f"ltl no_deadlock {{ [] (!stuck || {self.words.proposition('ended')}) }}")
+        for number, (text, formula) in enumerate(formulas, start=1):
+            lines += [f"/* {plain(text)} */", f"ltl f{number} {{ {formula} }}"]
+        return "\n".join([*lines, ""])
+
+    def _step(self, command: Command) -> str:
+        updates = [self._update(update) for update in command.updates]
+        updates += [f"{name} = {self.words.test(test)}" for name, test in self.kept.items()]
+        told = "; ".join(updates or ["skip"])
+        guard = self.words.test(All(command.tests))
+        return f"d_step {{ {guard} -> {told} }} /* {plain(command.label)} */"
+
+    def _update(self, update: Update) -> str:
+        name = self.words.variable(update.variable)
+        match update:
+            case Set(variable, value):
+                return f"{name} = {self.words.value(variable, value)}"
+            case Copy(_, source):
+                return f"{name} = {self.words.variable(source)}"
+            case Add(_, number):
+                return f"{name} = {name} {number:+d}"

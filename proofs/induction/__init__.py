@@ -1,0 +1,1 @@
+"""Proofs for all n and k."""

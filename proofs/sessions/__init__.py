@@ -1,0 +1,1 @@
+"""Sessions of PXP and INTERACT as models, for any data."""

@@ -1,0 +1,72 @@
+"""What runs of a system can be fair to, and whether it comes to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from proofs.core.actions import Choose, Deliver, Exchange, Send
+from proofs.core.explore import Space, TooLarge, explore
+from proofs.core.limits import Effort
+from proofs.core.model import Step
+from proofs.core.results import Status, Verdict
+from proofs.logic.fairness import Demand, Keys
+from proofs.logic.formulas import atoms
+from proofs.logic.termination import ENDED, Question, questions
+from proofs.systems.product import Composition
+from proofs.systems.propositions import Noted, Noting
+from proofs.systems.replay import shown
+
+
+def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+    """Whose step it is: the member that sends, chooses or receives; None is the outside."""
+    match step.action:
+        case Exchange(sender) | Send(sender):
+            yield sender
+        case Deliver(_, receiver):
+            yield receiver
+        case Choose(member):
+            yield member
+        case _:
+            yield None
+
+
+def taking(composition: Composition) -> Keys[Noted]:
+    """Which rows a step takes or chooses, each with its member."""
+
+    def rows(state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
+        return {
+            taken
+            for move in composition.moves(state.state)
+            if move.action == step.action and state.state + move.difference == step.target.state
+            for taken in move.rows
+        }
+
+    return rows
+
+
+def asked(demands: Iterable[Demand]) -> frozenset[str]:
+    """The propositions that `demands` speak of."""
+    return frozenset(
+        name for one in demands if not isinstance(one.of, str) for name in atoms(one.of)
+    )
+
+
+def terminates(
+    composition: Composition, effort: Effort | None = None
+) -> Iterator[tuple[Question[Noted], Verdict]]:
+    """Whether the system ends, question by question; traces have been taken by real machines.
+
+    Every answer is UNKNOWN where `effort` does not suffice.
+    """
+    model, unknown = Noting(composition, (ENDED,)), ""
+    try:
+        space = explore(model, effort=effort)
+    except TooLarge as error:
+        space, unknown = Space({}, {}), str(error)
+    for question in questions(model, space, taking(composition), acting):
+        if unknown:
+            yield question, Verdict(Status.UNKNOWN, unknown)
+            continue
+        found = question.answer()
+        trace = None if found.trace is None else shown(composition, found.trace)
+        yield question, Verdict(found.status, found.detail, trace, found.cycle)

@@ -1,0 +1,194 @@
+"""Every reachable state of a composition, breadth first, in little memory; or as far as allowed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from proofs.core.explore import Trace
+from proofs.core.limits import UNLIMITED, Effort
+from proofs.core.model import Step
+from proofs.systems.compiled import backwards, compiled_backwards, explored, fits, projected
+from proofs.systems.partial_order import PartialOrder
+from proofs.systems.product import Action, Composition
+from proofs.systems.symmetry import Symmetry, unfolded
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The states that are reached, in breadth-first order, and where each leads.
+
+    The steps of the state with number i lead to `targets[offsets[i]:offsets[i + 1]]`; `parents` is
+    the number of the state from which each was reached first. Where `cut` says why exploring
+    stopped, states from number `expanded` on have not been looked at.
+    """
+
+    composition: Composition
+    reduction: Symmetry | PartialOrder | None
+    states: Sequence[int]
+    parents: Sequence[int]
+    offsets: Sequence[int]
+    targets: Sequence[int]
+    depth: int
+    cut: str = ""
+
+    @property
+    def expanded(self) -> int:
+        """How many states have been looked at, with all that can happen in them."""
+        return len(self.offsets) - 1
+
+    @property
+    def transitions(self) -> int:
+        return len(self.targets)
+
+    def dead_ends(self) -> Iterator[int]:
+        """The numbers of the states in which nothing can happen."""
+        if self.compiled:
+            import numpy as np
+
+            yield from map(int, np.flatnonzero(np.diff(np.asarray(self.offsets)) == 0))
+            return
+        for number in range(self.expanded):
+            if self.offsets[number] == self.offsets[number + 1]:
+                yield number
+
+    def trace_to(self, number: int) -> Trace[int]:
+        """A shortest trace to the state with this number."""
+        found: list[tuple[Action, int]] = []
+        while (parent := int(self.parents[number])) >= 0:
+            source, target = int(self.states[parent]), int(self.states[number])
+            action = next(
+                move.action
+                for move in self.composition.moves(source)
+                if self._standing_for(source + move.difference) == target
+            )
+            found.append((action, target))
+            number = parent
+        start, found = int(self.states[number]), found[::-1]
+        if isinstance(self.reduction, Symmetry):
+            return Trace(start, tuple(unfolded(self.reduction, start, found, 0)[0]))
+        return Trace(start, tuple(Step(action, target) for action, target in found))
+
+    def _standing_for(self, state: int) -> int:
+        if isinstance(self.reduction, Symmetry):
+            return self.reduction.standing_for(state)[0]
+        return state
+
+    def parts(self, mask: int) -> Iterable[int]:
+        """What is met of the bits of `mask`."""
+        if self.compiled:
+            return projected(self.states, mask)[0]
+        return {state & mask for state in self.states}
+
+    def marks(self, mask: int, wanted: Callable[[int], bool]) -> bytearray:
+        """For each state a 1 if what it has of the bits of `mask` is `wanted`."""
+        if self.compiled:
+            import numpy as np
+
+            met, places = projected(self.states, mask)
+            known = np.array([wanted(part) for part in met], np.uint8)
+            return bytearray(known[places].tobytes())
+        found = {part: wanted(part) for part in self.parts(mask)}
+        return bytearray(found[state & mask] for state in self.states)
+
+    def leading_to(self, found: bytearray) -> bytearray:
+        """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
+        sources = array("q", bytes(8 * (len(self.targets) + 1)))
+        starts, left = (array("q", bytes(8 * (len(found) + 1))) for _ in range(2))
+        if not self.compiled:
+            backwards(self.offsets, self.targets, found, sources, starts, left)
+            return found
+        import numpy as np
+
+        arrays = [np.frombuffer(one, np.int64) for one in (sources, starts, left)]
+        marks = np.frombuffer(found, np.uint8)
+        compiled_backwards()(self.offsets, self.targets, marks, *arrays)
+        return found
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the states are an array of NumPy's, from a compiled loop."""
+        return not isinstance(self.states, list)
+
+
+COMPILE_FROM = 50_000
+"""From how many states on compiling pays."""
+
+
+def reach(
+    composition: Composition,
+    effort: Effort | None = None,
+    reduction: Symmetry | PartialOrder | None = None,
+    compiled: bool | None = None,
+) -> Reached:
+    """Every state of `composition` that can be reached, or as many as `effort` allows.
+
+    With a reduction, of those only what it keeps; whether that is enough is for the caller to know.
+    `compiled` says whether Numba compiles the loop; by default where that can be, and there are
+    many states.
+    """
+    effort = effort or Effort()
+    if compiled:
+        return _by_numba(composition, effort)
+    large = reduction is None and compiled is None and fits(composition)
+    found = _by_python(composition, effort, reduction, COMPILE_FROM if large else UNLIMITED)
+    return found or _by_numba(composition, effort)
+
+
+def _by_numba(composition: Composition, effort: Effort) -> Reached:
+    found = explored(composition, effort)
+    return Reached(
+        composition,
+        None,
+        found.states,
+        found.parents,
+        found.offsets,
+        found.targets,
+        found.depth,
+        found.cut,
+    )
+
+
+def _by_python(
+    composition: Composition,
+    effort: Effort,
+    reduction: Symmetry | PartialOrder | None,
+    most: int,
+) -> Reached | None:
+    """None where there are more than `most` states."""
+    states = list(composition.initial())
+    numbers = {state: number for number, state in enumerate(states)}
+    parents, offsets, targets = array("q", [-1] * len(states)), array("q", [0]), array("q")
+    depth, level, cut = 0, len(states), ""
+
+    def closed(state: int) -> bool:
+        return numbers.get(state, len(states)) < len(offsets)
+
+    def targets_of(state: int) -> Iterator[int]:
+        if isinstance(reduction, PartialOrder):
+            followed = reduction.followed(state, closed)
+            return (state + move.difference for move in followed)
+        leading = (state + move.difference for move in composition.moves(state))
+        if isinstance(reduction, Symmetry):
+            return (reduction.standing_for(target)[0] for target in leading)
+        return leading
+
+    for number, state in enumerate(states):  # grows while it is read
+        if number == level:
+            depth, level = depth + 1, len(states)
+        if not number & 1023 or len(states) > effort.states:
+            cut = effort.spent(len(states), depth, len(states) - number)
+            if cut:
+                break
+        if len(states) > most:
+            return None
+        for target in targets_of(state):
+            found = numbers.get(target)
+            if found is None:
+                found = numbers[target] = len(states)
+                states.append(target)
+                parents.append(number)
+            targets.append(found)
+        offsets.append(len(targets))
+    return Reached(composition, reduction, states, parents, offsets, targets, depth, cut)

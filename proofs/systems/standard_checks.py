@@ -1,0 +1,174 @@
+"""What every system must pass over any channel, each with a shortest trace where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
+
+from proofs.core.results import Status, Verdict
+from proofs.systems.reachability import Reached
+from proofs.systems.receptions import Part, Receptions
+from proofs.systems.replay import shown
+from proofs.systems.symmetry import Symmetry
+from pxp_fsm.automata.automaton import Kind, Transition
+
+
+class Standing:
+    """The standing checks of what was reached of a composition."""
+
+    def __init__(self, reached: Reached) -> None:
+        self._reached = reached
+        self._composition = reached.composition
+        self._system = reached.composition.system
+        self._receptions = Receptions(reached.composition)
+
+    @cached_property
+    def checks(self) -> Mapping[str, Callable[[], Verdict]]:
+        """The checks by name."""
+        return {
+            "no-deadlock": self.no_deadlock,
+            "no-unspecified-reception": self.no_unspecified_reception,
+            "no-orphan-message": self.no_orphan_message,
+            "nothing-sent-after-the-end": self.nothing_sent_after_the_end,
+            "end-reachable-from-everywhere": self.can_always_end,
+            "no-dead-row": self.no_dead_row,
+        }
+
+    def no_deadlock(self) -> Verdict:
+        """Every state in which nothing can happen is one in which every member has ended."""
+        states, ended = self._reached.states, self._composition.ended
+        dead = (n for n in self._reached.dead_ends() if not ended(int(states[n])))
+        return self._never(next(dead, None))
+
+    def no_unspecified_reception(self) -> Verdict:
+        """Whatever can be sent is received, there and then or after waiting."""
+        found = self._first(self._receptions.unspecified())
+        if not self._reached.cut:
+            waiting = self._waits_for_ever()
+            found = min((one for one in (found, waiting) if one is not None), default=None)
+        return self._never(found)
+
+    def no_orphan_message(self) -> Verdict:
+        """Nothing is left, or can be sent, for a member that has ended."""
+        return self._never(self._first(self._receptions.orphans()), ended=True)
+
+    def nothing_sent_after_the_end(self) -> Verdict:
+        """A member in an end state has no row that sends."""
+        return self._never(self._first(self._talking_on()), told=False)
+
+    def can_always_end(self) -> Verdict:
+        """From every reachable state some run leads to where every member has ended."""
+        if self._reached.cut:
+            return Verdict(Status.UNKNOWN, self._reached.cut)
+        everybody = sum(field.bits for field in self._composition.fields)
+        ended = self._reached.marks(everybody, self._composition.ended)
+        can = self._reached.leading_to(ended)
+        missing = can.find(0)
+        return self._never(None if missing < 0 else missing)
+
+    def no_dead_row(self) -> Verdict:
+        """Every row of every member is taken in some run."""
+        rows = [
+            (place, row)
+            for place, member in enumerate(self._system.members)
+            for row in member.automaton.transitions
+        ]
+        taken = {self._kind_of(*one) for one in self._taken()}
+        dead = [self._row_in_words(*one) for one in rows if self._kind_of(*one) not in taken]
+        if not dead:
+            return Verdict(Status.HOLDS)
+        if self._reached.cut:
+            return Verdict(Status.UNKNOWN, self._reached.cut)
+        return Verdict(Status.FAILS, f"never taken: {', '.join(dict.fromkeys(dead))}")
+
+    def _taken(self) -> Iterator[tuple[int, Transition]]:
+        """Every row that is taken, with its member."""
+        composition = self._composition
+        for unit in composition.units:
+            own = composition.fields[unit.member]
+            for part in self._reached.parts(own.bits | unit.other.bits):
+                if own.of(part) in unit.rows:
+                    for move in unit.at(own.of(part), unit.other.of(part)):
+                        yield from move.rows
+        for members in composition.events.values():
+            for place, rows in members.items():
+                field = composition.fields[place]
+                there = {field.of(part) for part in self._reached.parts(field.bits)}
+                yield from ((place, row) for number, row in rows.items() if number in there)
+
+    def _kind_of(self, place: int, row: Transition) -> tuple[object, ...]:
+        """What a row shares with those that are it by another name, where symmetry is used."""
+        partner = self._alike[self._system.places[row.partner]] if row.partner else ""
+        return (self._alike[place], row.source, row.kind, row.label, row.target, partner)
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        """For each member one that stands for it: itself, where symmetry is not used."""
+        found = list(range(len(self._system.members)))
+        if isinstance(self._reached.reduction, Symmetry):
+            for one in self._reached.reduction.classes:
+                for place in one:
+                    found[place] = one[0]
+        return tuple(found)
+
+    def _never(self, number: int | None, *, told: bool = True, ended: bool = False) -> Verdict:
+        """FAILS with a trace to the state with this number, if any, and what is not received."""
+        if number is None:
+            cut = self._reached.cut
+            return Verdict(Status.UNKNOWN, cut) if cut else Verdict(Status.HOLDS)
+        state = int(self._reached.states[number])
+        found = self._receptions.unreceived(state, ended=ended) if told else ()
+        trace = shown(self._composition, self._reached.trace_to(number))
+        return Verdict(Status.FAILS, "; ".join(map(str, found)), trace)
+
+    def _first(self, parts: Iterable[Part]) -> int | None:
+        """The number of the first state of which a part is wrong."""
+        first = (self._reached.marks(mask, wrong).find(1) for mask, wrong in parts)
+        return min((number for number in first if number >= 0), default=None)
+
+    def _waits_for_ever(self) -> int | None:
+        """The first state in which a member has a message to send that it cannot send in any run.
+
+        Followed is the member, by another number where a renaming moves it.
+        """
+        composition, reduction = self._composition, self._reached.reduction
+        waiting = dict[tuple[int, int], int]()
+        before = dict[tuple[int, int], list[tuple[int, int]]]()
+        sent = set[tuple[int, int]]()
+        for place, rows in enumerate(composition.chosen):
+            if not rows:
+                continue
+            bound = partial(composition.is_bound, place)
+            marks = self._reached.marks(composition.fields[place].bits, bound)
+            for number in (number for number, mark in enumerate(marks) if mark):
+                waiting[int(self._reached.states[number]), place] = number
+        for state, place in waiting:
+            for move in composition.moves(state):
+                target, now = state + move.difference, place
+                if isinstance(reduction, Symmetry):
+                    target, renaming = reduction.standing_for(target)
+                    now = renaming[place]
+                if composition.is_bound(now, target):
+                    before.setdefault((target, now), []).append((state, place))
+                else:
+                    sent.add((state, place))
+        left = list(sent)
+        while left:
+            for one in before.get(left.pop(), ()):
+                if one not in sent:
+                    sent.add(one)
+                    left.append(one)
+        return min((number for one, number in waiting.items() if one not in sent), default=None)
+
+    def _talking_on(self) -> Iterator[Part]:
+        for place, field in enumerate(self._composition.fields):
+            yield field.bits, partial(self._talks_on, place)
+
+    def _talks_on(self, place: int, state: int) -> bool:
+        number = self._composition.fields[place].of(state)
+        rows = self._composition.leaving(place, number)
+        ended = number in self._composition.finals[place]
+        return ended and any(row.kind is Kind.SEND for row in rows)
+
+    def _row_in_words(self, place: int, row: Transition) -> str:
+        return f"row {row.row} of {self._system.members[place].name} ({row.source} {row.action})"

@@ -1,0 +1,229 @@
+"""Systems: several members, each a table with a name, and who can talk to whom."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+
+from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
+from pxp_fsm.errors import TableError
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+"""What a member may be called: as rows can name it."""
+
+_NAMED = re.compile(rf"({NAME.pattern})=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of a system's agents: its name there, and the table that it follows."""
+
+    name: str
+    automaton: Automaton
+
+
+@dataclass(frozen=True, repr=False)
+class System:
+    """Two or more members that talk to each other over a channel.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.System.load("pxp", channel="fifo:2")
+    <System pxp1, pxp2 over fifo:2>
+
+    A row that sends and names no partner goes to any member that can take its tag in some state;
+    one that receives and names none takes the tag from whoever sends it. Raises `TableError` with
+    every fault: names that are used twice, partners that are no members, tags that nobody takes.
+    """
+
+    members: tuple[Member, ...]
+    channel: Channel = SYNCHRONOUS
+
+    @classmethod
+    def load(cls, *tables: str | Path | Automaton, channel: str = "sync") -> System:
+        """The system of tables; one alone is joined with itself.
+
+        Each is an automaton, a built-in name, a file, or NAME=FILE where a member is to be called
+        so.
+
+        Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
+        """
+        members = []
+        for given in tables * 2 if len(tables) == 1 else tables:
+            if isinstance(given, Automaton):
+                members.append(("", given))
+                continue
+            found = _NAMED.fullmatch(str(given))
+            name, table = (found[1], found[2]) if found else ("", given)
+            members.append((name, load_automaton(table)))
+        return system_of(members, parse_channel(channel))
+
+    def __repr__(self) -> str:
+        return f"<System {self.name} over {self.channel.name}>"
+
+    def over(self, channel: Channel) -> System:
+        """The same members over another channel."""
+        return replace(self, channel=channel)
+
+    def __post_init__(self) -> None:
+        found = tuple(dict.fromkeys(_problems_of_names(self))) or tuple(
+            dict.fromkeys(_problems_of_rows(self))
+        )
+        if found:
+            raise TableError(found)
+
+    @property
+    def name(self) -> str:
+        """The members in words, with their table where it is called something else."""
+        told = []
+        for table, some in groupby(self.members, key=lambda one: one.automaton.name):
+            names = [one.name for one in some]
+            same = all(name.rstrip("0123456789") == table or name == table for name in names)
+            told.append(", ".join(names) + ("" if same else f": {table}"))
+        return "; ".join(told)
+
+    def diagram(self) -> StateDiagram:
+        """The members, and at an arrow what one of them may send to the other."""
+        nodes = tuple(Node(one.name, one.automaton.title) for one in self.members)
+        edges = []
+        for sender, receiver in self.links:
+            tags = dict.fromkeys(
+                row.label
+                for row in self.members[sender].automaton.transitions
+                if row.kind is Kind.SEND and receiver in self.partners(sender, row)
+            )
+            names = self.members[sender].name, self.members[receiver].name
+            edges.append(Edge(*names, tuple(map(Row, tags))))
+        return StateDiagram(self.name, self.channel.name, nodes, tuple(edges))
+
+    def _repr_svg_(self) -> str:
+        return svg(self.diagram())
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of each member, from 0, by its name."""
+        return {member.name: place for place, member in enumerate(self.members)}
+
+    def partners(self, place: int, row: Transition) -> tuple[int, ...]:
+        """The members to which a row of member `place` may send, or from which it may receive."""
+        if row.kind is Kind.EVENT:
+            return ()
+        if row.partner:
+            return (self.places[row.partner],)
+        name, opposite = self.members[place].name, _OPPOSITE[row.kind]
+        return tuple(
+            other
+            for other, member in enumerate(self.members)
+            if other != place
+            and any(
+                t.kind is opposite and t.label == row.label and t.partner in ("", name)
+                for t in member.automaton.transitions
+            )
+        )
+
+    @cached_property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """Every pair of members, sender and receiver, between which something may be sent."""
+        found = {
+            (place, other)
+            for place, member in enumerate(self.members)
+            for row in member.automaton.transitions
+            if row.kind is Kind.SEND
+            for other in self.partners(place, row)
+        }
+        return tuple(sorted(found))
+
+    def taken(self, sender: int, receiver: int, state: str, tag: str) -> Transition | None:
+        """The row by which `receiver`, in `state`, takes `tag` from `sender`, if it has one."""
+        return self.members[receiver].automaton.receives(state, tag, self.members[sender].name)
+
+
+_OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}
+
+
+def is_named(text: str) -> bool:
+    """Whether a table is given with the name of a member (NAME=TABLE)."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCHRONOUS) -> System:
+    """A system of tables with their names; where a name is "" the table's, numbered if need be.
+
+    Raises `TableError` as `System` does.
+    """
+    given = Counter(name for name, _ in members if name)
+    own = Counter(automaton.name for name, automaton in members if not name)
+    seen: Counter[str] = Counter()
+    found = []
+    for name, automaton in members:
+        if name:
+            found.append(Member(name, automaton))
+            continue
+        seen[automaton.name] += 1
+        twice = own[automaton.name] > 1 or automaton.name in given
+        number = str(seen[automaton.name]) if twice else ""
+        found.append(Member(automaton.name + number, automaton))
+    return System(tuple(found), channel)
+
+
+def _problems_of_names(system: System) -> Iterator[str]:
+    if len(system.members) < 2:
+        yield f"a system has two members or more, not {len(system.members)}"
+    for name, times in Counter(member.name for member in system.members).items():
+        if not NAME.fullmatch(name):
+            yield f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
+        elif times > 1:
+            yield f"{times} members are called {name}; name each once (NAME=TABLE)"
+
+
+def _problems_of_rows(system: System) -> Iterator[str]:
+    names = ", ".join(member.name for member in system.members)
+    for place, member in enumerate(system.members):
+        table = member.automaton
+        others = {one.automaton.name for one in system.members if one is not member}
+        if table.peer and table.peer not in others:
+            yield (
+                f"{table.name} names {table.peer} as its peer, but is joined with "
+                f"{', '.join(sorted(others))}"
+            )
+        for row in table.transitions:
+            where = f"row {row.row} of {table.name} ({row.source} {row.action})"
+            if row.partner and row.partner not in system.places:
+                yield (
+                    f"{where}: there is no member {row.partner}; the members are {names}; "
+                    f"write one of them, or name the table so (NAME=TABLE)"
+                )
+            elif row.partner == member.name:
+                yield f"{where}: {member.name} cannot be its own partner; write another member"
+            elif row.kind is Kind.SEND and not _is_heard(system, place, row):
+                yield _unheard(system, place, row)
+
+
+def _is_heard(system: System, place: int, row: Transition) -> bool:
+    name = system.members[place].name
+    return any(
+        t.kind is Kind.RECEIVE and t.label == row.label and t.partner in ("", name)
+        for other in system.partners(place, row)
+        for t in system.members[other].automaton.transitions
+    )
+
+
+def _unheard(system: System, place: int, row: Transition) -> str:
+    """As `pxp_fsm.automata.soundness.check_peers` says it of two tables."""
+    sender = system.members[place]
+    others = [one.automaton.name for one in system.members if one is not sender]
+    if row.partner:
+        others = [system.members[system.places[row.partner]].automaton.name]
+    receiver = " or ".join(dict.fromkeys(others))
+    return (
+        f"{sender.automaton.name} sends {row.label}"
+        f"{f' to {row.partner}' if row.partner else ''}, which {receiver} receives in no state; "
+        f'add a row with receive = "{row.label}" to {receiver}, or drop the one that sends it'
+    )

@@ -1,0 +1,1 @@
+"""What recordings tell: audits, probabilities fitted to runs, languages, findings."""

@@ -1,0 +1,201 @@
+"""An audit as a page: one HTML file that needs nothing else, and runs nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.databases import SqlBlackboard
+from proofs.audit import Finding, Kind, Possible
+from proofs.audit.findings import ABOUT
+from pxp_fsm import __version__
+from pxp_fsm.analysis.audits.records import Noted, Report
+from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.diagrams.text import legible, shortened
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.reports import palette
+from pxp_fsm.experiments.summary import counted
+
+SHOWN = 10
+"""Sessions of each kind that a terminal shows."""
+
+
+def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
+    """What was found, the worst first, with `shown` sessions of each kind."""
+    size = f"{counted(report.sessions, 'session')}, {counted(report.messages, 'message')}"
+    yield f"{report.source}: {size}"
+    if report.protocol:
+        yield f"Audited as {report.protocol}"
+    for possible in reversed(Possible):
+        yield f"{report.possible[possible]:>9,}  possible {possible.words}"
+    for reason, count in report.skipped.most_common():
+        yield f"{count:>9,}  not audited: {reason}"
+    for name, due, theirs in report.counted:
+        yield f"{due:>9,}  {name}; as the published code counts: {theirs:,}"
+    for kind in Kind:
+        if not report.kinds[kind]:
+            continue
+        yield f"{kind}, {counted(report.kinds[kind], 'session')}: {ABOUT[kind]}"
+        found = (
+            (noted, one) for noted in report.noted for one in noted.findings if one.kind is kind
+        )
+        for place, (noted, one) in enumerate(found):
+            if place == shown:
+                yield "  …"
+                break
+            yield f"  {noted.session}{said(one)}"
+
+
+def said(finding: Finding) -> str:
+    """A finding in a line, after the name of its session."""
+    where = "" if finding.number is None else f" message {finding.number}"
+    parts = [f"{where}: {finding.what}"]
+    if finding.possible:
+        parts.append(f"possible there: {', '.join(finding.possible)}")
+    if finding.answers:
+        parts.append(", ".join(map(str, finding.answers)))
+    return "; ".join(parts)
+
+
+def as_json(report: Report) -> str:
+    """All of it, as `pxp_fsm/analysis/audits/schema.json` says; a noted session a line."""
+    told = {
+        "format": "pxp-fsm audit",
+        "version": 1,
+        "source": report.source,
+        "protocol": report.protocol,
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
+        "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
+        "not_audited": dict(report.skipped),
+        "counted": {
+            name: {"by_definition": due, "as_published": theirs}
+            for name, due, theirs in report.counted
+        },
+    }
+    parts = [f'"{name}": {json.dumps(value)}' for name, value in told.items()]
+    noted = ",\n ".join(json.dumps(_noted(each)) for each in report.noted)
+    return "{" + ",\n".join([*parts, f'"noted": [{noted}]']) + "}"
+
+
+def _noted(noted: Noted) -> dict[str, Any]:
+    return {
+        "session": noted.session,
+        "instance": noted.instance,
+        "tags": list(noted.tags),
+        "ending": noted.ending,
+        "possible": noted.possible.name.lower(),
+        "findings": [_finding(one) for one in noted.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind.value,
+        "message": finding.number,
+        "what": finding.what,
+        "possible": list(finding.possible),
+        "answers": [
+            {
+                "message": one.number,
+                "agent": one.agent,
+                "relation": one.relation,
+                "left": one.left,
+                "right": one.right,
+                "held": one.held,
+                "implied": one.implied,
+            }
+            for one in finding.answers
+        ],
+    }
+
+
+LISTED = 300
+"""Sessions that are shown; the JSON has all."""
+
+_LONGEST, _MOST, _WIDTH = 60, 12, 240
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session with the texts of the messages that its findings are about, shortened."""
+
+    noted: Noted
+    texts: tuple[tuple[int, str], ...]
+
+    @property
+    def found(self) -> set[int | None]:
+        """The numbers of the messages at which something was found."""
+        return {one.number for one in self.noted.findings}
+
+
+def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
+    """Write the page to the file `path`; texts come from `board`, where there is one.
+
+    Everything that models, people and files said is shown as text. Raises `UsageError` where a
+    library that the page needs is not installed, and as `atomic_path` does.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"a page is written with {error.name}, which is not installed; "
+            f"pip install 'pxp-fsm[report]'"
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("pxp_fsm.analysis.audits", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["legible"] = legible
+    light, dark = (
+        Markup(palette.variables(colours))  # noqa: S704 - our own colours
+        for colours in (palette.LIGHT, palette.DARK)
+    )
+    parts = environment.get_template("page.html.jinja").generate(
+        version=__version__,
+        light=light,
+        dark=dark,
+        report=report,
+        levels=tuple(reversed(Possible)),
+        kinds=[kind for kind in Kind if report.kinds[kind]],
+        about=ABOUT,
+        counted=counted,
+        said=said,
+        listed=LISTED,
+        longest=_LONGEST,
+        most=_MOST,
+        conversations=lambda: _conversations(report, board),
+    )
+    with atomic_path(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(parts)
+
+
+def _conversations(report: Report, board: SqlBlackboard | None) -> Iterator[Conversation]:
+    for noted in report.noted[:LISTED]:
+        yield Conversation(noted, tuple(_texts(noted, board)) if board is not None else ())
+
+
+def _texts(noted: Noted, board: SqlBlackboard) -> Iterator[tuple[int, str]]:
+    """The texts that the findings' answers are about."""
+    wanted = sorted({place for one in noted.findings for place in _places(one)} - {0})
+    if not wanted:
+        return
+    messages = {
+        entry.message.number: entry.message for entry in board.session(noted.session).entries
+    }
+    for number in wanted:
+        if number in messages:
+            answer = messages[number].answer
+            yield number, shortened(f"{answer.prediction} — {answer.explanation}", _WIDTH)
+
+
+def _places(finding: Finding) -> set[int]:
+    return {place for one in finding.answers for place in (one.left, one.right)}

@@ -1,0 +1,100 @@
+"""Recorded sessions out of a database, as an audit asks for them: digests, and no texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backends.databases import SqlBlackboard
+from backends.databases.recordings import (
+    Details,
+    RecordedJudgement,
+    RecordedSession,
+    recorded_sessions,
+)
+from proofs.audit import Judged, Recording, Said
+from proofs.audit.findings import held
+from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+
+_DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
+_DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A recorded session with its place; `rules` are what it followed, or `why_not` they are not
+    known."""
+
+    recording: Recording
+    instance: str
+    rules: Rules | None
+    why_not: str = ""
+
+
+def recordings(board: SqlBlackboard, run: str) -> Iterator[Stored]:
+    """Every session of `run`, in the order in which they were planned; one at a time in memory."""
+    rules: dict[tuple[str, int | None, int | None, str, str], tuple[Rules | None, str]] = {}
+    for session in recorded_sessions(board, run, *_DETAILS):
+        key = session.protocol, session.n, session.k, session.automaton, session.fingerprint
+        if key not in rules:
+            rules[key] = _rules(*key)
+        (first, first_is), (_, second_is) = session.agents
+        recording = Recording(
+            session.session,
+            tuple(
+                Said(sender == first, tag, y, e, _judged(judgements))
+                for _, sender, tag, y, e, judgements in session.messages
+            ),
+            session.ending,
+            _judged(session.unsent),
+            (_derived(first_is), _derived(second_is)),
+            frozenset(session.assumptions.split()),
+            _classes(session),
+        )
+        gap = any(
+            message.number != place for place, message in enumerate(session.messages, start=1)
+        )
+        known = (None, "messages of it are missing; see pxp verify") if gap else rules[key]
+        yield Stored(recording, session.instance, *known)
+
+
+def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[Judged, ...]:
+    return tuple(
+        Judged(relation, left, right, held(outcome))
+        for relation, outcome, left, right in judgements
+    )
+
+
+def _derived(description: str) -> bool:
+    """Whether an agent's guards follow from its relations, as its description says."""
+    return _DERIVED.fullmatch(description) is not None
+
+
+def _classes(session: RecordedSession) -> dict[str, bool]:
+    found = {
+        f"{name}:{role}": holds
+        for role, classes in zip("mh", session.classes, strict=False)
+        for name, holds in zip(classes._fields, classes, strict=True)
+    }
+    return found if session.two_way is None else {**found, "two_way": session.two_way}
+
+
+def _rules(
+    protocol: str, n: int | None, k: int | None, automaton: str, fingerprint: str
+) -> tuple[Rules | None, str]:
+    """The rules that a session is recorded to have followed, or why they are not at hand."""
+    if automaton not in BUILTIN:
+        return None, f"it followed the table {automaton!r}, which is not one of the package's"
+    if builtin(automaton).fingerprint != fingerprint:
+        return None, f"it followed another table {automaton} than today's"
+    try:
+        if (protocol, automaton) == ("interact", "interact") and n is not None and k is not None:
+            return Interact(n, k), ""
+        if (protocol, automaton, n) == ("pxp", "pxp", None):
+            return Pxp(k), ""
+    except UsageError as error:
+        return None, str(error)
+    return None, f"what {protocol} with the table {automaton} allows is not known here"

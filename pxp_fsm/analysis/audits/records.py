@@ -1,0 +1,117 @@
+"""Many recorded sessions, audited one by one: what is found, and counts of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from backends.databases import SqlBlackboard
+from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
+from proofs.audit.findings import FAULTS
+from proofs.audit.sessions import AsPublished
+from proofs.audit.tags import Protocols
+from proofs.languages import Word
+from proofs.languages.published_code import K
+from pxp_fsm.analysis.audits.published_tags import as_counted, published_recordings
+from pxp_fsm.analysis.audits.reading import recordings
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.drawings import chosen_runs
+from pxp_fsm.experiments.summary import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A session that something was found of."""
+
+    session: str
+    instance: str
+    tags: Word
+    ending: str | None
+    possible: Possible
+    findings: tuple[Finding, ...]
+
+
+@dataclass
+class Report:
+    """What came of an audit.
+
+    `possible` counts sessions by what may be assumed of their judges, `kinds` sessions by what was
+    found of them; `skipped` counts the reasons why sessions could not be audited. `counted` has,
+    for recordings of the published code, each class: by the definition, and as that code counts.
+    """
+
+    source: str
+    protocol: str = ""
+    sessions: int = 0
+    messages: int = 0
+    possible: Counter[Possible] = field(default_factory=Counter)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    counted: tuple[tuple[str, int, int], ...] = ()
+    noted: list[Noted] = field(default_factory=list)
+
+    @property
+    def faults(self) -> int:
+        """Sessions with something that agents, judges and records at work never leave."""
+        return sum(any(one.kind in FAULTS for one in noted.findings) for noted in self.noted)
+
+    def take(self, recording: Recording, instance: str, found: Audited) -> None:
+        """Count a session; what was found of it is kept."""
+        self.possible[found.possible] += 1
+        self.kinds.update({one.kind for one in found.findings})
+        if found.findings:
+            self.noted.append(
+                Noted(
+                    recording.name,
+                    instance,
+                    recording.word,
+                    recording.ending,
+                    found.possible,
+                    found.findings,
+                )
+            )
+
+
+def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
+    """Audit every session of `runs` (none: of all there are).
+
+    Raises `NotThere` for a run that is not there.
+    """
+    records = chosen_runs(board, runs, "to audit")
+    report = Report(board.shown)
+    followed: dict[object, Protocols] = {}
+    for stored in chain.from_iterable(recordings(board, record.run) for record in records):
+        report.sessions += 1
+        report.messages += len(stored.recording.said)
+        if stored.rules is None:
+            report.skipped[stored.why_not] += 1
+            continue
+        protocol = followed.setdefault(stored.rules, Protocols(stored.rules))
+        try:
+            found = audited(stored.recording, protocol)
+        except UsageError as error:
+            report.skipped[str(error)] += 1
+            continue
+        report.take(stored.recording, stored.instance, found)
+    return report
+
+
+def audit_published(path: Path, rounds: int) -> Report:
+    """Audit the `tags.txt` that the authors' published code left, run with so many rounds.
+
+    Raises `DataError` for a line of another form.
+    """
+    followed = AsPublished(rounds)
+    bounds = f"{counted(rounds, 'round')}, k = {K}"
+    report = Report(str(path), f"INTERACT as the published code reads it, {bounds}")
+    words = []
+    for recording, about in published_recordings(path, followed):
+        report.sessions += 1
+        report.messages += len(recording.said)
+        report.take(recording, about, audited(recording, followed))
+        words.append(recording.word)
+    report.counted = tuple(as_counted(words))
+    return report

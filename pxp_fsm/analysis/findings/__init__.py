@@ -1,0 +1,1 @@
+"""The pages of findings, written from a run of every check."""

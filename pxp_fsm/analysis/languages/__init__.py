@@ -1,0 +1,1 @@
+"""Tag languages of protocols and recordings, compared."""

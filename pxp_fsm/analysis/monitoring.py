@@ -1,0 +1,237 @@
+"""Formulas watched over the sessions of a run, as they go on and as they were recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backends.databases import SessionRecord, SqlBlackboard
+from backends.databases.recordings import RecordedSession, recorded_sessions
+from proofs.logic.monitor import Outlook
+from proofs.logic.parsing import parse
+from proofs.logic.session_monitor import SessionMonitor, Watch
+from pxp_fsm.automata.tables import BUILTIN
+from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
+from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.runs import Progress
+from pxp_fsm.protocol.decisions import concluded
+from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+
+_NAMED = 5
+"""How many sessions a summary names that a formula is false of."""
+
+_NOTHING = Answer("", "")
+"""A monitor hears tags; the texts of a recording are not read."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """How a formula stands after a session: the verdict, and the message that settled it, if one
+    has (0: before the first).
+    """
+
+    session: str
+    outlook: Outlook
+    settled_at: int | None
+    message: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The session with the message that settled it."""
+        at = f" at message {self.settled_at}" if self.settled_at else ""
+        return f"{self.session}{at}{f' ({self.message})' if self.message else ''}"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A formula over the sessions of a run."""
+
+    formula: str
+    heard: tuple[Heard, ...]
+    over_the_protocol: bool
+
+    @property
+    def violated(self) -> bool:
+        """Whether it is false of a session."""
+        return any(one.outlook is Outlook.FALSE for one in self.heard)
+
+    @property
+    def line(self) -> str:
+        """How many sessions it is true of, false of, presumably so; which ones it is false of."""
+        counts = Counter(one.outlook for one in self.heard)
+        told = ", ".join(f"{o.value} in {counts[o]}" for o in Outlook if counts[o])
+        false = [one.shown for one in self.heard if one.outlook is Outlook.FALSE]
+        more = f" and {len(false) - _NAMED} more" if len(false) > _NAMED else ""
+        where = f": false in {', '.join(false[:_NAMED])}{more}" if false else ""
+        return f"Monitor {self.formula}: {told or 'no session'}{where}"
+
+
+class Monitors:
+    """Formulas as monitors, made once for each protocol that sessions follow.
+
+    Raises `UsageError` for a formula that cannot be read; `under` does for one that is none of
+    sessions.
+    """
+
+    def __init__(self, formulas: Sequence[str]) -> None:
+        self.formulas = {formula: parse(formula) for formula in formulas}
+        self._made: dict[tuple[str, str, int | None, int | None], Mapping[str, SessionMonitor]] = {}
+
+    def under(self, rules: Rules) -> Mapping[str, SessionMonitor]:
+        """The monitors for sessions under `rules`, by formula."""
+        key = (rules.name, rules.automaton.name, rules.n, rules.k)
+        if key not in self._made:
+            self._made[key] = {
+                written: SessionMonitor(formula, rules)
+                for written, formula in self.formulas.items()
+            }
+        return self._made[key]
+
+    def hear(
+        self, record: SessionRecord | RecordedSession, sent: Sequence[Message]
+    ) -> Iterator[Heard]:
+        """How each formula stands after the messages of a recorded session."""
+        for watch in self._watches(record).values():
+            yield _listened(record.session, watch, sent)
+
+    def follow(
+        self, record: SessionRecord, sent: Sequence[Message]
+    ) -> Iterator[tuple[Message | None, tuple[Outlook, ...]]]:
+        """How all formulas stand before the first message of a session (None) and after each."""
+        watches = tuple(self._watches(record).values())
+        yield None, tuple(watch.outlook for watch in watches)
+        for message in sent:
+            yield message, tuple(_hears(record.session, watch, message) for watch in watches)
+
+    def _watches(self, record: SessionRecord | RecordedSession) -> dict[str, Watch]:
+        monitors = self.under(rules_of(record))
+        names = [name for name, _ in record.agents]
+        return {written: one.watch(names[0], names[1]) for written, one in monitors.items()}
+
+
+@dataclass
+class Live:
+    """What a run's sessions are told about as they go on: `say` is called with a line a violation.
+
+    `earlier` gives the messages of a session that was begun before.
+    """
+
+    monitors: Mapping[str, SessionMonitor]
+    earlier: Callable[[str], Iterable[Message]]
+    say: Callable[[str], None] = print
+    _watched: dict[str, dict[str, Watch]] = field(default_factory=dict)
+
+    def beside(self, on_step: Callable[[Progress], None]) -> Callable[[Progress], None]:
+        """`on_step`, and then the monitors."""
+        if not self.monitors:
+            return on_step
+
+        def both(step: Progress) -> None:
+            on_step(step)
+            self.hear(step)
+
+        return both
+
+    def hear(self, step: Progress) -> None:
+        """A message that was sent, or a session that is over."""
+        message = step.message
+        if message is None:
+            self._watched.pop(step.session, None)
+            return
+        if step.session not in self._watched:
+            self._watched[step.session] = self._begun(message)
+        watched = self._watched[step.session]
+        for written, watch in watched.items():
+            before = watch.outlook
+            if watch.hear(message) is Outlook.FALSE and before is not Outlook.FALSE:
+                self.say(
+                    f"Monitor {written}: false in {step.session} at message {message.number} "
+                    f"({message.sender} {message.tag})"
+                )
+
+    def _begun(self, message: Message) -> dict[str, Watch]:
+        sent = [m for m in self.earlier(message.session) if m.number < message.number]
+        first = (sent or [message])[0]
+        watches = {
+            written: one.watch(first.sender, first.receiver)
+            for written, one in self.monitors.items()
+        }
+        for watch in watches.values():
+            for one in sent:
+                watch.hear(one)
+        return watches
+
+
+def foregone(monitors: Mapping[str, SessionMonitor], rules: Rules) -> Iterator[str]:
+    """What is known of formulas before any session begins, in words."""
+    for written, monitor in monitors.items():
+        outlook = monitor.watch().outlook
+        if monitor.over_the_protocol and outlook.settled:
+            yield f"Monitor {written}: {outlook.value} of every session that {rules.name} allows"
+        elif not monitor.over_the_protocol:
+            yield (
+                f"Monitor {written}: decided by itself, since {rules.name} has too many states to "
+                f"say what it still allows"
+            )
+
+
+def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, ...]:
+    """Each formula over all sessions that are stored of `run`, in the order of the sessions.
+
+    Raises `NotThere` where there is no such run, `UsageError` where a session followed another
+    table than today's.
+    """
+    heard: dict[str, list[Heard]] = {written: [] for written in monitors.formulas}
+    rules: Rules | None = None
+    for session in recorded_sessions(board, run):
+        rules = rules or rules_of(session)
+        found = monitors.hear(session, _messages(session))
+        for written, one in zip(heard, found, strict=True):
+            heard[written].append(one)
+    if rules is None:
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
+    over = monitors.under(rules)
+    return tuple(
+        Tally(written, tuple(found), over[written].over_the_protocol)
+        for written, found in heard.items()
+    )
+
+
+def rules_of(record: SessionRecord | RecordedSession) -> Rules:
+    """The rules that a recorded session followed; `UsageError` where its table is not here."""
+    check_table(record)
+    if record.automaton not in BUILTIN:
+        raise UsageError(
+            f"session {record.session} followed the table {quoted(record.automaton)}, which is not "
+            f"here; sessions of {', '.join(BUILTIN)} are monitored"
+        )
+    if record.protocol == "interact":
+        return Interact(record.n or 1, record.k or 1)
+    return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
+
+
+def _listened(session: str, watch: Watch, sent: Iterable[Message]) -> Heard:
+    settled, said = (0 if watch.outlook.settled else None), ""
+    for message in sent:
+        outlook = _hears(session, watch, message)
+        if settled is None and outlook.settled:
+            settled, said = message.number, f"{message.sender} {message.tag}"
+    return Heard(session, watch.outlook, settled, said)
+
+
+def _hears(session: str, watch: Watch, message: Message) -> Outlook:
+    try:
+        return watch.hear(message)
+    except Refused as error:
+        raise UsageError(f"session {session} cannot be monitored: {error}") from error
+
+
+def _messages(session: RecordedSession) -> list[Message]:
+    peer = {session.initiator: session.responder, session.responder: session.initiator}
+    return [
+        Message(session.session, number, sender, tag, _NOTHING, peer.get(sender, ""))
+        for number, sender, tag, *_ in session.messages
+    ]

@@ -1,0 +1,149 @@
+"""What is asked about sessions by chance, and everything that is answered to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from proofs.probability import Odds, Player, exact, lengths
+from proofs.probability.chain import Players
+from proofs.probability.floats import floats
+from proofs.probability.functions import Dual, Function, along, placed, sensitivity
+from proofs.probability.limit import limit
+from proofs.probability.targets import Ends, Reach, reaches
+from pxp_fsm.analysis.probability.parameters import ROLES
+from pxp_fsm.errors import UsageError
+
+EXACT_BY_ITSELF, EXACT_AT_MOST, AT_MOST = 2_000, 20_000, 1_000
+"""Messages: up to which results are exact unless floats are asked for; and the most there may be
+for exact results, and for a free parameter, sensitivities and a list of lengths."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The odds of INTERACT(n, k) between `players`; n None is no bound.
+
+    `exact` is None where nobody has said. `free` is a parameter that is left open, `targets` are
+    outcomes with the probability that they are to reach.
+    """
+
+    players: Players
+    n: int | None
+    k: int
+    exact: bool | None = None
+    free: tuple[int, str] | None = None
+    targets: tuple[tuple[str, Fraction], ...] = ()
+    sensitivities: bool = False
+    lengths: bool = False
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer: `odds` are rationals, or floats where `exact` is false."""
+
+    question: Question
+    odds: Odds[Any]
+    exact: bool
+    sensitivities: dict[str, Odds[Dual]] = field(default_factory=dict)
+    functions: Odds[Function] | None = None
+    reached: tuple[tuple[Reach, ...], ...] = ()
+    lengths: tuple[Fraction, ...] = ()
+
+
+def answer(question: Question) -> Answered:
+    """Everything that is asked; `UsageError` where it cannot be answered."""
+    n, k, players = question.n, question.k, question.players
+    if question.targets and question.free is None:
+        raise UsageError("a target is reached by changing something: say what, with --free human.A")
+    exactly = _exactly(question)
+    if not exactly and n is not None:
+        odds: Odds[Any] = floats(players, n, k)
+    else:
+        odds = limit(players, k) if n is None else exact(players, n, k)
+    functions = None if question.free is None else _functions(question)
+    reached = tuple(
+        reaches(functions.of(outcome), chance, _ends(question, outcome))
+        for outcome, chance in question.targets
+        if functions is not None
+    )
+    return Answered(
+        question,
+        odds,
+        exactly,
+        _sensitivities(question) if question.sensitivities else {},
+        functions,
+        reached,
+        _lengths(question) if question.lengths else (),
+    )
+
+
+def _exactly(question: Question) -> bool:
+    steps = question.k if question.n is None else question.n
+    wanted = question.exact
+    if wanted is None:
+        wanted = question.n is None or steps <= EXACT_BY_ITSELF
+    exactly = wanted or question.n is None
+    if exactly and steps > EXACT_AT_MOST:
+        letter = "k" if question.n is None else "n"
+        raise UsageError(
+            f"exact results are for {letter} up to {EXACT_AT_MOST:,}, and it was {steps:,}; ask "
+            f"for floats (--float), or for no bound at all (--n inf)"
+        )
+    return exactly
+
+
+def _functions(question: Question) -> Odds[Function]:
+    _check(question, "a free parameter")
+    if question.free is None:
+        raise AssertionError("there is a free parameter")
+    return along(question.players, *question.free, question.n, question.k)
+
+
+def _check(question: Question, what: str) -> None:
+    """Raise `UsageError` where n, or k without a bound, is too large for `what`."""
+    letter, steps = ("k", question.k) if question.n is None else ("n", question.n)
+    if steps > AT_MOST:
+        raise UsageError(f"with {what} {letter} is at most {AT_MOST:,}; it was {steps:,}")
+
+
+def _ends(question: Question, outcome: str) -> Ends:
+    """What is so where the free parameter is 0 or 1, if that may differ from just beside it.
+
+    Without a bound sessions may be endless there and nowhere else.
+    """
+    if question.n is not None or question.free is None:
+        return None, None
+    agent, name = question.free
+    at = [limit(placed(question.players, agent, name, Fraction(x)), question.k) for x in (0, 1)]
+    return at[0].of(outcome), at[1].of(outcome)
+
+
+def _lengths(question: Question) -> tuple[Fraction, ...]:
+    if question.n is None:
+        raise UsageError("without a bound there is no end of lengths; say --n N")
+    _check(question, "lengths")
+    return lengths(question.players, question.n, question.k)
+
+
+def _sensitivities(question: Question) -> dict[str, Odds[Dual]]:
+    """The derivative along each parameter that can change alone."""
+    _check(question, "sensitivities")
+    found = {}
+    for agent, player in enumerate(question.players):
+        for name in changeable(player):
+            found[f"{ROLES[agent]}.{name}"] = sensitivity(
+                question.players, agent, name, question.n, question.k
+            )
+    return found
+
+
+def changeable(player: Player) -> list[str]:
+    """The parameters of an agent along which something can change."""
+    found = []
+    for tag, behaviour in (("", player.usual), *player.after.items()):
+        names = [c for c in ("A", "B", "C", "D") if behaviour.value(c) != 1]
+        alike = behaviour.value("revise") is not None
+        names += ["revise"] if alike else ["revise.B", "revise.C", "revise.D"]
+        found += [f"{tag}:{name}" if tag else name for name in names]
+    return found

@@ -1,0 +1,231 @@
+"""The automaton table as one frozen object: states, guards and transitions.
+
+Everything else is made from this object: the machine that runs, the product that is checked, the
+diagrams and the exports. Read one with `pxp_fsm.automata.tables.load_automaton`, which validates
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from pxp_fsm.errors import GuardError, NotEnabled
+
+Valuation = Mapping[str, bool]
+"""The truth of every guard that a state declares: exactly one is true."""
+
+
+class Kind(StrEnum):
+    """What a transition does: send a tag, receive a tag, or follow an event from outside."""
+
+    SEND = "+"
+    RECEIVE = "-"
+    EVENT = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What can happen to an automaton in a state.
+
+    Three kinds carry a label: a tag is received, an unguarded tag is sent because somebody chose
+    to, something outside happens. `DECIDE` carries none: the guards choose among the guarded rows.
+    `partner` is who is at the other end, where there may be several; "" says nothing of it.
+    """
+
+    kind: Kind | None
+    label: str
+    partner: str = ""
+
+    def __str__(self) -> str:
+        return _written(self.kind, self.label, self.partner) if self.kind else "decide"
+
+
+DECIDE = Event(None, "")
+"""The event in which the guards of the present state choose the transition."""
+
+
+def sending(tag: str, partner: str = "") -> Event:
+    """The event of sending `tag` (to `partner`) on an unguarded row."""
+    return Event(Kind.SEND, tag, partner)
+
+
+def receiving(tag: str, partner: str = "") -> Event:
+    """The event of receiving `tag` (from `partner`)."""
+    return Event(Kind.RECEIVE, tag, partner)
+
+
+def happening(name: str) -> Event:
+    """The event `name` that the schedule or another outsider causes."""
+    return Event(Kind.EVENT, name)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state; where guards leave it, exactly one of `guards` is true when it must decide."""
+
+    name: str
+    about: str = ""
+    guards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row of the table: from `source` to `target`, under `guard` (None is ⊤).
+
+    `row` is the number of the written row, as in the paper's table; a written row that lists
+    several tags or sources is several transitions with the same number. `partner` names the member
+    of a system to which the row sends or from which it receives; "" is whoever is at the other end.
+    """
+
+    row: int
+    source: str
+    target: str
+    guard: str | None
+    kind: Kind
+    label: str
+    partner: str = ""
+
+    @property
+    def event(self) -> Event:
+        """The event that takes this transition."""
+        return DECIDE if self.guard is not None else Event(self.kind, self.label, self.partner)
+
+    @property
+    def action(self) -> str:
+        """What is written at the arrow: `+RATIFY`, `-INIT`, `!CLOSE`, `+TASK to left`."""
+        return _written(self.kind, self.label, self.partner)
+
+
+@dataclass(frozen=True, repr=False)
+class Automaton:
+    """A validated automaton table: read by `load_automaton`, or built by `build_automaton`.
+
+    `peer` names the automaton at the other end of a channel (by default this very one);
+    `note` is shown wherever the automaton is shown.
+
+    >>> import pxp_fsm as pxp
+    >>> interact = pxp.load_automaton("interact")
+    >>> [transition.action for transition in interact.leaving("IDLE")]
+    ['+INIT', '-INIT']
+    """
+
+    name: str
+    title: str
+    states: tuple[State, ...]
+    initial: str
+    final: frozenset[str]
+    guards: Mapping[str, str]
+    transitions: tuple[Transition, ...]
+    source: str = ""
+    note: str = ""
+    peer: str = ""
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.states)} states, {len(self.transitions)} transitions"
+        return f"<Automaton {self.name}: {sizes}>"
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, Event, str | None], Transition]:
+        return {(t.source, t.event, t.guard): t for t in self.transitions}
+
+    @cached_property
+    def _guards(self) -> dict[str, tuple[str, ...]]:
+        return {state.name: state.guards for state in self.states}
+
+    def leaving(self, state: str) -> tuple[Transition, ...]:
+        """The transitions that leave `state`, in the table's order."""
+        return tuple(t for t in self.transitions if t.source == state)
+
+    def guards_of(self, state: str) -> tuple[str, ...]:
+        """The guards of which exactly one is true in `state`; empty where nothing is decided."""
+        return self._guards[state]
+
+    def step(self, state: str, event: Event, valuation: Valuation | None = None) -> Transition:
+        """The transition that `event` takes in `state`; a pure look-up.
+
+        A row that names no partner takes the event whoever the partner is.
+
+        Raises `NotEnabled` where the table has no such row, and `GuardError` where `valuation`
+        is not exactly one strict `True` over exactly the state's guards.
+        """
+        guard = self.true_guard(state, valuation) if event == DECIDE else None
+        found = self._rows.get((state, event, guard))
+        if found is None and event.partner:
+            found = self._rows.get((state, Event(event.kind, event.label), guard))
+        if found is None:
+            offered = ", ".join(dict.fromkeys(str(t.event) for t in self.leaving(state)))
+            raise NotEnabled(
+                f"{self.name}: nothing in state {state} takes {event}; "
+                f"possible there: {offered or 'nothing, it is an end state'}"
+            )
+        return found
+
+    def true_guard(self, state: str, valuation: Valuation | None) -> str:
+        """The one guard that `valuation` makes true in `state`."""
+        declared = self.guards_of(state)
+        if not declared:
+            raise NotEnabled(
+                f"{self.name}: state {state} has no guards, so nothing is decided in it"
+            )
+        given = {} if valuation is None else valuation
+        if not isinstance(given, Mapping):
+            raise GuardError(
+                f"{self.name}: a valuation maps each guard to True or False, it is not {given!r}"
+            )
+        if set(given) != set(declared):
+            raise GuardError(
+                f"{self.name}: state {state} decides by {', '.join(declared)}, "
+                f"but the valuation speaks of {', '.join(map(str, given)) or 'none'}"
+            )
+        loose = [f"{name}={value!r}" for name, value in given.items() if type(value) is not bool]
+        if loose:
+            raise GuardError(f"{self.name}: a guard is True or False, not {', '.join(loose)}")
+        true = [name for name in declared if given[name]]
+        if len(true) != 1:
+            raise GuardError(
+                f"{self.name}: in state {state} exactly one of {', '.join(declared)} must hold, "
+                f"but {', '.join(true) or 'none'} did"
+            )
+        return true[0]
+
+    def sends(self, state: str, tag: str, partner: str = "") -> Transition | None:
+        """The row, guarded or not, that sends `tag` (to `partner`) in `state`, if there is one."""
+        return self._row(state, Kind.SEND, tag, partner)
+
+    def receives(self, state: str, tag: str, partner: str = "") -> Transition | None:
+        """The row that receives `tag` (from `partner`) in `state`, if there is one."""
+        return self._row(state, Kind.RECEIVE, tag, partner)
+
+    def _row(self, state: str, kind: Kind, label: str, partner: str) -> Transition | None:
+        rows = (
+            t
+            for t in self.leaving(state)
+            if t.kind is kind and t.label == label and t.partner in ("", partner)
+        )
+        return next(rows, None)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of what the table means: prose, row numbers and order do not count.
+
+        The hashed text is UTF-8: `initial STATE`, one `final STATE` a final state, one
+        `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard; one that names its partner
+        says so: `+TASK to left`), the lines sorted, each ended by a newline.
+        """
+        lines = [f"initial {self.initial}", *(f"final {state}" for state in self.final)]
+        lines += [f"{t.source} {t.target} {t.guard or '⊤'} {t.action}" for t in self.transitions]
+        return hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
+
+
+def _written(kind: Kind, label: str, partner: str) -> str:
+    between = {Kind.SEND: " to ", Kind.RECEIVE: " from "}.get(kind, "") if partner else ""
+    return f"{kind.value}{label}{between}{partner}"
+
+
+def one_hot(guard: str, guards: tuple[str, ...]) -> dict[str, bool]:
+    """The valuation in which `guard` alone of `guards` is true."""
+    return {name: name == guard for name in guards}

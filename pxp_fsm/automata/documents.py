@@ -1,0 +1,244 @@
+"""Files of a published form: TOML or JSON, a JSON Schema, and every fault with its line.
+
+Nothing in a file is ever imported or run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pxp_fsm.errors import Fault, FileError, Place, quoted, written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Location = tuple[str | int, ...]
+"""The way to a value: keys and list indices from the root, as in `("rows", 3, "to")`."""
+
+
+def line_of(text: str, path: Location) -> int:
+    """The line, from 1, at which the value at `path` stands in the TOML `text`.
+
+    A path that leads nowhere (a missing key) gives the line of its longest part that exists.
+    """
+    import tree_sitter_toml
+    from tree_sitter import Language, Parser
+
+    root = Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
+    places: dict[Location, int] = {(): 1}
+    _collect(root, (), places, {})
+    while path not in places:
+        path = path[:-1]
+    return places[path]
+
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+def json_line_of(text: str, path: Location) -> int:
+    """The line, from 1, at which the value at `path` stands in the valid JSON `text`.
+
+    A path that leads nowhere gives the line of its longest part that exists.
+    """
+    at = _after_blank(text, 0)
+    for part in path:
+        found = _json_member(text, at, part)
+        if found is None:
+            break
+        at = found
+    return text.count("\n", 0, at) + 1
+
+
+def _json_member(text: str, at: int, part: str | int) -> int | None:
+    """Where the member `part` of the object or list at `at` begins; None where there is none."""
+    opening, decoder, index = text[at], json.JSONDecoder(), 0
+    if opening not in "{[":
+        return None
+    at = _after_blank(text, at + 1)
+    while text[at] not in "]}":
+        name: str | int = index
+        if opening == "{":
+            name, at = decoder.raw_decode(text, at)
+            at = _after_blank(text, _after_blank(text, at) + 1)
+        if name == part:
+            return at
+        at = _after_blank(text, decoder.raw_decode(text, at)[1])
+        if text[at] == ",":
+            at = _after_blank(text, at + 1)
+        index += 1
+    return None
+
+
+def _after_blank(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
+
+
+def _collect(
+    node: Node, at: Location, places: dict[Location, int], lengths: dict[Location, int]
+) -> None:
+    """Note the line of every key and list element below `node`, whose own path is `at`."""
+    for child in node.named_children:
+        line = child.start_point.row + 1
+        if child.type in {"table", "table_array_element"}:
+            here = _keys(child.named_children[0])
+            if child.type == "table_array_element":
+                places.setdefault(here, line)
+                lengths[here] = lengths.get(here, -1) + 1
+                here = (*here, lengths[here])
+            places[here] = line
+            _collect(child, here, places, lengths)
+        elif child.type == "pair":
+            keys = _keys(child.named_children[0])
+            for length in range(1, len(keys)):
+                places.setdefault((*at, *keys[:length]), line)
+            here = (*at, *keys)
+            places[here] = line
+            _value(child.named_children[1], here, places, lengths)
+
+
+def _value(
+    node: Node, at: Location, places: dict[Location, int], lengths: dict[Location, int]
+) -> None:
+    if node.type == "inline_table":
+        _collect(node, at, places, lengths)
+    elif node.type == "array":
+        items = [child for child in node.named_children if child.type != "comment"]
+        for index, item in enumerate(items):
+            places[*at, index] = item.start_point.row + 1
+            _value(item, (*at, index), places, lengths)
+
+
+def _keys(node: Node) -> Location:
+    """The parts of a bare, quoted or dotted key."""
+    if node.type == "dotted_key":
+        return tuple(part for child in node.named_children for part in _keys(child))
+    text = (node.text or b"").decode()
+    if node.type == "quoted_key":
+        return (next(iter(tomllib.loads(f"{text} = 0"))),)
+    return (text,)
+
+
+_MAX_BYTES = 1_000_000
+
+
+def text_of(
+    path: Path,
+    what: str,
+    otherwise: str = "",
+    *,
+    most: int = _MAX_BYTES,
+    error: type[FileError] = FileError,
+) -> str:
+    """The text of the file `path`; raises `error` where it is none that can be read.
+
+    `what` the file is, and what else than a path could be given, are for the error; `most` is how
+    many bytes it may have.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as reason:
+        said = f"{path}: cannot be read ({reason.strerror}); give the path of {what}{otherwise}"
+        raise error((said,)) from reason
+    if len(data) > most:
+        raise error((f"{path}: {len(data)} bytes; {what} has at most {most}",))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error((f"{path}, line {line}: not UTF-8; save the file as UTF-8",)) from reason
+
+
+def read(
+    text: str, filename: str, *, is_json: bool | None = None, error: type[FileError] = FileError
+) -> dict[str, Any]:
+    """What a TOML text says, or a JSON text; raises `error` where it is none.
+
+    Unless `is_json` says which of them it is, a `filename` that ends in `.json` does.
+    """
+    if is_json is None:
+        is_json = filename.endswith(".json")
+    try:
+        raw = json.loads(text) if is_json else tomllib.loads(text)
+    except ValueError as reason:  # also a number with more digits than Python converts
+        kind = "JSON" if is_json else "TOML"
+        found = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
+        where = f"{filename}, line {found[1]}" if found else filename
+        said = str(reason)[: found.start()] if found else str(reason)
+        raise error((f"{where}: this is not {kind}: {said}; mend the syntax",)) from reason
+    except RecursionError as reason:
+        raise error((f"{filename}: nested too deeply",)) from reason
+    if not isinstance(raw, dict):
+        raise error((f"{filename}, line 1: the file is an object, not a list or a value",))
+    return raw
+
+
+def faults(
+    raw: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    in_words: Callable[[Any], str | None] = lambda _error: None,
+) -> list[Fault]:
+    """Where `raw` is not what `schema` says, each fault once.
+
+    `in_words` says of a violation what it means to somebody who edits such a file, where that is
+    more than can be said of any file.
+    """
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(raw)
+    found = [
+        _fault(error, in_words(error))
+        for error in sorted(errors, key=lambda e: list(map(str, e.path)))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def located(found: Iterable[Fault], text: str, filename: str) -> tuple[Fault, ...]:
+    """Each fault with file and line; of a JSON file, whose lines say little, with the file."""
+    if filename.endswith(".json"):
+        return tuple(replace(fault, file=filename) for fault in found)
+    return tuple(replace(one, file=filename, line=line_of(text, one.path)) for one in found)
+
+
+def _fault(error: Any, said: str | None) -> Fault:
+    path: Place = tuple(error.absolute_path)
+    if "propertyNames" in error.absolute_schema_path:
+        path = (*path, error.instance)
+    where = f"{written(path)}: " if path else ""
+    properties = error.schema.get("properties", {})
+    known, value = error.validator_value, error.instance
+    allowed: tuple[str, ...] = ()
+    if said is not None:
+        text = said
+    elif error.validator == "additionalProperties":
+        unknown = sorted(set(error.instance) - set(properties))
+        text = f"unknown key {', '.join(unknown)}; known here: {', '.join(properties)}"
+        path, value, allowed = (*path, unknown[0]), unknown[0], tuple(properties)
+    elif error.validator == "enum":
+        allowed = tuple(map(str, known))
+        text = f"{quoted(error.instance)} is none of {', '.join(allowed)}"
+    elif error.validator == "const":
+        text = f"{quoted(error.instance)} is not one that this version reads; write {known}"
+    elif error.validator == "required":
+        missing = [key for key in known if key not in error.instance]
+        told = "is missing; add it" if len(missing) == 1 else "are missing; add them"
+        text = f"{', '.join(missing)} {told}"
+    elif error.validator == "type":
+        kinds = known if isinstance(known, str) else " or ".join(known)
+        text = f"{quoted(error.instance)} is not of the type {kinds}; write one that is"
+    elif error.validator in ("minimum", "exclusiveMinimum"):
+        bound = "more than" if error.validator == "exclusiveMinimum" else "at least"
+        text = f"{quoted(error.instance)} is too small; it is {bound} {known}"
+    elif error.validator == "maximum":
+        text = f"{quoted(error.instance)} is too large; it is at most {known}"
+    elif error.validator in ("anyOf", "oneOf") and "description" in error.schema:
+        text = f"{quoted(error.instance)} cannot stand here. {error.schema['description']}"
+    else:
+        text = str(error.message)[:300]
+    return Fault(path, where + text, error.validator, value, allowed)

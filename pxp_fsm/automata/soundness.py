@@ -1,0 +1,280 @@
+"""What must hold of a table before anything runs on it: the faults a schema cannot see.
+
+Each check yields `Fault`s, so that a person who edits a table is told all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.errors import Fault, Place, TableError
+
+
+def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
+    """Every fault of a structurally valid table; `raw` is the file's content, for the places.
+
+    The checks build on each other: while names are wrong nothing is said of reachability.
+    """
+    rows = _places(automaton, raw)
+    for checks in (
+        (_names(automaton, raw),),
+        (_guards(automaton, raw), _determinism(automaton, rows)),
+        (_reachability(automaton), _reception(automaton, rows)),
+    ):
+        found = [fault for check in checks for fault in check]
+        if found:
+            return found
+    return []
+
+
+def check_peers(left: Automaton, right: Automaton) -> None:
+    """Raise `TableError` unless each is the peer of the other and can receive what it sends."""
+    lines = [
+        f"{one.name} names {one.peer} as its peer, but is joined with {other.name}"
+        for one, other in ((left, right), (right, left))
+        if one.peer not in ("", other.name)
+    ]
+    lines += [
+        f"{sender.name} sends {tag}, which {receiver.name} receives in no state; "
+        f'add a row with receive = "{tag}" to {receiver.name}, or drop the one that sends it'
+        for sender, receiver in ((left, right), (right, left))
+        for tag in sorted(_labels(sender, Kind.SEND) - _labels(receiver, Kind.RECEIVE))
+    ]
+    if lines:
+        raise TableError(tuple(dict.fromkeys(lines)))
+
+
+def _labels(automaton: Automaton, kind: Kind) -> set[str]:
+    return {t.label for t in automaton.transitions if t.kind is kind}
+
+
+def _places(automaton: Automaton, raw: Mapping[str, Any]) -> list[Place]:
+    """For each transition the path of the row that it was written in."""
+    places: list[Place] = []
+    for index, row in enumerate(raw["rows"]):
+        labels = row.get("send") or row.get("receive") or row["event"]
+        width = 1 if isinstance(labels, str) else len(labels)
+        height = 1 if isinstance(row["from"], str) else len(row["from"])
+        places += [("rows", index)] * (width * height)
+    return places
+
+
+def _names(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
+    names = [state.name for state in automaton.states]
+    known = ", ".join(dict.fromkeys(names))
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Fault(
+                ("states", index),
+                f"state {name} stands here twice; drop one of them",
+                "duplicate-state",
+                name,
+            )
+    if automaton.initial not in names:
+        yield _unknown_state(("initial",), automaton.initial, f"the states are {known}", names)
+    for index, name in enumerate(raw["final"]):
+        if name not in names:
+            yield _unknown_state(("final", index), name, f"the states are {known}", names)
+    numbers: dict[int, int] = {}
+    for index, row in enumerate(raw["rows"]):
+        if "partner" in row and "event" in row:
+            yield Fault(
+                ("rows", index, "partner"),
+                "an event comes from outside and has no partner; drop it, or send or receive",
+                "event-with-partner",
+                row["partner"],
+            )
+        if numbers.setdefault(row.get("number", -index), index) != index:
+            yield Fault(
+                ("rows", index, "number"),
+                f"number {row['number']} stands at an earlier row too; number each row once",
+                "duplicate-number",
+                row["number"],
+            )
+        sources = [row["from"]] if isinstance(row["from"], str) else row["from"]
+        for key, name in [*(("from", source) for source in sources), ("to", row["to"])]:
+            if name not in names:
+                remedy = f"add it to states, or write one of {known}"
+                yield _unknown_state(("rows", index, key), name, remedy, names)
+
+
+def _unknown_state(path: Place, name: str, remedy: str, names: Sequence[str]) -> Fault:
+    allowed = tuple(dict.fromkeys(names))
+    return Fault(path, f"unknown state {name}; {remedy}", "unknown-state", name, allowed)
+
+
+def _guards(automaton: Automaton, raw: Mapping[str, Any]) -> Iterator[Fault]:
+    declared = ", ".join(automaton.guards) or "none"
+    for index, row in enumerate(raw["rows"]):
+        guard = row.get("guard")
+        if guard is None:
+            continue
+        if guard not in automaton.guards:
+            yield Fault(
+                ("rows", index, "guard"),
+                f"guard {guard} is declared nowhere (declared: {declared}); "
+                f"add it under [guards] with its meaning, or write one of those",
+                "undeclared-guard",
+                guard,
+                tuple(automaton.guards),
+            )
+        if "receive" in row:
+            yield Fault(
+                ("rows", index, "guard"),
+                "a row that receives has no guard: what is received is the peer's choice; "
+                "receive without one, and decide in the state that follows",
+                "guarded-receive",
+                guard,
+            )
+    used = {row.get("guard") for row in raw["rows"]}
+    for guard in automaton.guards:
+        if guard not in used:
+            yield Fault(
+                ("guards", guard),
+                f"guard {guard} stands on no row; use it, or take it out",
+                "unused-guard",
+                guard,
+            )
+    for index, state in enumerate(raw["states"]):
+        yield from _state_guards(automaton, state, ("states", index))
+
+
+def _state_guards(automaton: Automaton, state: Mapping[str, Any], place: Place) -> Iterator[Fault]:
+    """One state's declaration against the rows that leave it."""
+    name, listed = state["name"], list(state.get("guards", ()))
+    used = list(dict.fromkeys(t.guard for t in automaton.leaving(name) if t.guard is not None))
+    denied = [word for word in ("exclusive", "complete") if not state.get(word, True)]
+    if (listed or used) and denied:
+        yield Fault(
+            place,
+            f"state {name} is left under guards that are declared not {' and '.join(denied)}; "
+            f"exactly one must hold whenever a decision is due: add the guards that are missing, "
+            f"and drop {' and '.join(f'{word} = false' for word in denied)}",
+            "undeclared-decision",
+            name,
+        )
+    for guard, times in Counter(listed).items():
+        if guard not in automaton.guards:
+            yield Fault(
+                (*place, "guards"),
+                f"guard {guard} is declared nowhere; add it under [guards]",
+                "undeclared-guard",
+                guard,
+                tuple(automaton.guards),
+            )
+        elif guard not in used:
+            yield Fault(
+                (*place, "guards"),
+                f"guard {guard} decides in state {name}, but no row leaves it under {guard}; "
+                f"add that row, or take {guard} out",
+                "unused-guard",
+                guard,
+            )
+        if times > 1:
+            message = f"guard {guard} stands here twice; drop one"
+            yield Fault((*place, "guards"), message, "duplicate-guard", guard)
+    unlisted = [guard for guard in used if guard not in listed]
+    if unlisted:
+        yield Fault(
+            place,
+            f"rows leave state {name} under {', '.join(unlisted)}; "
+            f"list them: guards = {_toml_list([*listed, *unlisted])}",
+            "unlisted-guard",
+            unlisted,
+        )
+
+
+def _toml_list(names: list[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
+    """One event under one guard takes one row; one tag is sent by one row of a state."""
+    by_event: dict[object, Transition] = {}
+    by_tag: dict[object, Transition] = {}
+    anybody: dict[object, dict[str, Transition]] = {}
+    for transition, place in zip(automaton.transitions, places, strict=True):
+        earlier = anybody.setdefault((transition.source, transition.kind, transition.label), {})
+        earlier.setdefault(transition.partner, transition)
+        if len(earlier) > 1 and "" in earlier:
+            yield Fault(
+                place,
+                f"of the rows with {transition.kind.value}{transition.label} that leave "
+                f"{transition.source} one names its partner and one does not; name it on each",
+                "mixed-partners",
+                transition.action,
+            )
+            continue
+        key = (transition.source, transition.event, transition.guard)
+        first = by_event.setdefault(key, transition)
+        if first is not transition:
+            under = f" under {transition.guard}" if transition.guard else f" on {transition.action}"
+            yield Fault(
+                place,
+                f"a second row leaves {transition.source}{under} (row {first.row} does already); "
+                f"drop one, or tell them apart by guards",
+                "nondeterminism",
+                transition.action,
+            )
+            continue
+        if transition.kind is not Kind.SEND:
+            continue
+        twin = by_tag.setdefault(
+            (transition.source, transition.label, transition.partner), transition
+        )
+        if twin is not transition:
+            yield Fault(
+                place,
+                f"a second row sends {transition.label} from {transition.source} (row {twin.row} "
+                f"does already); a session is rebuilt from its tags, so use two tags",
+                "duplicate-tag",
+                transition.label,
+            )
+
+
+def _reachability(automaton: Automaton) -> Iterator[Fault]:
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(state.name for state in automaton.states)
+    graph.add_edges_from((t.source, t.target) for t in automaton.transitions)
+    reached = nx.descendants(graph, automaton.initial) | {automaton.initial}
+    ending = set(automaton.final).union(*(nx.ancestors(graph, state) for state in automaton.final))
+    for index, state in enumerate(automaton.states):
+        if state.name not in reached:
+            yield Fault(
+                ("states", index),
+                f"state {state.name} is unreachable from {automaton.initial}; "
+                f"add a row that leads to it, or drop it",
+                "unreachable-state",
+                state.name,
+            )
+        if state.name not in ending:
+            yield Fault(
+                ("states", index),
+                f"state {state.name} is a trap: no way leads from it to an end state "
+                f"({', '.join(sorted(automaton.final))}); add a row out, or make it final",
+                "trap",
+                state.name,
+            )
+
+
+def _reception(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
+    """With itself as the peer; others are checked where they meet (`check_peers`, systems)."""
+    if automaton.peer and automaton.peer != automaton.name:
+        return
+    if any(transition.partner for transition in automaton.transitions):
+        return
+    unheard = _labels(automaton, Kind.SEND) - _labels(automaton, Kind.RECEIVE)
+    for transition, place in zip(automaton.transitions, places, strict=True):
+        if transition.kind is Kind.SEND and transition.label in unheard:
+            yield Fault(
+                place,
+                f"{transition.label} is sent, but no state of the peer receives it; add a row "
+                f'with receive = "{transition.label}", or name the peer\'s table with peer = ...',
+                "unreceived-tag",
+                transition.label,
+            )

@@ -1,0 +1,240 @@
+"""Reading automaton tables: from a TOML (or JSON) file to a validated `Automaton`.
+
+The structure of the file is what `automata/schema.json` says, and this loader uses that very
+schema. What a schema cannot say is in `pxp_fsm.automata.soundness`. Nothing in a file is ever
+imported or run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.documents import faults, located, read, text_of
+from pxp_fsm.automata.soundness import faults_of
+from pxp_fsm.errors import Fault, TableError, quoted, written
+
+BUILTIN = ("interact", "pxp", "pxp_hang_up")
+"""The protocols' automata that come with the package."""
+
+NETWORKS = ("lan_agent", "lan_pipeline")
+"""The automata of networks of LLM agents: no protocol between two, so no session is one of them."""
+
+_NAMES = (*BUILTIN, *NETWORKS)
+
+VALIDATED = {
+    "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
+    "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
+    "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
+    "lan_pipeline": "0298b377b695ebcec3d0e69f922c919d5c351e69a61eaa17c70e949c67fce5be",
+    "lan_agent": "4320c061f158f2556bb294ca5a9f12fd4c7027c3895a2b5d096e4609320fbb8e",
+}
+"""SHA-256 (hex) of the files that come with the package and were found to be without a fault.
+
+A file that is still that very file is not validated again, which takes most of the time of a short
+command; any other is. A test validates them all."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the table format, as published with the package."""
+    text = resources.files("pxp_fsm.automata").joinpath("data", "schema.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+@cache
+def builtin(name: str) -> Automaton:
+    """A built-in automaton by its name (`interact`, `lan_agent`, …)."""
+    if name not in _NAMES:
+        raise TableError((f"there is no built-in automaton {name!r}; there are {_listed(_NAMES)}",))
+    data = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_bytes()
+    text = data.decode("utf-8").replace("\r\n", "\n")
+    if hashlib.sha256(text.encode()).hexdigest() == VALIDATED[name]:
+        return _build(tomllib.loads(text))
+    return parse_automaton(text, f"{name}.toml")
+
+
+def load_automaton(name_or_path: str | Path) -> Automaton:
+    """A built-in automaton by name, or a table from a `.toml` or `.json` file.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.load_automaton("interact")
+    <Automaton interact: 4 states, 12 transitions>
+
+    Raises `TableError` with every fault found: file, line and a remedy each.
+    """
+    if isinstance(name_or_path, str) and name_or_path in _NAMES:
+        return builtin(name_or_path)
+    path = Path(name_or_path)
+    if path.suffix == ".scxml":
+        raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
+    text = text_of(path, "a table", f", or one of {_listed(_NAMES)}", error=TableError)
+    return parse_automaton(text, str(path))
+
+
+def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
+    """The automaton that a TOML text (JSON, if `filename` ends so) describes."""
+    raw = read(text, filename, error=TableError)
+    return automaton_from(raw, lambda faults: located(faults, text, filename))
+
+
+def build_automaton(
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    final: Iterable[str],
+    initial: str | None = None,
+    states: Mapping[str, str] = MappingProxyType({}),
+    guards: Mapping[str, str] = MappingProxyType({}),
+    title: str = "",
+    note: str = "",
+    peer: str = "",
+) -> Automaton:
+    """An automaton from rows in Python, checked as a file is.
+
+    A row has the keys of a file's: `from`, `to`, one of `send`, `receive` and `event`, and where
+    they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
+    `initial` is the first of them unless it is named. `states` and `guards` say what they mean.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.build_automaton(
+    ...     "asking",
+    ...     [
+    ...         {"from": "IDLE", "to": "ASKED", "send": "ASK"},
+    ...         {"from": "IDLE", "to": "CHOOSE", "receive": "ASK"},
+    ...         {"from": "CHOOSE", "to": "DONE", "guard": "FREE", "send": "GRANT"},
+    ...         {"from": "CHOOSE", "to": "DONE", "guard": "TAKEN", "send": "DENY"},
+    ...         {"from": "ASKED", "to": "DONE", "receive": ["GRANT", "DENY"]},
+    ...     ],
+    ...     final=["DONE"],
+    ... )
+    <Automaton asking: 4 states, 6 transitions>
+
+    Raises `TableError` with every fault found, the row and a remedy each.
+    """
+    given = [dict(row) if isinstance(row, Mapping) else row for row in rows]
+    deciding: dict[str, dict[str, None]] = {state: {} for state in states}
+    for row in given:
+        for state in _names_in(row, "from"):
+            deciding.setdefault(state, {}).update(dict.fromkeys(_names_in(row, "guard")))
+        for state in _names_in(row, "to"):
+            deciding.setdefault(state, {})
+    used = dict.fromkeys(guard for found in deciding.values() for guard in found)
+    raw: dict[str, Any] = {
+        "format": 1,
+        "name": name,
+        "title": title or name,
+        "initial": next(iter(deciding), "") if initial is None else initial,
+        "final": list(final),
+        "states": [
+            {"name": state, "about": states.get(state, "")}
+            | ({"guards": [*found]} if found else {})
+            for state, found in deciding.items()
+        ],
+        "rows": given,
+        "guards": dict.fromkeys(used, "") | dict(guards),
+        "note": note,
+    }
+    if peer:
+        raw["peer"] = peer
+
+    def in_words(fault: Fault) -> Fault:
+        path, where = fault.path, written(fault.path)
+        if path[:1] == ("rows",) and len(path) > 1:
+            index = int(path[1])
+            where = f"row {index + 1} {quoted(given[index], 90)}"
+        return replace(fault, message=f"{name}, {where}: {fault.message}")
+
+    return automaton_from(raw, lambda found: map(in_words, found))
+
+
+def _names_in(row: object, key: str) -> list[str]:
+    """The names at `key` of a row that may be written wrongly."""
+    found = row.get(key) if isinstance(row, Mapping) else None
+    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    return [each for each in names if isinstance(each, str)]
+
+
+def automaton_from(
+    raw: Mapping[str, Any], located: Callable[[list[Fault]], Iterable[Fault]]
+) -> Automaton:
+    """The automaton that the content of a file describes, however the file is written.
+
+    `located` finds file and line of faults at paths of `raw`, for the `TableError`.
+    """
+    found = faults(raw, schema(), _in_words)
+    if not found:
+        automaton = _build(raw)
+        found = faults_of(automaton, raw)
+        if not found:
+            return automaton
+    raise TableError(located(found))
+
+
+def _in_words(error: Any) -> str | None:
+    """What a violation means to somebody who edits a table, where that is something special."""
+    if error.validator == "oneOf" and "required" in error.validator_value[0]:
+        row = error.instance if isinstance(error.instance, dict) else {}
+        there = [key for key in ("send", "receive", "event") if key in row]
+        return (
+            f"a row has exactly one of send, receive and event; this one has "
+            f"{_listed(there) or 'none of them'}"
+        )
+    if error.validator == "oneOf":
+        return f"{error.instance!r} is neither a name nor a list of names"
+    if error.validator == "const":
+        return f"format {error.instance!r} is not one that this version reads; write format = 1"
+    if error.validator == "pattern":
+        return f"{error.instance!r} is no name here; use letters, digits and _, a letter first"
+    return None
+
+
+def _build(raw: Mapping[str, Any]) -> Automaton:
+    states = tuple(
+        State(item["name"], item.get("about", ""), tuple(item.get("guards", ())))
+        for item in raw["states"]
+    )
+    transitions = tuple(
+        Transition(
+            row.get("number", place),
+            source,
+            row["to"],
+            row.get("guard"),
+            kind,
+            label,
+            row.get("partner", ""),
+        )
+        for place, row in enumerate(raw["rows"], start=1)
+        for source in _many(row["from"])
+        for kind, key in ((Kind.SEND, "send"), (Kind.RECEIVE, "receive"), (Kind.EVENT, "event"))
+        for label in _many(row.get(key, ()))
+    )
+    return Automaton(
+        name=raw["name"],
+        title=raw["title"],
+        states=states,
+        initial=raw["initial"],
+        final=frozenset(raw["final"]),
+        guards=MappingProxyType(dict(raw.get("guards", {}))),
+        transitions=transitions,
+        source=raw.get("source", ""),
+        note=raw.get("note", ""),
+        peer=raw.get("peer", ""),
+    )
+
+
+def _many(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names)

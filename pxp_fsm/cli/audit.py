@@ -1,0 +1,60 @@
+"""`pxp audit`: what of recorded sessions no correct agent, or no good judge, can have done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from proofs.languages.published_code import ROUNDS
+from pxp_fsm.analysis.audits import page
+from pxp_fsm.analysis.audits.published_tags import is_published
+from pxp_fsm.analysis.audits.records import Report, audit_database, audit_published
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.verify import CHANGED
+from pxp_fsm.errors import UsageError
+
+
+def audit(request: options.Audit) -> int:
+    """Print what the audit found, and write it where a file is named."""
+    html, as_json = request.html, request.as_json
+    report = _audited(request)
+    data = page.as_json(report)
+    if str(as_json) == "-":
+        click.echo(data)
+    else:
+        for line in page.lines(report, request.shown):
+            click.echo(printable(line))
+    if as_json is not None and str(as_json) != "-":
+        write_atomically(as_json, f"{data}\n")
+    for path in (html, as_json):
+        if path is not None and str(path) != "-":
+            click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
+    return CHANGED if report.faults else 0
+
+
+def _audited(request: options.Audit) -> Report:
+    """What came of the audit, its page written where one is wanted: texts come from the database.
+
+    Raises `UsageError` for what does not go with a recording of this kind.
+    """
+    database, runs, rounds, html = request.database, request.runs, request.rounds, request.html
+    if is_published(Path(database)):
+        if runs:
+            raise UsageError(f"{database} is a file of tags, which has no runs")
+        report = audit_published(Path(database), ROUNDS if rounds is None else rounds)
+        if html is not None:
+            page.write(report, None, html)
+        return report
+    if rounds is not None:
+        raise UsageError(
+            f"--rounds is about a tags.txt; the bounds of sessions in {database} are recorded"
+        )
+    with SqlBlackboard(database, create=False) as board:
+        report = audit_database(board, runs)
+        if html is not None:
+            page.write(report, board, html)
+    return report

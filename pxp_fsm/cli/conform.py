@@ -1,0 +1,26 @@
+"""`pxp conform`: whether a program, in any language, does what a table says."""
+
+from __future__ import annotations
+
+import click
+
+from pxp_fsm.analysis import conformance
+from pxp_fsm.cli.options import proofs as options
+from pxp_fsm.cli.presentation.text import printable
+
+
+def conform(request: options.Conform) -> int:
+    """Test the program and print what was found."""
+    found = conformance.run(
+        conformance.Request(
+            request.program, request.table, request.extra, request.timeout, request.reset
+        )
+    )
+    if request.as_json:
+        click.echo(conformance.as_json(found))
+    else:
+        for line in conformance.lines(found):
+            click.echo(printable(line))
+    if request.draw is not None and conformance.draw(found, request.draw):
+        click.echo(printable(f"Drawn: {request.draw}"), err=request.as_json)
+    return found.exit_code

@@ -1,0 +1,122 @@
+"""`pxp lan`: networks of LLM agents, built, run, trained, edited, undone, drawn."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from pxp_fsm.cli.options import networks as options
+from pxp_fsm.cli.presentation.text import printable, waits
+from pxp_fsm.diagrams import write
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.networks import setup
+from pxp_fsm.experiments.networks.developers import named
+from pxp_fsm.experiments.networks.terminal import operation
+from pxp_fsm.networks.lan import Lan, diagram
+from pxp_fsm.networks.running.execution import Activation, Event, Produced
+from pxp_fsm.networks.training.pipeline import Limits, Moved, Told
+from pxp_fsm.networks.training.supervision import Agreement
+
+
+def new(request: options.New) -> None:
+    """Write a network of one agent."""
+    made = setup.new(request.task, request.output, request.agent)
+    click.echo(printable(f"Made: {request.output}, with the agent {made.network.names[0]}"))
+
+
+def run(request: options.Run) -> None:
+    """Print the output of a network."""
+    on_event = _shown if request.stream else _silent
+
+    async def output() -> str:
+        async with setup.model_of(request.model, request.models, waits) as opened:
+            return (await Lan.load(request.network, opened).run(request.text, on_event)).output
+
+    click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
+
+
+def train(request: options.Train) -> None:
+    """Train a network, and print what happens to each example."""
+    developer = request.developer
+    if request.unattended is (developer is not None):
+        raise UsageError("say --unattended or --developer terminal (or another), one of the two")
+    who = None if developer is None else named(developer, seed=0)
+    training = setup.Training(
+        request.network,
+        setup.examples(request.examples),
+        request.model,
+        who,
+        limits=Limits(request.iterations, request.retries),
+        judge=request.judge,
+        settings=request.models,
+        database=request.database,
+        on_wait=waits,
+    )
+    outcomes = asyncio.run(training.run(_silent if developer == "terminal" else _told))
+    handled = sum(outcome.handled for outcome in outcomes)
+    click.echo(f"Handled: {handled} of {len(outcomes)}")
+
+
+def edit(request: options.Edit) -> None:
+    """Edit a network, and print the number of the change."""
+    edited = Lan.load(request.network)
+    edited.edit(operation(request.words), about=" ".join(request.words))
+    edited.save(request.network)
+    click.echo(f"Change {edited.version}")
+
+
+def log(request: options.Log) -> None:
+    """Print the changes of a network."""
+    changes = Lan.load(request.network).history.changes
+    undone = {change.undoes for change in changes}
+    for number, change in enumerate(changes, start=1):
+        mark = " (undone)" if number in undone else ""
+        click.echo(printable(f"{number:>4}  {change.by:<9}  {change.about}{mark}"))
+
+
+def undo(request: options.Undo) -> None:
+    """Undo the latest change of a network."""
+    undone = Lan.load(request.network)
+    undone.undo()
+    undone.save(request.network)
+    click.echo(printable(undone.history.changes[-1].about))
+
+
+def draw(request: options.Draw) -> None:
+    """Draw a network into a file."""
+    write(diagram(Lan.load(request.network).network), request.output)
+    click.echo(printable(f"Drawn: {request.output}"))
+
+
+def _silent(_event: Event | Told) -> None:
+    """Nothing is shown, or the questions of whoever supervises show it."""
+
+
+def _shown(event: Event) -> None:
+    """An agent's activation or result, as a line on standard error."""
+    if isinstance(event, Activation):
+        shown = "active" if event.active else f"inactive ({event.guard})"
+        click.echo(printable(f"{event.agent}: {shown}"), err=True)
+    elif isinstance(event, Produced):
+        click.echo(printable(f"{event.agent}: {event.result}"), err=True)
+
+
+def _told(event: Told) -> None:
+    """What a training does, as lines on standard output."""
+    if isinstance(event, Agreement):
+        shown = event.value if event.value is not None else event.why
+        click.echo(printable(f"  step ended {event.ending}: {shown}"))
+    elif isinstance(event, Moved) and event.row.label in _TELLING:
+        detail = f": {event.detail}" if event.detail else ""
+        click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
+
+
+_TELLING = {
+    "EXAMPLE": "An example",
+    "BEGIN": "  iteration",
+    "REPEAT": "  once more",
+    "COMMIT": "  committed",
+    "RECORD": "  handled",
+    "GIVE_UP": "  given up",
+}

@@ -1,0 +1,189 @@
+"""`pxp lan tasks`, `test`, `compare`, `distance`, `actions`: tasks and measures of networks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.cli.options import networks as options
+from pxp_fsm.cli.presentation.text import console, printable, waits
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.networks import comparison, conditions, developers, judges, setup
+from pxp_fsm.experiments.networks.conditions import Calls, Measured, Setting
+from pxp_fsm.experiments.networks.judges import CriterionJudge
+from pxp_fsm.experiments.networks.scoring import Score, score
+from pxp_fsm.experiments.networks.setup import models_of
+from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load
+from pxp_fsm.experiments.summary import Sheet, as_rich
+from pxp_fsm.networks.distance.lmd import distance as lmd
+from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model import files
+from pxp_fsm.networks.running.execution import Runner
+from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.training.pipeline import Limits
+from pxp_fsm.prompting.model import Model
+
+
+def tasks(request: options.Tasks) -> None:
+    """Print the bundled tasks, or one task."""
+    if request.task is None:
+        found = [load(name) for name in BUNDLED]
+        rows = [
+            (
+                f"{one.name}: {one.title}",
+                str(sum(c.by == "program" for c in one.criteria)),
+                str(sum(c.by == "judge" for c in one.criteria)),
+                f"{one.train} + {len(one.examples) - one.train}",
+            )
+            for one in found
+        ]
+        headings = ("task", "by a program", "by a judge", "train + test")
+        console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
+        return
+    one = load(request.task)
+    click.echo(printable(f"{one.title}: {one.task}"))
+    for number, criterion in enumerate(one.criteria, start=1):
+        rule = f" ({criterion.rule})" if criterion.rule else ""
+        click.echo(printable(f"  {number}. {criterion.says} [{criterion.by}{rule}]"))
+    click.echo(printable(f"Source: {one.source}"))
+
+
+def test(request: options.Test) -> None:
+    """Print how many examples a network gets right."""
+    if request.task is None and request.examples is not None:
+        asyncio.run(_test_examples(request, request.examples))
+    elif request.task is not None and request.examples is None:
+        asyncio.run(_test_task(request, request.task))
+    else:
+        raise UsageError("say what to score by: a TASK, or --examples FILE")
+
+
+async def _test_examples(request: options.Test, examples: Path) -> None:
+    """Run a network on examples and print which outputs are right, as texts."""
+    some, right = setup.examples(examples), 0
+    async with models_of(request.models, waits) as opened:
+        judge = request.judge
+        same = None if judge is None else judges.of_outputs(opened(judge))
+        network = Lan.load(request.network, opened(request.model))
+        async for one in setup.tested(network, some, same):
+            right += one.right
+            output = one.why if one.output is None else one.output
+            mark = "right" if one.right else "wrong"
+            click.echo(printable(f"{mark}  {one.example.external}: {output}"))
+    click.echo(f"Right: {right} of {len(some)}")
+
+
+async def _test_task(request: options.Test, task: str) -> None:
+    """Score a network on both parts of a task's examples."""
+    network, found, meter = files.load(request.network).network, load(task), Meter()
+    split = found.split(request.seed)
+    async with models_of(request.models, waits, meter) as opened:
+        by, runner = _judge(opened, request.judge), Runner(Asker(opened(request.model), bundled()))
+        for name, part in (("train", split.train), ("test", split.test)):
+            at_once = request.models.in_flight
+            _print_score(
+                found, name, await score(network, found, part, runner, by, at_once=at_once)
+            )
+    _print_cost(meter)
+
+
+def compare(request: options.Compare) -> None:
+    """Train on a task in three ways, print the measures and save the networks."""
+    found, numbers, meter = load(request.task), _seeds(request.seeds), Meter()
+
+    async def measure(board: SqlBlackboard) -> list[Measured]:
+        calls = meter.kept = Calls(board)
+        async with models_of(request.models, waits, meter) as opened:
+            by, model = _judge(opened, request.judge), opened(request.model)
+            measured = []
+            for seed in numbers:
+                setting = Setting(
+                    found, found.split(seed), model, by, calls, request.models.in_flight
+                )
+                developer = developers.named(request.developer, seed, setting.meets.will_do)
+                hand = developers.hand(request.hand)
+                limits = Limits(iterations=request.iterations)
+                measured += [
+                    await conditions.easylan(setting, developer, limits),
+                    await conditions.baseline(setting, hand),
+                    await conditions.naive_lan(setting),
+                ]
+            return measured
+
+    request.output.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(request.database or str(request.output / DATABASE)) as board:
+        measured = asyncio.run(measure(board))
+    for sheet in (
+        comparison.measures(found, measured),
+        comparison.criteria(found, measured),
+        comparison.actions(measured),
+    ):
+        console().print(as_rich(sheet))
+    for line in comparison.notes(measured):
+        click.echo(printable(line))
+    _print_cost(meter)
+    _save(measured, request.output)
+
+
+def distance(request: options.Distance) -> None:
+    """Print the least editing between two networks, step by step."""
+    found = lmd(files.load(request.before).network, files.load(request.after).network)
+    for step in found.steps:
+        click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
+    click.echo(
+        f"LMD {found.upper}"
+        if found.exact
+        else f"LMD from {found.lower} to {found.upper} (the search was cut short)"
+    )
+    if found.beyond:
+        click.echo(printable(f"Not counted: {', '.join(found.beyond)}"))
+
+
+def actions(request: options.Actions) -> None:
+    """Print what was done by hand to a network."""
+    history = files.load(request.network)
+    done = by_hand(history)
+    for acted in done:
+        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}"))
+    click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
+
+
+def _judge(opened: Callable[[str], Model], name: str | None) -> CriterionJudge | None:
+    return None if name is None else CriterionJudge(opened(name))
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UsageError(f"seeds are numbers, separated by commas, not {quoted(text)}")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def _print_score(task: LanTask, name: str, measured: Score) -> None:
+    click.echo(f"{name}: {comparison.shown_score([measured])}, {measured.total} examples")
+    for criterion in task.criteria:
+        met = f"{measured.met(criterion)}/{measured.total}"
+        click.echo(printable(f"  {met:>6}  {criterion.says} [{criterion.by}]"))
+    for one in measured.scored:
+        if one.failure:
+            click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
+
+
+def _print_cost(meter: Meter) -> None:
+    """What models cost; nothing where a script stood in for them."""
+    if meter.sent or meter.known or meter.failed:
+        click.echo(f"Models were asked: {meter.shown()}")
+
+
+def _save(measured: Sequence[Measured], folder: Path) -> None:
+    for one in measured:
+        path = folder / f"{one.condition.lower()}-{one.seed}.lan.json"
+        files.save(one.history, path)
+        click.echo(printable(f"saved {path}"))

@@ -1,0 +1,144 @@
+"""What `pxp check` found, as lines for a terminal and in the formats that other tools read."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from proofs.core.results import Result, Status
+from proofs.export.itf import to_itf
+from pxp_fsm import __version__
+from pxp_fsm.analysis.checks import UNEXPECTED, UNKNOWN
+
+
+def lines(results: Sequence[Result]) -> Iterator[str]:
+    """The results for a terminal, and a last line that sums up."""
+    for line in results:
+        mark = " " if line.as_expected else "!"
+        yield (
+            f"{mark} {line.subject:<9} {line.name:<29} {line.assumptions:<35} "
+            f"{line.status:<11} {line.seconds:6.2f} s  {line.verdict.explanation}".rstrip()
+        )
+    wrong = [line for line in results if not line.as_expected]
+    yield (
+        f"{len(results)} verdict{'' if len(results) == 1 else 's'}, {len(wrong)} not as expected"
+        + (": " + ", ".join(f"{line.name} ({line.assumptions})" for line in wrong) if wrong else "")
+    )
+
+
+def exit_code(results: Sequence[Result]) -> int:
+    """0 as expected, 1 not as expected, 4 unknown."""
+    if any(not line.as_expected and line.status is not Status.UNKNOWN for line in results):
+        return UNEXPECTED
+    return UNKNOWN if any(line.status is Status.UNKNOWN for line in results) else 0
+
+
+def as_json(results: Sequence[Result]) -> str:
+    """The results as a JSON list."""
+    return json.dumps([_record(line) for line in results], indent=1)
+
+
+def _record(line: Result) -> dict[str, Any]:
+    return {
+        "subject": line.subject,
+        "property": line.name,
+        "title": line.title,
+        "assumptions": line.assumptions,
+        "verdict": line.status,
+        "detail": line.verdict.detail,
+        "expected": line.expected.value if line.expected else None,
+        "as_expected": line.as_expected,
+        "trace": list(line.trace.labels) if line.trace else None,
+        "cycle": line.verdict.cycle,
+        "seconds": round(line.seconds, 4),
+        "itf": json.loads(to_itf(line.name, line.model, line.verdict)) if line.trace else None,
+    }
+
+
+def as_junit(results: Sequence[Result]) -> str:
+    """The results as JUnit XML: a test case each; a failure where not as expected, an error where
+    unknown."""
+    unknown = [line for line in results if line.status is Status.UNKNOWN]
+    failed = [line for line in results if not line.as_expected and line not in unknown]
+    counts: dict[str, Any] = {
+        "tests": str(len(results)),
+        "failures": str(len(failed)),
+        "errors": str(len(unknown)),
+        "time": f"{sum(line.seconds for line in results):.3f}",
+    }
+    suites = ET.Element("testsuites", name="pxp check", **counts)
+    suite = ET.SubElement(suites, "testsuite", name="pxp check", **counts)
+    for line in results:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=line.subject,
+            name=f"{line.name} ({line.assumptions})",
+            time=f"{line.seconds:.3f}",
+        )
+        if line in failed or line in unknown:
+            kind = "error" if line in unknown else "failure"
+            told = ET.SubElement(
+                case, kind, type=line.status, message=f"{line.status}: {line.title}"
+            )
+            told.text = line.verdict.explanation
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True)
+
+
+def as_sarif(results: Sequence[Result]) -> str:
+    """The results as SARIF 2.1.0: an error for each verdict that is not as expected."""
+    rules = {line.name: line.title for line in results}
+    found = [
+        {
+            "ruleId": line.name,
+            "ruleIndex": list(rules).index(line.name),
+            **_graded(line),
+            "message": {"text": f"{line.status} under {line.assumptions}. {told}".strip()},
+            "locations": [{"logicalLocations": [{"name": line.subject}]}],
+        }
+        for line, told in ((line, line.verdict.explanation) for line in results)
+    ]
+    return json.dumps(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {
+                        "driver": {
+                            "name": "pxp check",
+                            "version": __version__,
+                            "rules": [
+                                {"id": name, "shortDescription": {"text": title}}
+                                for name, title in rules.items()
+                            ],
+                        }
+                    },
+                    "results": found,
+                }
+            ],
+        },
+        indent=1,
+    )
+
+
+def _graded(line: Result) -> dict[str, str]:
+    """SARIF's kind and level: a level other than "none" is for what fails alone."""
+    if line.status is Status.UNKNOWN:
+        return {"kind": "open", "level": "none"}
+    passed = line.as_expected
+    return {"kind": "pass", "level": "none"} if passed else {"kind": "fail", "level": "error"}
+
+
+def write_traces(results: Sequence[Result], folder: Path) -> None:
+    """Each trace as ITF JSON, named after subject, property and assumptions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for line in results:
+        if line.trace is not None:
+            stem = "-".join((line.subject, line.name, line.assumptions))
+            path = folder / f"{re.sub(r'[^A-Za-z0-9+-]+', '-', stem)}.itf.json"
+            path.write_text(to_itf(line.name, line.model, line.verdict), "utf-8")

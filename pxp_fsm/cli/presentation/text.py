@@ -1,0 +1,39 @@
+"""Texts of models, people and databases on a terminal: never as commands to it, never cut up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pxp_fsm.protocol.messages import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["console", "printable", "waits"]
+
+_UNBROKEN = 100_000
+"""Columns where nobody looks: a row in a file or a pipe stays one row."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Standard output (or error): as wide as the terminal, and endless where it is none.
+
+    A pipe that nobody reads any more raises `BrokenPipeError`.
+    """
+    from rich.console import Console
+
+    class Pipe(Console):
+        def on_broken_pipe(self) -> None:  # else rich ends the process itself
+            raise BrokenPipeError
+
+    made = Pipe(stderr=stderr)
+    if not made.is_terminal:
+        made.width = _UNBROKEN
+    return made
+
+
+def waits(why: str) -> None:
+    """Say on standard error why something has to wait."""
+    click.echo(printable(why), err=True)

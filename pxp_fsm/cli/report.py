@@ -1,0 +1,31 @@
+"""`pxp report`: runs as one page, with CSV, JSON and LaTeX beside it."""
+
+from __future__ import annotations
+
+import click
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.experiments.reports.write import left_out, write
+
+
+def report(request: options.Report) -> None:
+    """Write the report, and say what it leaves out."""
+    with SqlBlackboard(request.database, create=False) as board:
+        reports, written = write(
+            board,
+            request.runs,
+            request.output,
+            sessions=request.sessions,
+            test_set=request.test_set,
+        )
+        others = left_out(board, request.runs)
+    if others:
+        line = f"Left out, as networks of agents were trained in them: {', '.join(others)}"
+        click.echo(printable(line), err=True)
+    for found in reports:
+        for line in found.missing:
+            click.echo(printable(f"{found.name}: {line}"), err=True)
+    for path in written:
+        click.echo(printable(f"Written: {path}"))

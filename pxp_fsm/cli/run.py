@@ -1,0 +1,343 @@
+"""`pxp run` and `pxp experiment`: progress, the run itself, and what is written."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import click
+
+from backends.databases import SqlBlackboard
+from backends.models.catalogue import find_preset
+from backends.people import terminal_there
+from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
+from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.experiments import (
+    comparison,
+    coverage,
+    executors,
+    files,
+    participants,
+    plans,
+    runs,
+    summary,
+)
+from pxp_fsm.experiments.outcomes import outcomes_of
+from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.experiments.summary import counted
+from pxp_fsm.options import settings
+from pxp_fsm.protocol.messages import Message
+
+Request = options.Run | options.Experiment
+
+
+def run(request: options.Run) -> None:
+    """Run a new plan, or resume a run, then print and write what came of it.
+
+    Whatever can be wrong with the plan, its data or the output folder is found before the run.
+    """
+    monitors = Monitors(request.monitors)
+    database, output = _where(request)
+    if request.resume is not None:
+        _refuse_with_resume(request)
+        _resume(request.plan["task"], request.resume, request, monitors)
+        return
+    plan = _plan(request)
+    found = plans.read_plan(plan)
+    _see_the_person(plan)
+    monitors.under(plan.rules())
+    participants.models(plan, *found, request.models)
+    _prepare(output)
+    with SqlBlackboard(database) as board:
+        _carry(runs.start(plan, board, found, request.models), board, request, monitors)
+
+
+def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> None:
+    database, output = _where(request)
+    with SqlBlackboard(database, create=False) as board:
+        resumed = runs.resume(name, board, request.models)
+        if resumed.plan.task != task:
+            raise UsageError(f"run {resumed.name} is about {resumed.plan.task}, not {task}")
+        _see_the_person(resumed.plan)
+        _prepare(output)
+        _carry(resumed, board, request, monitors)
+
+
+def experiment(request: options.Experiment) -> None:
+    """Run an experiment, or what is left of it, then print and write what came of it."""
+    database, output = _where(request)
+    found = files.load(request.file)
+    _see_the_person(found.plan)
+    participants.models(found.plan, found.task, found.data, request.models)
+    _prepare(output)
+    with SqlBlackboard(database) as board:
+        opened = files.open_run(found, board, request.models)
+        click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
+        _carry(opened, board, request, Monitors(()))
+
+
+def _plan(request: options.Run) -> plans.Plan:
+    """The plan that the options mean."""
+    values = dict(request.plan)
+    if request.unbounded:
+        if values.get("protocol") != "pxp" or "k" in values:
+            raise UsageError("--unbounded requires --protocol pxp, in place of --k")
+        values["k"] = plans.UNBOUNDED
+    if "preset" in values:
+        values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
+    return plans.planned(values, Path())
+
+
+def _refuse_with_resume(request: options.Run) -> None:
+    """A resumed run follows its own plan; an option that says otherwise would be a surprise."""
+    given = [
+        f"--{setting.option.name or setting.field}"
+        for setting in settings(plans.Plan)
+        if setting.field in request.plan and not setting.option.argument
+    ]
+    if request.unbounded:
+        given.append("--unbounded")
+    if given:
+        raise UsageError(f"a resumed run goes by its own plan; leave out {', '.join(given)}")
+
+
+def _where(request: Request) -> tuple[str, Path]:
+    """The database and the output folder; raises `UsageError` where workers cannot share them."""
+    if request.executor is not None:
+        executors.check_executor(request.executor, request.database)
+    return request.database or str(request.output / DATABASE), request.output
+
+
+def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Monitors) -> None:
+    database, output, executor = request.database, request.output, request.executor
+    watched = monitors.under(run.plan.rules())
+    live = Live(watched, lambda session: (one.message for one in board.entries(session)))
+    try:
+        _announce(run, output)
+        for line in foregone(watched, run.plan.rules()):
+            click.echo(printable(line))
+        if executor is not None and database is not None:
+            _with_workers(run, board, database, executor)
+        else:
+            _with_progress(run, output, live)
+        told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
+        _finish(run, board, database, output, told)
+    except KeyboardInterrupt:
+        stopped = f"Stopped. {_resumable(run, board, database, output)}"
+        raise KeyboardInterrupt(stopped) from None
+    except Halted as error:
+        raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
+
+
+def _with_workers(run: runs.Run, board: SqlBlackboard, database: str, executor: str) -> None:
+    """A line whenever a worker has come to an end with its part."""
+    over = run.finished
+
+    def on_done(done: executors.Done) -> None:
+        nonlocal over
+        over += done.sessions
+        click.echo(f"{over} of {run.total} sessions are over", err=True)
+
+    executors.spread(run, database, board, executor, on_done)
+
+
+def _prepare(output: Path) -> None:
+    """Make the output folder, and see that it can be written before anything is run."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        raise _unwritable(output, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> OSError:
+    why = str(error.strerror or error).lower()
+    return OSError(f"cannot write {path}: {why}; give another folder with --output")
+
+
+def _announce(run: runs.Run, output: Path) -> None:
+    plan, rules = run.plan, run.plan.rules()
+    bounds = [
+        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
+    ]
+    click.echo(printable(f"Run {run.name}: {run.task.about}, {run.data.origin}"))
+    click.echo(
+        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+        f"{counted(len(run.data.sessions), 'instance')}, "
+        f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
+    )
+    seated = [f"{seat} {name}" for seat, name in run.named.seats if name is not None]
+    if seated:
+        click.echo(printable(f"Models: {', '.join(seated)}"))
+    if plan.learn != "always":
+        held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
+        weighed = "" if plan.learn == "never" else held
+        click.echo(f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}")
+    for line in coverage.told(run, output):
+        click.echo(printable(line))
+    if run.finished:
+        click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
+
+
+def _see_the_person(plan: plans.Plan) -> None:
+    """A person is asked at a terminal; that there is one is known before anything is stored."""
+    if plan.human is not None and not terminal_there():
+        raise UsageError(
+            f"--human {plan.human} asks a person, and input or output is no terminal; run it "
+            f"in a terminal, without a pipe"
+        )
+
+
+def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
+    run.on_wait = live.say = lambda line: click.echo(printable(line), err=True)
+    if run.plan.human is not None:
+        _with_a_person(run, output, live)
+    elif sys.stderr.isatty():
+        _with_a_bar(run, live)
+    else:
+        _with_lines(run, live)
+
+
+def _with_lines(run: runs.Run, live: Live) -> None:
+    """A line a repetition, where nobody watches."""
+    latest = 0
+
+    def over() -> None:
+        if latest:
+            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
+            click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
+
+    def on_step(step: runs.Progress) -> None:
+        nonlocal latest
+        if step.repetition != latest:
+            over()
+            latest = step.repetition
+
+    run.execute(live.beside(on_step))
+    over()
+
+
+def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:
+    """Only how each session ended: the conversation itself is shown by whoever asks."""
+    latest: Message | None = None
+
+    def on_step(step: runs.Progress) -> None:
+        nonlocal latest
+        latest = step.message or latest
+        if step.message is None:
+            tag = f"{latest.tag} by {latest.sender}" if latest is not None else "no message"
+            click.echo(
+                printable(f"Session {step.session} is over: {step.ending}; the last was {tag}")
+            )
+
+    click.echo("Ctrl-C or Ctrl-D leaves at any point; nothing is lost.")
+    run.execute(live.beside(on_step), output)
+
+
+def _with_a_bar(run: runs.Run, live: Live) -> None:
+    """How far it is; below that the tags sent, and what models cost, which would crowd it out."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("sessions,"),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    tags: Counter[str] = Counter()
+    out = console(stderr=True)
+    progress = Progress(*columns, console=out)
+    sent, spent = (Text(no_wrap=True, overflow="ellipsis") for _ in range(2))
+    with Live(Group(progress, sent, spent), console=out, transient=True) as shown:
+        run.on_wait = live.say = lambda line: shown.console.print(
+            printable(line), markup=False, highlight=False
+        )
+        bar = progress.add_task("", total=run.total, completed=run.finished)
+
+        def on_step(step: runs.Progress) -> None:
+            if step.message is not None:
+                tags[step.message.tag] += 1
+            progress.update(
+                bar,
+                advance=1 if step.message is None else 0,
+                description=f"repetition {step.repetition}",
+            )
+            sent.plain = printable(" ".join(f"{tag} {many}" for tag, many in sorted(tags.items())))
+            spent.plain = run.meter.shown()
+
+        run.execute(live.beside(on_step))
+
+
+def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
+    where = ["--output", str(output)]
+    if database is not None:
+        where += ["--database", _shown(board, database)]
+    command = [program(), "run", run.plan.task, "--resume", run.name, *where]
+    return f"Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
+
+
+def _shown(board: SqlBlackboard, database: str) -> str:
+    """The database as it was given, but for a password in its URL."""
+    return database if board.engine.url.password is None else board.shown
+
+
+def _finish(
+    run: runs.Run,
+    board: SqlBlackboard,
+    database: str | None,
+    output: Path,
+    told: Sequence[str],
+) -> None:
+    """Files first: they are there even where nobody reads what is printed."""
+    statistics = statistics_of(board, run.name)
+    try:
+        left = summary.leave(run, board, statistics, output)
+    except OSError as error:
+        raise _unwritable(output, error) from error
+    table = summary.table1(statistics, summary.compared(run))
+    console().print(summary.as_rich(table))
+    outcomes = outcomes_of(board, run.name)
+    if outcomes.classes:
+        console().print(summary.as_rich(comparison.estimate_sheet(outcomes)))
+    lines = [*comparison.explanation(outcomes)]
+    if run.carries:
+        lines += comparison.order_lines(outcomes, run.plan.seed)
+    for line in [*lines, *summary.remarks(run, statistics), *told]:
+        click.echo(printable(line))
+    if run.meter.shown():
+        click.echo(f"Models were asked: {run.meter.shown()}")
+    click.echo("\nLeft behind:")
+    for what, where in [(f"database, run {run.name}", board.shown), *left]:
+        click.echo(printable(f"  {what}: {where}"))
+    there = _shown(board, database) if database is not None else str(output / DATABASE)
+    command = [program(), "sessions", f"{run.name}/1/1", "--database", there]
+    click.echo(f"\nLook at a session: {shlex.join(command)}")
+
+
+def program() -> str:
+    """How the command was called: `pxp` where that is found, else the path that was typed."""
+    called = Path(sys.argv[0])
+    return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)

@@ -1,0 +1,184 @@
+"""`pxp sessions`: list what a database holds, or show one session whole.
+
+Texts of models and people are shown as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import repeat
+
+import click
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from backends.databases import FAULTS, SessionLine, SessionRecord, SqlBlackboard, StoredSession
+from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.errors import NotThere
+from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.summary import counted
+from pxp_fsm.protocol.decisions import category
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.sessions.session import Entry
+
+_HEADINGS = ("session", "instance", "protocol", "messages", "ended")
+
+
+def sessions(request: options.Sessions) -> None:
+    """List sessions, or show the one that is named."""
+    with SqlBlackboard(request.database, create=False) as board:
+        if request.name is not None and "/" in request.name:
+            show(board.session(request.name))
+        else:
+            list_all(board, request.name, request.limit, request.skip)
+
+
+def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) -> None:
+    """A line for each session of `run`, or of every run; `limit` at most after `skipped` others."""
+    found = board.listing(run, limit=limit, skipped=skipped)
+    runs = [summary for summary in board.summaries() if run in (None, summary.run)]
+    total = sum(summary.sessions for summary in runs)
+    if not found:
+        what = f"no run {run!r} with sessions" if run else "no sessions"
+        if total:
+            what = f"{counted(total, 'session')}, and none after the first {skipped:,}"
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise NotThere(f"{board.shown} has {what}; runs: {known}")
+    columns = _columns(found)
+    if (shown := console()).is_terminal:
+        table = Table(box=box.SIMPLE_HEAD)
+        for heading in _HEADINGS:
+            table.add_column(heading, no_wrap=heading == "session")
+        for line in zip(*columns, strict=True):
+            table.add_row(*map(Text, line))
+        shown.print(table)
+    else:  # a table for eyes takes a minute for a hundred thousand lines
+        click.echo("\n".join(_lines(columns)))
+    left = total - skipped - len(found)
+    if left or skipped:
+        counts = f"… and {left:,} more" if left else "… and no more"
+        after = f"; {skipped:,} before" if skipped else ""
+        click.echo(f"{counts}{after}; --limit N lists more of them, --skip N others; the runs are")
+        for summary in runs:
+            over = f"{counted(summary.sessions, 'session')}, {summary.over:,} over"
+            click.echo(f"  {printable(summary.run)}: {over}")
+
+
+def _columns(found: Sequence[SessionLine]) -> list[list[str]]:
+    """What is said of each session, column by column: a list may have a hundred thousand lines."""
+    sessions, _runs, instances, protocols, ns, ks, messages, endings, causes = zip(
+        *found, strict=True
+    )
+    ended = cache(_ended)
+    columns = (
+        sessions,
+        instances,
+        map(cache(protocol), protocols, ns, ks),
+        map(str, messages),
+        map(ended, endings, causes),
+    )
+    return [list(map(printable, column)) for column in columns]
+
+
+def _ended(ending: str | None, cause: str | None) -> str:
+    if ending in FAULTS:
+        return f"{ending}: {cause}"
+    return ending or "not over"
+
+
+def _lines(columns: Sequence[list[str]]) -> Iterable[str]:
+    """Each session a line below the headings; made by columns, since a loop over lines is slow."""
+    headed = ([heading, *column] for heading, column in zip(_HEADINGS, columns, strict=True))
+    return map(str.rstrip, map("  ".join, zip(*map(_aligned, headed), strict=True)))
+
+
+def _aligned(column: Sequence[str]) -> Iterable[str]:
+    """The cells of a column, equally wide on a terminal."""
+    if "".join(column).isascii():  # as nearly always: a character is a column wide
+        return map(str.ljust, column, repeat(max(map(len, column))))
+    width = max(map(cell_len, column))
+    return (cell + " " * (width - cell_len(cell)) for cell in column)
+
+
+def protocol(name: str, n: int | None, k: int | None) -> str:
+    """A protocol with its bounds."""
+    bounds = (f"{bound}={value}" for bound, value in (("n", n), ("k", k)) if value)
+    return " ".join((name, *bounds))
+
+
+def show(stored: StoredSession) -> None:
+    """One session: what it is about, every message and why its tag, and how it ended.
+
+    Raises `UsageError` where it followed another table than today's of that name.
+    """
+    record, shown = stored.record, console()
+    check_table(record)
+    for label, value in _facts(record):
+        shown.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
+    for entry in stored.entries:
+        shown.print()
+        _show_entry(shown, entry)
+    shown.print()
+    ended = f"{record.ending} ({record.cause})" if record.ending else "not over"
+    shown.print(Text.assemble((f"{'ended':<12}", "bold"), printable(ended)))
+    messages = [entry.message for entry in stored.entries]
+    for line in _classes(record, messages):
+        click.echo(printable(line))
+
+
+def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
+    said = protocol(record.protocol, record.n, record.k)
+    return [
+        ("session", record.session),
+        ("instance", f"{record.instance.key}: {record.instance.x}"),
+        ("protocol", f"{said}, table {record.automaton} {record.fingerprint[:12]}"),
+        *((name, description) for name, description in record.agents),
+        ("assumptions", " ".join(record.assumptions) or "none (noisy)"),
+        ("memo", "on" if record.memo else "off"),
+    ]
+
+
+def _show_entry(shown: Console, entry: Entry) -> None:
+    message = entry.message
+    head = f"{message.number:>3}  {message.sender} → {message.receiver}  {message.tag}"
+    shown.print(Text(printable(head), style="bold"))
+    shown.print(Text(f"     {printable(message.answer.prediction)}"))
+    shown.print(Text(f"     {printable(message.answer.explanation)}", style="italic"))
+    why = _why(entry.judgements)
+    if why:
+        shown.print(Text(f"     because {printable(why)}", style="dim"))
+
+
+def _why(judgements: Sequence[Judgement]) -> str:
+    """The comparison that gave the category, and what was asked of a revision after it."""
+    if len(judgements) < 2:
+        return ", ".join(map(_judged, judgements))
+    match, agree = (judgement.outcome is Outcome.YES for judgement in judgements[:2])
+    compared = ", ".join(map(_judged, judgements[:2]))
+    found = f"{compared}: category {category(match, agree).value}"
+    revised = ", ".join(map(_judged, judgements[2:]))
+    return f"{found}; new answer: {revised}" if revised else found
+
+
+def _judged(judgement: Judgement) -> str:
+    known = "" if judgement.asked else f" ({judgement.detail})"
+    return f"{judgement.relation} {judgement.outcome.value}{known}"
+
+
+def _classes(record: SessionRecord, messages: Sequence[Message]) -> Sequence[str]:
+    names = [name for name, _ in record.agents]
+    lines = [
+        f"{definition.name.replace('_', '-'):<13} "
+        + ", ".join(
+            f"{name}: {'yes' if holds_for(definition, messages, name) else 'no'}" for name in names
+        )
+        for definition in DEFINITIONS.values()
+    ]
+    return [*lines, f"{'two-way':<13} {'yes' if two_way(messages, *names) else 'no'}"]

@@ -1,0 +1,71 @@
+"""`pxp verify` and `pxp upgrade`: whether a database is as it was stored; to today's schema."""
+
+from __future__ import annotations
+
+import click
+
+from backends.databases.engine import open_engine
+from backends.databases.faults import translated_errors
+from backends.databases.verify import Problem
+from backends.databases.verify import verify as verified
+from backends.databases.versions import plan_upgrade
+from backends.databases.versions import upgrade as upgraded
+from pxp_fsm.cli.options import storage as options
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import UsageError
+
+CHANGED = 1
+"""Exit code where something was changed after the fact."""
+
+
+def verify(request: options.Verify) -> int:
+    """Print the mark of each run, and what was changed."""
+    wanted = dict(_pair(text) for text in request.expected)
+    report = verified(request.database)
+    problems = list(report.problems)
+    marks = {mark.run: mark.mark for mark in report.marks}
+    for run, wants in wanted.items():
+        if marks.get(run) != wants:
+            problems.append(Problem(f"run {run}", "it has not the mark that was expected"))
+    for mark in report.marks:
+        counted = f"{mark.sessions} sessions, {mark.messages} messages"
+        click.echo(f"{printable(mark.run)}: {counted}, mark {mark.mark}")
+    for problem in problems:
+        click.echo(f"Changed: {printable(problem.where)}: {printable(problem.what)}")
+    if problems:
+        return CHANGED
+    click.echo("Nothing was changed.")
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    run, sign, mark = text.rpartition("=")
+    if not sign or not run:
+        raise UsageError(f"--mark is RUN=MARK, as pxp verify prints them; it was {text!r}")
+    return run, mark.strip().lower()
+
+
+def upgrade(request: options.Upgrade) -> None:
+    """Upgrade a database, or say what that would do."""
+    engine = open_engine(request.database, create=False, current=False, reading=True)
+    shown = engine.url.render_as_string(hide_password=True)
+    try:
+        with translated_errors(shown):
+            found = plan_upgrade(engine, shown)
+    finally:
+        engine.dispose()
+    if found.before == found.after:
+        click.echo(f"{shown}: schema version {found.after}, is up to date")
+        return
+    if request.dry_run:
+        click.echo(f"{shown}: schema version {found.before}; an upgrade to {found.after} would do")
+        for step in found.steps:
+            click.echo(f"  {step}")
+        return
+    engine = open_engine(request.database, create=False, current=False)
+    try:
+        with translated_errors(shown):
+            before, after = upgraded(engine, shown)
+    finally:
+        engine.dispose()
+    click.echo(f"{shown}: schema version {after}, upgraded from version {before}")

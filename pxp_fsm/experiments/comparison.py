@@ -1,0 +1,124 @@
+"""Tables beyond the papers': intervals, two runs side by side, the effect of order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pxp_fsm.experiments.intervals import CONFIDENCE
+from pxp_fsm.experiments.outcomes import Comparison, Outcomes, estimates, order_effect
+from pxp_fsm.experiments.summary import Sheet, counted
+
+_NONE = "-"
+
+
+def estimate_sheet(outcomes: Outcomes) -> Sheet:
+    """For each class the proportion of all sessions, its interval and its clustered errors."""
+    headings = (
+        "of all sessions",
+        "proportion",
+        f"{CONFIDENCE:.0%} interval",
+        "error by repetition",
+        "error by instance",
+        "effective sessions",
+    )
+    rows = tuple(
+        (
+            row,
+            f"{found.share:.2f}",
+            f"{found.interval.low:.2f} to {found.interval.high:.2f}",
+            _number(found.by_repetition),
+            _number(found.by_instance),
+            f"{found.size:.1f}",
+        )
+        for row, found in estimates(outcomes).items()
+    )
+    return Sheet("How sure the proportions are", headings, rows)
+
+
+def explanation(outcomes: Outcomes) -> Sequence[str]:
+    """What the intervals are, in words, as far as the run has them."""
+    repetitions = {repetition for repetition, _ in outcomes.classes}
+    if not repetitions:
+        return ()
+    if len(repetitions) == 1:
+        return ("Intervals are Wilson's; of one repetition, sessions count as independent.",)
+    few = " Few repetitions make their error a rough one." if len(repetitions) < 10 else ""
+    return (
+        "Intervals are Wilson's for the effective number of sessions: repetitions are about the "
+        "same instances, and sessions of a repetition share a machine, so the larger of the two "
+        f"clustered standard errors counts.{few}",
+    )
+
+
+def order_lines(outcomes: Outcomes, seed: int) -> Sequence[str]:
+    """The effect of order on two classes that depend on learning, as lines to print."""
+    lines = []
+    for row in ("two-way", "strong, human"):
+        effect = order_effect(outcomes, row, seed)
+        if effect is None:
+            continue
+        said = (
+            f"Order, {row}: {effect.early:.2f} in the first half of the positions, "
+            f"{effect.late:.2f} in the second; {effect.varying} of "
+            f"{counted(effect.instances, 'instance')} depend on the repetition"
+        )
+        if effect.slope is not None and effect.p is not None:
+            said += f"; {effect.slope:+.3f} a position, p = {effect.p:.3f} (permutation test)"
+        lines.append(f"{said}.")
+    return lines
+
+
+def comparison_sheet(found: Sequence[Comparison], first: str, second: str) -> Sheet:
+    """Two runs side by side."""
+    headings = (
+        "sessions that are",
+        first,
+        second,
+        "difference",
+        f"{CONFIDENCE:.0%} interval",
+        "only first",
+        "only second",
+        "p",
+    )
+    rows = tuple(
+        (
+            each.row,
+            f"{each.first:.2f}",
+            f"{each.second:.2f}",
+            f"{each.second - each.first:+.2f}",
+            f"{each.interval.low:+.2f} to {each.interval.high:+.2f}",
+            str(each.only_first),
+            str(each.only_second),
+            f"{float(each.p):.4f}",
+        )
+        for each in found
+    )
+    return Sheet(f"{first} and {second}, paired", headings, rows)
+
+
+def comparison_lines(first: Outcomes, second: Outcomes, pairs: int) -> Sequence[str]:
+    """What a reader must know of a comparison."""
+    repetitions = {r for r, _ in first.classes} & {r for r, _ in second.classes}
+    lines = [f"Sessions are paired by repetition and instance: {counted(pairs, 'pair')}."]
+    if len(repetitions) == 1:
+        lines.append("p is McNemar's exact test, two-sided.")
+    else:
+        lines.append(
+            "p is the exact two-sided test that flips whole instances, each with all its "
+            "repetitions: McNemar's test for pairs that are not independent of each other."
+        )
+    lines.append(
+        "The interval of the difference is from its standard error clustered over instances."
+    )
+    left = [
+        f"{counted(len(each.classes) - pairs + each.left_out, 'session')} of {each.run}"
+        for each in (first, second)
+        if len(each.classes) - pairs + each.left_out
+    ]
+    if left:
+        lines.append(f"Left out, with no partner, not over or ended by a fault: {', '.join(left)}.")
+    return lines
+
+
+def _number(value: float) -> str:
+    return _NONE if value == float("inf") else f"{value:.3f}"

@@ -1,0 +1,90 @@
+"""What `pxp draw` and reports draw: automata, and recorded sessions by the rows they took."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases.recordings import RecordedSession
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram, write
+from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.sessions.replay import trace
+
+
+def chosen_runs(
+    board: SqlBlackboard, names: Sequence[str], purpose: str = "to report"
+) -> tuple[RunRecord, ...]:
+    """The runs called `names`, each once, or all where none is named; `NotThere` if there is none.
+
+    `purpose` is what they are wanted for, for the error.
+    """
+    known = {record.run: record for record in board.runs()}
+    unknown = [name for name in names if name not in known]
+    if unknown or not known:
+        which = ", ".join(map(quoted, unknown)) or purpose
+        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    return tuple(known[name] for name in dict.fromkeys(names or known))
+
+
+def check_table(record: SessionRecord | RecordedSession) -> None:
+    """Raise `UsageError` where today's table of that name is not the one the session followed.
+
+    Of a researcher's own table only the name is recorded: nothing can be compared.
+    """
+    if record.automaton not in BUILTIN:
+        return
+    today = builtin(record.automaton).fingerprint
+    if record.fingerprint != today:
+        raise UsageError(
+            f"session {record.session} followed another table {record.automaton} (fingerprint "
+            f"{record.fingerprint[:12]}, today's is {today[:12]}); use the version of the package "
+            f"that recorded it, or start a new run"
+        )
+
+
+_SESSION = re.compile(r"[^/\s]+/\d+/\d+")
+
+
+def draw(what: str, path: Path, state: str | None, agent: str | None, database: str) -> Path:
+    """Draw `what` to `path` and return it."""
+    if what not in BUILTIN and not Path(what).exists() and _SESSION.fullmatch(what):
+        if state is not None:
+            raise UsageError("--state marks a state of a table; of a session, give --agent")
+        with SqlBlackboard(database, create=False) as board:
+            diagram = of_session(board.session(what), agent)
+    else:
+        if agent is not None:
+            raise UsageError(f"--agent goes with a session; {what} is a table")
+        diagram = state_diagram(load_automaton(what), marked=state)
+    write(diagram, path)
+    return path
+
+
+def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
+    """A session as a sequence chart, or the way that one `agent`'s automaton took."""
+    record = stored.record
+    check_table(record)
+    messages = [entry.message for entry in stored.entries]
+    automaton = builtin(record.automaton)
+    over = record.ending is not None and record.ending not in FAULTS
+    paths = {name: trace(automaton, messages, name, over=over) for name, _ in record.agents}
+    states = {name: path[-1].target if path else automaton.initial for name, path in paths.items()}
+    if agent is None:
+        return sequence_chart(
+            messages,
+            title=f"Session {record.session}",
+            note=f"{record.instance.key}; ended: {record.ending or 'not over'}",
+            states=states,
+        )
+    if agent not in paths:
+        raise UsageError(f"{record.session} has no agent {agent!r}; it has {', '.join(paths)}")
+    return state_diagram(automaton, marked=states[agent], path=paths[agent])
+
+
+def file_name(what: str) -> str:
+    """A file name for the drawing of `what`: letters, digits, dots, dashes, underscores."""
+    stem = Path(what).stem if what.endswith((".toml", ".json")) else what
+    return re.sub(r"[^\w.-]+", "-", stem, flags=re.ASCII).strip("-.") or "drawing"

@@ -1,0 +1,204 @@
+"""A run spread over processes and machines, through the interface of `concurrent.futures`.
+
+Workers share one PostgreSQL blackboard. Each carries one unit of the run at a time and claims it
+for as long, so that a unit that is dealt out twice (its worker was thought lost) is carried once.
+The claim of a worker that was killed ends with its connection; its unit is dealt out again, and
+goes on at the next message.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from backends.databases import SqlBlackboard
+from backends.databases.engine import database_url
+from backends.databases.locks import RunLocked
+from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.units import Unit
+
+PATIENCE = 600.0
+"""Seconds that a worker waits for a unit that another still claims."""
+
+_ATTEMPTS = 3
+"""How often local processes are started anew after one of them was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a worker is given. It is never shown: a database's URL may hold a password."""
+
+    database: str = field(repr=False)
+    run: str
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a worker gives back: how many sessions it ended and messages it sent, in seconds.
+
+    `error` says why it could not go on.
+    """
+
+    unit: Unit
+    sessions: int = 0
+    messages: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+def check_executor(name: str, database: str | None) -> None:
+    """Raise `UsageError` where `name` is no executor, or `database` none that workers can share."""
+    kind, _, rest = name.partition("://")
+    number = rest.isascii() and rest.isdigit() and len(rest) < 5 and int(rest) > 0
+    if not (rest if kind == "dask" else kind == "processes" and number):
+        raise UsageError(
+            f"there is no executor {quoted(name)}; write dask://HOST:PORT or processes://NUMBER"
+        )
+    if database is None or database_url(database).get_backend_name() != "postgresql":
+        raise UsageError(
+            "workers share a PostgreSQL blackboard; give --database postgresql://USER@HOST/NAME"
+        )
+
+
+@contextmanager
+def open_executor(name: str) -> Iterator[Executor]:
+    """The executor that `name` means: `dask://HOST:PORT` or `processes://NUMBER`.
+
+    Raises `UsageError` where it is not installed or does not answer.
+    """
+    kind, _, rest = name.partition("://")
+    if kind == "processes":
+        with _processes(int(rest)) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError(f"{name} needs Dask: pip install 'pxp-fsm[dask]'") from error
+    try:
+        client = Client(f"tcp://{rest}", timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no Dask scheduler answers at {quoted(rest)}; start one with: dask scheduler"
+        ) from error
+    with client, client.get_executor(retries=_ATTEMPTS) as executor:
+        yield executor
+
+
+def _processes(number: int) -> ProcessPoolExecutor:
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(number, mp_context=get_context("spawn"))
+
+
+def spread(
+    run: runs.Run,
+    database: str,
+    blackboard: SqlBlackboard,
+    name: str,
+    on_done: Callable[[Done], None] = lambda _done: None,
+) -> None:
+    """Carry `run` to its end on the executor `name`; resumable as any run.
+
+    Raises `UsageError` where a person takes part, and `BlackboardError` where another process works
+    on the run by itself, or a worker was lost or could not do its part.
+    """
+    if run.plan.human is not None:
+        raise UsageError("a person sits at one terminal; leave out --executor")
+    if run.named.any:
+        raise UsageError(
+            "models' limits and budgets are kept by one process; leave out --executor, and give "
+            "--in-flight instead"
+        )
+    blackboard.lock(run.name, shared=True)
+    try:
+        left = {unit.name: unit for unit in run.units()}
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                _deal_out(run.name, database, name, left, on_done)
+            except BrokenProcessPool as error:
+                if attempt == _ATTEMPTS:
+                    raise BlackboardError(
+                        f"workers of {name} ended {_ATTEMPTS} times; what they sent is stored: "
+                        f"see why they end, then resume run {run.name}"
+                    ) from error
+            else:
+                return
+    finally:
+        blackboard.unlock(run.name)
+
+
+def _deal_out(
+    run: str, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
+) -> None:
+    """Have every unit of `left` carried; what is done is taken out of it."""
+    with open_executor(name) as executor:
+        given = [executor.submit(carry, Assignment(database, run, u)) for u in left.values()]
+        try:
+            for future in as_completed(given):
+                done = _result(future.result, name)
+                left.pop(done.unit.name)
+                on_done(done)
+        except BaseException:
+            for future in given:
+                future.cancel()
+            raise
+
+
+def _result(result: Callable[[], Done], name: str) -> Done:
+    try:
+        done = result()
+    except BrokenProcessPool:
+        raise
+    except Exception as error:
+        # what a lost Dask worker is told as; its text holds no URL, an assignment shows none
+        raise BlackboardError(
+            f"a worker of {name} was lost ({type(error).__name__}); what it sent is stored: "
+            f"see why it ended, then resume the run"
+        ) from error
+    if done.error:
+        raise BlackboardError(f"{name}, unit {done.unit.name}: {done.error}")
+    return done
+
+
+def carry(assignment: Assignment) -> Done:
+    """Carry one unit to its end, in a worker; what goes wrong is in what is given back."""
+    unit, started = assignment.unit, time.perf_counter()
+    sessions = messages = 0
+
+    def count(step: runs.Progress) -> None:
+        nonlocal sessions, messages
+        sessions += step.message is None
+        messages += step.message is not None
+
+    try:
+        with SqlBlackboard(assignment.database, create=False) as board:
+            board.lock(assignment.run, shared=True)
+            _claim(board, f"{assignment.run}/{unit.name}")
+            runs.resume(assignment.run, board).execute_unit(unit, count)
+    except PXPError as error:
+        return Done(unit, error=str(error))
+    except Exception as error:  # noqa: BLE001 - what is raised here crosses processes
+        return Done(unit, error=f"{type(error).__name__}: {error}")
+    return Done(unit, sessions, messages, time.perf_counter() - started)
+
+
+def _claim(board: SqlBlackboard, unit: str) -> None:
+    """Claim a unit, waiting for whoever has it: they carry it to its end, or end themselves."""
+    until, pause = time.monotonic() + PATIENCE, 0.05
+    while True:
+        try:
+            board.lock(unit)
+        except RunLocked:
+            if time.monotonic() > until:
+                raise
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+        else:
+            return

@@ -1,0 +1,128 @@
+"""Experiments as files: everything that the outcome depends on, repeatable and told apart.
+
+The structure is that of a `Plan`, from which the published schema is made. An
+experiment is known by a fingerprint of what its file means, the rows that it is about, the
+automaton and the version of the package: running it again goes on where it was, and a changed one
+is a new experiment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.databases import SqlBlackboard
+from backends.models.settings import Settings
+from pxp_fsm import __version__, options
+from pxp_fsm.automata import documents
+from pxp_fsm.errors import Fault, FileError, UsageError
+from pxp_fsm.experiments import plans, runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.tasks.task import DataSet, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment that can be run: its plan, its task, and its data as chosen."""
+
+    path: Path
+    title: str
+    plan: Plan
+    task: Task
+    data: DataSet
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of what the experiment depends on.
+
+        Titles, notes, spelled-out defaults, the order of keys and where the data are kept change
+        nothing.
+        """
+        rules = self.plan.rules()
+        meaning = asdict(self.plan) | {
+            "n": rules.n,
+            "k": rules.k,
+            "instances": None,
+            "data": plans.data_fingerprint(self.plan, self.data),
+            "automaton": rules.automaton.fingerprint,
+            "version": __version__,
+        }
+        return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def run(self) -> str:
+        """The name of its run on a blackboard."""
+        return f"{self.plan.task}@{self.fingerprint[:12]}"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of experiment files, published as `experiment.schema.json`."""
+    own = {
+        "format": {"const": 1, "description": "The version of this format."},
+        "title": {"type": "string", "description": "What people call it; it changes nothing."},
+        "note": {"type": "string", "description": "What people should know; it changes nothing."},
+    }
+    tables = {
+        "agents": "Who sits in place of the task's own agents and relation.",
+        "learning": "What the machine keeps of what it is told.",
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:pxp-fsm:experiment:1",
+        "title": "An experiment of pxp-fsm",
+        "description": "Everything that the outcome of an experiment depends on. Written as TOML; "
+        "the same structure as JSON is accepted too. Paths are read from the folder of the file. "
+        "Whether a task, its data and agents are there is checked by the loader.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["format", "task"],
+        "properties": own | options.schema(Plan, tables),
+    }
+
+
+def load(path: Path) -> Experiment:
+    """The experiment in the file `path` (TOML, or JSON by its name).
+
+    Raises `FileError` with every fault of the file, each with its line, and `DataError` where
+    its data cannot be used; nothing is stored.
+    """
+    text = documents.text_of(path, "an experiment")
+    raw = documents.read(text, path.name)
+    found = documents.faults(raw, schema())
+    if found:
+        raise FileError(documents.located(found, text, str(path)))
+    try:
+        plan = plans.planned(options.values_of(Plan, raw), path.absolute().parent)
+        task, data = plans.read_plan(plan)
+    except UsageError as error:
+        fault = Fault(_place(error.field), str(error))
+        raise FileError(documents.located([fault], text, str(path))) from error
+    return Experiment(path, raw.get("title", path.stem), plan, task, data)
+
+
+def open_run(
+    experiment: Experiment, blackboard: SqlBlackboard, settings: Settings | None = None
+) -> runs.Run:
+    """The run of `experiment` on `blackboard`: what is there of it, or a new one.
+
+    `settings` are how its models are asked.
+    """
+    if experiment.run in {record.run for record in blackboard.runs()}:
+        return runs.resume(experiment.run, blackboard, settings)
+    found = (experiment.task, experiment.data)
+    return runs.start(experiment.plan, blackboard, found, settings, experiment.run)
+
+
+def run_named(name: str) -> str:
+    """The run that `name` means: that of an experiment's file, or one of that name."""
+    path = Path(name)
+    return load(path).run if path.suffix in (".toml", ".json") else name
+
+
+def _place(field: str | None) -> tuple[str, ...]:
+    """Where a file sets a field of its plan: the key, or the table that the key stands in."""
+    keys = (setting.key for setting in options.settings(Plan) if setting.field == field)
+    return tuple(key.partition(".")[0] for key in keys)

@@ -1,0 +1,159 @@
+"""Conditions side by side, beside what the paper prints: its measures, Table 6, the criteria."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from statistics import mean
+from typing import Any
+
+from pxp_fsm.experiments.intervals import estimate
+from pxp_fsm.experiments.networks.conditions import Condition, Measured
+from pxp_fsm.experiments.networks.scoring import Score
+from pxp_fsm.experiments.networks.tasks import LanTask, bundled_text
+from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.networks.distance.measures import Action, tallied, ued
+
+PUBLISHED = "published"
+
+
+def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
+    """The measures of each condition, means over its seeds, and the published ones beside them.
+
+    The published ones are means over the paper's three tasks and its people; they are no target.
+    """
+    by = _by_condition(measured)
+    ours: list[tuple[str, str, Callable[[Sequence[Measured]], str]]] = [
+        ("score", "score, test", lambda some: shown_score([one.test for one in some])),
+        ("", "score, train", lambda some: shown_score([one.train for one in some])),
+        ("UED", "user editing distance", _mean(lambda one: ued(one.actions))),
+        ("LMD", "modification distance", _lmd),
+        ("modifications", "modifications", _mean(lambda one: one.modifications)),
+        ("interaction time", "interaction time, s", _mean(lambda one: one.interaction)),
+        ("", "of which about steps, s", _mean(lambda one: one.reviewing)),
+        ("agents", "agents", _mean(lambda one: len(one.network.agents))),
+        ("", "training examples handled", _mean(lambda one: one.handled)),
+        ("", "calls in training", _mean(lambda one: one.calls)),
+    ]
+    published = {row["name"]: row for row in _published()["measure"]}
+    rows = []
+    for name, title, shown in ours:
+        printed = published.get(name, {})
+        beside = tuple(_printed(printed.get(str(one).lower())) for one in by)
+        rows.append((title, *(shown(some) for some in by.values()), *beside))
+    seeds = ", ".join(str(one.seed) for one in next(iter(by.values()), ()))
+    return Sheet(
+        f"{task.title}: {len(task.examples)} examples, {task.train} to train; seeds {seeds}",
+        ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
+        tuple(rows),
+    )
+
+
+def notes(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """What is to be said of the tables, a line each."""
+    undecided = sum(one.train.undecided + one.test.undecided for one in measured)
+    said = (
+        "Published: arXiv 2309.15943, 12 people, GPT-4-0613, means over its tasks 1 to 3.",
+        "It prints its scores as those of training samples; its procedure scored the testing ones.",
+        "UED adds up what Table 6 has; confirming a step is not among it.",
+        "Simulated developers take no time.",
+    )
+    if not undecided:
+        return said
+    return (
+        *said,
+        f"{undecided} outputs meet what programs decide, and had no judge's verdict on the rest.",
+    )
+
+
+def actions(measured: Sequence[Measured]) -> Sheet:
+    """Table 6: how often each action was done in a task, and its mean UED."""
+    by = {
+        condition: some
+        for condition, some in _by_condition(measured).items()
+        if condition is not Condition.NAIVE
+    }
+    published = {row["name"]: row for row in _published()["action"]}
+    rows = []
+    for action in Action:
+        printed = published.get(action, {})
+        ours = tuple(_tally(some, action) for some in by.values())
+        beside = tuple(_pair(printed.get(str(one).lower())) for one in by)
+        rows.append((str(action), *ours, *beside))
+    return Sheet(
+        "Actions: how often in a task, and the mean UED of one",
+        ("", *by, *(f"{one}, {PUBLISHED}" for one in by)),
+        tuple(rows),
+    )
+
+
+def criteria(task: LanTask, measured: Sequence[Measured]) -> Sheet:
+    """Each criterion, who decides it, and how many test outputs of each condition meet it."""
+    by = _by_condition(measured)
+    rows = []
+    for criterion in task.criteria:
+        met = (
+            f"{sum(one.test.met(criterion) for one in some)}/{sum(one.test.total for one in some)}"
+            for some in by.values()
+        )
+        rows.append((criterion.says, str(criterion.by), *met))
+    return Sheet("Criteria: test outputs that meet them", ("", "decided by", *by), tuple(rows))
+
+
+def shown_score(scores: Sequence[Score]) -> str:
+    """A mean over seeds with its 95 % interval; or the range where verdicts are missing."""
+    total = sum(one.total for one in scores)
+    if not total:
+        return "-"
+    passed, undecided = sum(one.passed for one in scores), sum(one.undecided for one in scores)
+    if undecided:
+        return f"{passed / total:.2f} to {(passed + undecided) / total:.2f}, not all judged"
+    outcomes = {
+        (seed, scored.example.input): scored.passes is True
+        for seed, one in enumerate(scores)
+        for scored in one.scored
+    }
+    found = estimate(outcomes)
+    return f"{found.share:.2f} ({found.interval.low:.2f}-{found.interval.high:.2f})"
+
+
+def _by_condition(measured: Sequence[Measured]) -> Mapping[Condition, Sequence[Measured]]:
+    found = {
+        condition: [one for one in measured if one.condition is condition]
+        for condition in Condition
+    }
+    return {condition: some for condition, some in found.items() if some}
+
+
+def _mean(of: Callable[[Measured], float]) -> Callable[[Sequence[Measured]], str]:
+    return lambda some: _number(mean(of(one) for one in some))
+
+
+def _lmd(some: Sequence[Measured]) -> str:
+    lower, upper = (mean(getattr(one.lmd, end) for one in some) for end in ("lower", "upper"))
+    return _number(lower) if lower == upper else f"{_number(lower)} to {_number(upper)}"
+
+
+def _tally(some: Sequence[Measured], action: Action) -> str:
+    tallies = [tallied(one.actions)[action] for one in some]
+    count = sum(tally.count for tally in tallies)
+    each = sum(tally.ued for tally in tallies) / count if count else 0
+    return _pair([count / len(some), each])
+
+
+def _printed(number: float | None) -> str:
+    return "-" if number is None else f"{number:g}"
+
+
+def _pair(pair: Sequence[float] | None) -> str:
+    return "-" if pair is None else f"{_number(pair[0])} x {_number(pair[1])}"
+
+
+def _number(number: float) -> str:
+    return f"{number:.0f}" if number == int(number) else f"{number:.3g}"
+
+
+@cache
+def _published() -> dict[str, Any]:
+    return tomllib.loads(bundled_text("published.toml"))

@@ -1,0 +1,264 @@
+"""Networks of LLM agents, wired: their models, their examples, the blackboard of their training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models import scripts
+from backends.models.middleware.recording import recorded
+from backends.models.registry import Serving
+from backends.models.settings import Settings
+from guards.relations.text import NormalisedText
+from pxp_fsm import __version__
+from pxp_fsm.defaults import NETWORKS
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.experiments.networks import judges
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.training.developer import Developer
+from pxp_fsm.networks.training.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
+from pxp_fsm.networks.training.regressions import holds
+from pxp_fsm.networks.training.simulated import Confirming, Satisfied
+from pxp_fsm.networks.training.supervision import Supervision
+from pxp_fsm.prompting.model import CallLog, Model, layered
+from pxp_fsm.protocol.interfaces import Blackboard
+from pxp_fsm.protocol.messages import Instance, text_problem
+from pxp_fsm.protocol.relations import Relation
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.agent import Members
+
+_NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
+
+
+@asynccontextmanager
+async def model_of(
+    name: str,
+    settings: Settings | None = None,
+    on_wait: Callable[[str], None] = lambda _why: None,
+    log: CallLog | None = None,
+) -> AsyncIterator[Model]:
+    """The model `name`, as `models_of` opens it."""
+    async with models_of(settings, on_wait, log) as opened:
+        yield opened(name)
+
+
+@asynccontextmanager
+async def models_of(
+    settings: Settings | None = None,
+    on_wait: Callable[[str], None] = lambda _why: None,
+    log: CallLog | None = None,
+) -> AsyncIterator[Callable[[str], Model]]:
+    """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
+
+    `log` records every call. The function raises `UsageError` for a name that is none, and
+    `DataError` for a script.
+    """
+    async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
+
+        def opened(name: str) -> Model:
+            if not name.startswith(scripts.PREFIX):
+                return serving.model(name)
+            script = scripts.read_script(Path(name.removeprefix(scripts.PREFIX)))
+            return script if log is None else layered(script, recorded(script.name, log))
+
+        yield opened
+
+
+def examples(path: Path) -> tuple[Example, ...]:
+    """The examples in a file: JSON, one object with `input` and `output` a line."""
+    try:
+        written = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the examples cannot be read ({error})") from error
+    found = [_example(path, at, line) for at, line in enumerate(written, 1) if line.strip()]
+    if not found:
+        raise DataError(f"{path}: there is no example in it")
+    return tuple(found)
+
+
+def _example(path: Path, number: int, line: str) -> Example:
+    try:
+        raw: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError.at(path, number, f"this is no JSON: {error}") from error
+    if not isinstance(raw, dict) or set(raw) != {"input", "output"}:
+        raise DataError.at(path, number, "an example is an object with input and output, no more")
+    external, truth = raw["input"], raw["output"]
+    for text in (external, truth):
+        if not isinstance(text, str) or text_problem(text):
+            raise DataError.at(path, number, f"input and output are texts, not {quoted(text)}")
+    return Example(external, truth)
+
+
+class TrainingBoard:
+    """Stores the sessions of a training as one run of a blackboard."""
+
+    def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
+        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
+        number = max((int(match[1]) for match in taken if match), default=0) + 1
+        self.run = f"{NETWORKS}-{number}"
+        self._blackboard = blackboard
+        held = hashlib.sha256(data.encode()).hexdigest()
+        said = json.dumps(plan, sort_keys=True)
+        blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
+
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
+        _run, repetition, position = name.rsplit("/", 2)
+        automaton = rules.automaton
+        record = SessionRecord(
+            session=name,
+            run=self.run,
+            repetition=int(repetition),
+            position=int(position),
+            instance=instance,
+            protocol=rules.name,
+            n=rules.n,
+            k=rules.k,
+            automaton=automaton.name,
+            fingerprint=automaton.fingerprint,
+            memo=True,
+            assumptions=(),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
+        )
+        self._blackboard.start_session(record)
+        return self._blackboard
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a network in a file is trained with; `developer` of None is unattended.
+
+    `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
+    rationale follows a hint. A simulated developer goes by the same; a person is asked.
+    """
+
+    path: Path
+    examples: tuple[Example, ...]
+    model: str
+    developer: Developer | None = None
+    limits: Limits = field(default_factory=Limits)
+    judge: str | None = None
+    same: Relation = field(default_factory=NormalisedText)
+    settings: Settings | None = None
+    database: str | None = None
+    on_wait: Callable[[str], None] = lambda _why: None
+
+    async def run(
+        self, on_event: Callable[[Told], None] = lambda _event: None
+    ) -> tuple[ExampleResult, ...]:
+        """Train it; the file is written anew after each change of the network."""
+        lan = Lan.load(self.path)
+        saved = lan.version
+
+        def told(event: Told) -> None:
+            nonlocal saved
+            on_event(event)
+            if isinstance(event, Moved) and saved != lan.version:
+                lan.save(self.path)
+                saved = lan.version
+
+        try:
+            return await self._carried(lan, told)
+        finally:
+            if saved != lan.version:  # edited since the last row, and left
+                lan.save(self.path)
+
+    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[ExampleResult, ...]:
+        if self.database is None:
+            async with models_of(self.settings, self.on_wait) as opened:
+                return await self._trained(lan, opened, told)
+
+        with SqlBlackboard(self.database) as blackboard:
+            board = self._board(blackboard, lan)
+            log = CallsOf(blackboard, board.run)
+            async with models_of(self.settings, self.on_wait, log) as opened:
+                return await self._trained(lan, opened, told, board)
+
+    def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
+        plan: dict[str, object] = {
+            "network": lan.network.fingerprint,
+            "model": self.model,
+            "developer": None if self.developer is None else self.developer.name,
+            "iterations": self.limits.iterations,
+            "retries": self.limits.retries,
+            "same": self.same.name if self.judge is None else self.judge,
+        }
+        data = json.dumps([[one.external, one.truth] for one in self.examples])
+        return TrainingBoard(blackboard, plan, data)
+
+    async def _trained(
+        self,
+        lan: Lan,
+        opened: Callable[[str], Model],
+        told: Callable[[Told], None],
+        board: TrainingBoard | None = None,
+    ) -> tuple[ExampleResult, ...]:
+        same, agree = self.same, None
+        if self.judge is not None:
+            judge = opened(self.judge)
+            same, agree = judges.of_outputs(judge), judges.of_hints(judge)
+        if isinstance(self.developer, Confirming):
+            self.developer.will_do = _will_do(same)
+        trainer = Trainer(
+            lan,
+            opened(self.model),
+            same,
+            self.developer,
+            limits=self.limits,
+            supervision=Supervision(judge=agree, board=board),
+            name=NETWORKS if board is None else board.run,
+            on_event=told,
+        )
+        return await trainer.train(self.examples)
+
+
+def _will_do(same: Relation) -> Satisfied:
+    async def will_do(run: Run, truth: str) -> bool:
+        return await holds(same, run.output, truth)
+
+    return will_do
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A network on one example: its output, or why it has none, and whether it will do."""
+
+    example: Example
+    output: str | None
+    right: bool
+    why: str = ""
+
+
+async def tested(
+    lan: Lan, some: tuple[Example, ...], same: Relation | None = None
+) -> AsyncIterator[Tested]:
+    """`lan` run on examples, one after the other; nothing in it is changed."""
+    relation = same or NormalisedText()
+    for example in some:
+        try:
+            output = (await lan.run(example.external)).output
+            right = await holds(relation, output, example.truth)
+        except NoAnswer as error:
+            yield Tested(example, None, right=False, why=str(error))
+        else:
+            yield Tested(example, output, right)
+
+
+def new(task: str, path: Path, name: str) -> Lan:
+    """A network for `task`, begun by the agent `name`, in a new file.
+
+    Raises `UsageError` where there is a file already.
+    """
+    if path.exists():
+        raise UsageError(f"{path} is there already; give another name, or take it away")
+    made = Lan.new(task, name=name)
+    made.save(path)
+    return made

@@ -1,0 +1,210 @@
+"""A developer at the terminal: the same interface as every other developer of an update."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from backends.people.input import say
+from backends.people.review import Reviewed, Reviewer
+from pxp_fsm.errors import PXPError, UsageError, quoted
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.network import Agent, Network
+from pxp_fsm.networks.model.operations import (
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Operation,
+)
+from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.training.developer import Act, Choice, Onward, RegressionChoice, StepView
+from pxp_fsm.networks.training.regressions import Regression
+from pxp_fsm.networks.training.simulated import Satisfied
+from pxp_fsm.networks.training.steps import UpdateStep, form_of
+from pxp_fsm.protocol.relations import digest
+
+_TEXTS = (Field.NAME, Field.TASK, Field.OUTPUT)
+_SWITCH = {"yes": True, "no": False}
+
+
+def operation(words: tuple[str, ...]) -> Operation:
+    """The operation that the words mean; raises `UsageError` where they mean none."""
+    match words:
+        case ("create", name, task, output):
+            return Create(Agent(name, task, output))
+        case ("delete", name):
+            return Delete(name)
+        case ("connect", source, target):
+            return Connect(source, target)
+        case ("disconnect", source, target):
+            return Disconnect(source, target)
+        case ("set", name, field, *values):
+            return _edit(name, field, tuple(values))
+    raise UsageError(
+        f"{quoted(' '.join(words))} is no operation; there are: create NAME TASK OUTPUT, delete "
+        f"NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..."
+    )
+
+
+def _edit(name: str, named: str, values: tuple[str, ...]) -> Edit:
+    if named not in list(Field):
+        raise UsageError(f"an agent has no field {quoted(named)}; it has: {', '.join(Field)}")
+    field = Field(named)
+    if field in _TEXTS or field is Field.ENABLED:
+        if len(values) != 1:
+            raise UsageError(f"{field} is one text; put it in quotes")
+        if field is not Field.ENABLED:
+            return Edit(name, field, values[0])
+        if values[0] not in _SWITCH:
+            raise UsageError(f"enabled is yes or no, not {quoted(values[0])}")
+        return Edit(name, field, _SWITCH[values[0]])
+    return Edit(name, field, values)
+
+
+_FORMS = (
+    "create NAME TASK OUTPUT, delete NAME, connect NAME NAME, disconnect NAME NAME, "
+    "set NAME FIELD VALUE..., undo; or an empty line"
+)
+
+
+async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
+    """One operation on `lan`, or none where the line is empty; texts of several words are quoted.
+
+    What the network refuses is said, and the line stays to be mended.
+    """
+    _show(lan)
+    say(f"   {_FORMS}")
+
+    def accept(text: str) -> None:
+        if text.strip() not in ("", "undo"):
+            lan.would_be(_operation(text))
+
+    text = (await reviewer.text("Operation: ", accept)).strip()
+    try:
+        if text == "undo":
+            lan.undo()
+        elif text:
+            lan.edit(_operation(text), about=text)
+    except PXPError as error:
+        say("   ", str(error))
+
+
+def _operation(text: str) -> Operation:
+    try:
+        return operation(tuple(shlex.split(text)))
+    except ValueError as error:
+        raise UsageError(f"{error}; close the quotes") from error
+
+
+def _show(lan: Lan) -> None:
+    network = lan.network
+    for name in network.order:
+        agent = network.agent(name)
+        sends = ", ".join(network.successors(name)) or "nobody"
+        say(f"   {name} → {sends}: {agent.task}")
+        for piece in agent.control.knowledge:
+            say(f"      control: {piece}")
+        for piece in agent.knowledge:
+            say(f"      knows: {piece}")
+
+
+_STEPS = {
+    UpdateStep.GAP: "what is wrong with the output",
+    UpdateStep.REASON: "why it is",
+    UpdateStep.WEAKNESS: "why the agent does poorly",
+    UpdateStep.PARAMETERS: "the parameters of the strategy",
+}
+
+
+class TerminalDeveloper:
+    """Supervises an update at the terminal; what is typed and not sent is kept in `drafts`.
+
+    Without `will_do` they are asked whether each output will do, else it is decided for them.
+    """
+
+    name = "person at the terminal"
+
+    def __init__(self, drafts: Path, will_do: Satisfied | None = None) -> None:
+        self._reviewer = Reviewer(drafts)
+        self._will_do = will_do
+
+    async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
+        say("")
+        for line in _told(run, truth):
+            say(line)
+        for name, turn in run.turns.items():
+            shown = turn.result if turn.result is not None else f"not active ({turn.guard})"
+            say(f"   {name}: {shown}")
+        if self._will_do is not None:
+            met = await self._will_do(run, truth)
+            say("The output will do." if met else "The output will not do.")
+            return met
+        words = ("yes", "no", "network")
+        said = "Will it do? yes, no or network: "
+        while (word := await self._reviewer.ask(said, words)) == "network":
+            await edit_network(self._reviewer, lan)
+        return word == "yes"
+
+    async def review(self, view: StepView) -> Act:
+        title = f"Step {view.step.number}: {_STEPS[view.step]}"
+        if view.strategy is not None:
+            title = f"{title} {view.strategy}"
+        sent = await self._reviewer.review(
+            Reviewed(
+                title,
+                view.proposal,
+                view.rationale,
+                digest(json.dumps([view.run.external, view.step, view.proposal])),
+                tuple(_told(view.run, view.truth)),
+                dict(_closed(view)),
+                view.may_reject,
+                view.refused,
+            ),
+            {"network": partial(edit_network, self._reviewer, view.lan)},
+        )
+        result = None if sent.value == view.proposal else sent.value
+        return Act(Choice(sent.choice), result, sent.hint, sent.keys)
+
+    async def weigh(
+        self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
+    ) -> RegressionChoice:
+        say("With this update earlier examples would no longer be right:")
+        for one in regressions:
+            say("   input:  ", one.handled.external)
+            say("   was:    ", one.handled.output)
+            say("   would be: ", one.output if one.output is not None else one.why)
+        words = {
+            "accept": RegressionChoice.ACCEPT,
+            "retry": RegressionChoice.RETRY,
+            "take over": RegressionChoice.TAKE_OVER,
+        }
+        return words[await self._reviewer.ask(f"{', '.join(words)}? ", tuple(words))]
+
+    async def handed(self, why: str, lan: Lan) -> Onward:
+        say("It is yours now: ", why)
+        words = ("resume", "skip", "network")
+        said = "resume (run it again), skip (this example) or network: "
+        while (word := await self._reviewer.ask(said, words)) == "network":
+            await edit_network(self._reviewer, lan)
+        return Onward.RESUME if word == "resume" else Onward.SKIP
+
+
+def _told(run: Run, truth: str) -> Iterator[str]:
+    yield f"input:  {run.external}"
+    yield f"output: {run.output}"
+    yield f"wanted: {truth}"
+
+
+def _closed(view: StepView) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The fields of a step's result that have a closed list of values."""
+    properties = form_of(view.step, view.strategy)["properties"]
+    if isinstance(properties, dict):
+        for name, field in properties.items():
+            if "enum" in field:
+                yield name, tuple(field["enum"])

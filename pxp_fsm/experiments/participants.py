@@ -1,0 +1,278 @@
+"""Who sits in a session: the task's own agents, or those that the plan names in their place."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backends.models import registry
+from backends.models.catalogue import Asking, Preset, adapted, find_preset
+from backends.models.respondent import ModelRespondent
+from backends.models.settings import Settings
+from backends.people import PersonsRelation, TerminalPerson
+from guards.decisions import AskPerson
+from guards.relations.judge import GIVES, Judge, Scope
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.prompting.model import Capability, Image, Model
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.prompts import Prompt, Prompts
+from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.situation import Derived, Guards
+from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.session import Entry
+from pxp_fsm.tasks import prompts as written
+from pxp_fsm.tasks.task import HUMAN, MACHINE, DataSet, Task
+
+NAMES_TAGS, JUDGES = "terminal", "terminal:relations"
+"""The ways of a person at the terminal: they name the tag, or answer MATCH and AGREE."""
+
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg"}
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of instances, left in `folder` for people to look at.
+
+    A file's name is a digest of the instance, so that no text becomes a path.
+    """
+
+    problem: Problem
+    folder: Path
+
+    def __call__(self, instance: Instance) -> Path | None:
+        """The file with the picture of `instance`, or None where there is none."""
+        image: Image | None = self.problem.drawing(instance) or self.problem.picture(instance)
+        if image is None:
+            return None
+        name = hashlib.sha256(f"{instance.key}\x00{instance.x}".encode()).hexdigest()[:16]
+        path = self.folder / f"{name}{_SUFFIXES.get(image.media_type, '')}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, image.data)
+        return path
+
+
+def check_person(human: str | None, task: Task) -> None:
+    """Raise `UsageError` where the task cannot ask a person."""
+    if human is not None and task.problem is None:
+        raise UsageError(f"task {task.name} does not say how a person is asked; leave out --human")
+
+
+def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
+    """`human` with a person at the terminal in its seat.
+
+    What they look at, and what they leave unsent, is kept in `folder`.
+    """
+
+    person = TerminalPerson(problem, Pictures(problem, folder / "pictures"), folder / "drafts")
+    guards: Guards = AskPerson(person) if way == NAMES_TAGS else Derived()
+    return replace(
+        human,
+        respondent=person,
+        guards=guards,
+        match=PersonsRelation(person, "prediction"),
+        agree=PersonsRelation(person, "explanation, in what it says"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The models that a plan names, and how they are asked; empty where it names none.
+
+    `notes` say what of the plan's preset they do not take.
+    """
+
+    machine: str | None = None
+    judge: str | None = None
+    prompts: Prompts | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seats(self) -> tuple[tuple[str, str | None], ...]:
+        """Each seat with the model that sits there, if one does."""
+        return ("machine", self.machine), ("judge", self.judge)
+
+    @property
+    def any(self) -> bool:
+        return self.machine is not None or self.judge is not None
+
+
+def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = None) -> Named:
+    """The models that `plan` names, found able to do what it asks of them.
+
+    Raises `UsageError` or `DataError` for a name that is none, a task that asks no models, prompts
+    that cannot be used, and whatever a model cannot do; nothing is sent.
+    """
+    paper = _paper(plan)
+    machine, judge = plan.machine, plan.judge
+    if paper is not None:
+        machine, judge = machine or paper.machine.model, judge or paper.judge.model
+    if machine is None and judge is None:
+        return _none(plan)
+    if machine is not None and task.problem is None:
+        raise UsageError(f"task {task.name} is answered by its own agents only, not by a model")
+    return _able(machine, judge, plan, task, data, paper, settings)
+
+
+def _none(plan: Plan) -> Named:
+    for option, value in (("--prompts", plan.prompts), ("--judge-scope", plan.scope)):
+        if value is not None:
+            raise UsageError(f"{option} is of models; name one with --machine or --judge")
+    if plan.votes != 1:
+        raise UsageError("--votes is of a judge; name one with --judge")
+    return Named()
+
+
+def _able(
+    machine: str | None,
+    judge: str | None,
+    plan: Plan,
+    task: Task,
+    data: DataSet,
+    paper: Preset | None,
+    settings: Settings | None,
+) -> Named:
+    settings = settings or Settings()
+    prompts = written.prompts(plan.task, plan.prompts)
+    notes: tuple[str, ...] = ()
+    if paper is not None and machine is not None and judge is not None:
+        answer, left = _as_in(paper.machine, prompts.answer, machine, settings)
+        verdict, also = _as_in(paper.judge, prompts.judge, judge, settings)
+        prompts, notes = replace(prompts, answer=answer, judge=verdict), (*left, *also)
+    for name, needs in ((machine, _asked(task, data, prompts)), (judge, _judged(prompts))):
+        if name is not None:
+            registry.check_model(name, needs, settings)
+    return Named(machine, judge, prompts, notes)
+
+
+def _paper(plan: Plan) -> Preset | None:
+    if plan.preset is None:
+        return None
+
+    found = find_preset(plan.preset)
+    if found.task != plan.task:
+        raise UsageError(f"preset {found.name} is of {found.task}, not of {plan.task}")
+    return found
+
+
+def _as_in(
+    asking: Asking, prompt: Prompt, name: str, settings: Settings
+) -> tuple[Prompt, tuple[str, ...]]:
+    """`prompt` with a paper's settings, as the model `name` takes them, and what it does not."""
+
+    taken, left = adapted(asking, name, registry.check_model(name, (), settings))
+    asked = replace(prompt, max_tokens=taken.max_tokens, temperature=taken.temperature)
+    return asked, () if left is None else (f"{left}.",)
+
+
+def _asked(task: Task, data: DataSet, prompts: Prompts) -> Iterable[Capability]:
+    """What a model must be able to do to answer `task`."""
+    if prompts.answer.temperature is not None:
+        yield Capability.TEMPERATURE
+    shown = data.sessions[:1] if task.problem is not None else ()
+    if any(task.problem and task.problem.picture(row.instance) for row in shown):
+        yield Capability.IMAGES
+
+
+def _judged(prompts: Prompts) -> Iterable[Capability]:
+    if prompts.judge.temperature is not None:
+        yield Capability.TEMPERATURE
+
+
+def notes(plan: Plan, named: Named, task: Task) -> Sequence[str]:
+    """What a reader must know of who sat there."""
+    kept = [*named.notes, *task.notes]
+    for seat, model in (("judge", named.judge), ("machine", named.machine)):
+        if model is None:
+            kept += task.seat_notes.get(seat, ())
+    if named.judge is not None:
+        scope = scope_of(plan)
+        assumed = ", ".join(sorted(GIVES[scope])) or "nothing (noisy)"
+        kept.append(
+            f"AGREE is judged by {named.judge}, scope {scope}. Assumed of it: {assumed}"
+            + ("; within a session, that it remembers." if plan.memo else ".")
+        )
+    if named.machine is not None:
+        takes = "the conversations before it" if plan.goes_on else "nothing"
+        kept.append(
+            f"The machine is {named.machine}: asked again, it may answer otherwise; it takes "
+            f"{takes} from one session to the next."
+        )
+    return kept
+
+
+def scope_of(plan: Plan) -> Scope:
+    """How far a judge remembers where the plan does not say: as its relations do."""
+    if plan.scope is not None:
+        return Scope(plan.scope)
+    return Scope.SESSION if plan.memo else Scope.CALL
+
+
+Opened = Callable[[str], Model]
+"""The model of a name; the same one each time."""
+
+
+class Seats:
+    """Who sits in the sessions of one run; judges live as long as it does.
+
+    What people look at, and what they leave unsent, is kept in `folder`; `opened` opens the models
+    that `named` names. Raises `UsageError`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        task: Task,
+        data: DataSet,
+        folder: Path,
+        named: Named,
+        opened: Opened,
+    ) -> None:
+        check_person(plan.human, task)
+        self._plan = plan
+        self._task = task
+        self._data = data
+        self._folder = folder
+        self._named = named
+        self._opened = opened
+        self._judges = self._make_judges()
+
+    def agents(self, repetition: int) -> Members:
+        """Fresh agents, the machine first, for one repetition, counted from 1."""
+        machine, human = self._task.agents(self._data, self._plan.memo)
+        named, problem = self._named, self._task.problem
+        if named.machine is not None and named.prompts is not None and problem is not None:
+            respondent = ModelRespondent(
+                self._opened(named.machine), problem, named.prompts, repetition=repetition
+            )
+            machine = replace(machine, respondent=respondent, query=machine.query or problem.query)
+        if self._judges is not None:
+            first, second = self._judges
+            machine, human = replace(machine, agree=first), replace(human, agree=second)
+        if self._plan.human is not None and problem is not None:
+            human = seated(human, self._plan.human, problem, self._folder)
+        return {MACHINE: machine, HUMAN: human}
+
+    def remember(self, session: str, initiator: str, entries: Iterable[Entry]) -> None:
+        """Tell the judges what they were asked in a stored session, before the run goes on."""
+        if self._judges is None:
+            return
+        first, second = self._judges
+        for entry in entries:
+            judge = first if entry.message.sender == initiator else second
+            judge.remember(entry.judgements, session)
+
+    def _make_judges(self) -> tuple[Judge, Judge] | None:
+        """The judges of the two agents: one and the same where they share its memory."""
+        if self._named.judge is None or self._named.prompts is None:
+            return None
+        model, scope = self._opened(self._named.judge), scope_of(self._plan)
+        votes, prompts = self._plan.votes, self._named.prompts
+        if scope in (Scope.RUN, Scope.PAIR):
+            both = Judge(model, prompts, scope, votes=votes)
+            return both, both
+        first, second = (Judge(model, prompts, scope, votes=votes, owner=one) for one in "mh")
+        return first, second

@@ -1,0 +1,391 @@
+"""What a run depends on: its plan, checked before anything is stored, and the rows it asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from math import factorial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backends.databases import RunRecord
+from guards.relations.judge import MOST_VOTES, Scope
+from pxp_fsm import defaults, options
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.options import option
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions.learning import Gate, Gated, Keep
+from pxp_fsm.tasks.prompts import written
+from pxp_fsm.tasks.registry import find_task
+from pxp_fsm.tasks.task import DataSet, Row, Task
+
+T = TypeVar("T")
+
+_MOST = 1_000
+"""Repetitions that all differ: each is compared with all before it."""
+
+
+class Order(StrEnum):
+    """`FIXED`: as the data have it. `SHUFFLED`: drawn anew for each repetition.
+
+    `SAMPLED`: drawn from all orders without repetition, so that as many repetitions as there are
+    orders go through every one of them.
+    """
+
+    FIXED = "fixed"
+    SHUFFLED = "shuffled"
+    SAMPLED = "sampled"
+
+
+def check_order(order: Order, instances: int, repetitions: int) -> None:
+    """Raise `UsageError` where there are not so many different orders."""
+    if order is not Order.SAMPLED:
+        return
+    there = factorial(instances) if instances < 20 else _MOST + 1
+    if repetitions > there:
+        raise UsageError(
+            f"{instances} instances have {there} orders, which {repetitions} repetitions cannot "
+            f"all differ in; give {there} repetitions at most, or order shuffled",
+            "instances",
+        )
+    if repetitions > _MOST:
+        raise UsageError(
+            f"sampled orders are at most {_MOST}; give fewer repetitions", "repetitions"
+        )
+
+
+def ordered(rows: Sequence[T], order: Order, seed: int, repetition: int) -> list[T]:
+    """`rows` in the order of a repetition (from 1); the same for the same seed."""
+    found = list(rows)
+    if order is Order.SHUFFLED:
+        random.Random(f"{seed}/{repetition}").shuffle(found)
+    elif order is Order.SAMPLED:
+        found = _permuted(found, _sampled(len(found), seed, repetition))
+    return found
+
+
+def _sampled(size: int, seed: int, repetition: int) -> int:
+    """Which of all orders, by its number, the repetition has; none is drawn twice."""
+    drawn = random.Random(f"{seed}/orders")
+    there, seen, number = factorial(size), set[int](), 0
+    for place in range(repetition):
+        free = _free(drawn.randrange(there - place), seen)
+        seen.add(free)
+        number = free
+    return number
+
+
+def _free(rank: int, seen: set[int]) -> int:
+    """The number that is in place `rank`, from 0, of those not in `seen`."""
+    for number in sorted(seen):
+        if number <= rank:
+            rank += 1
+    return rank
+
+
+def _permuted(rows: Sequence[T], number: int) -> list[T]:
+    """The order of that number, from 0, of all orders of `rows` in lexicographic order."""
+    left, found = list(rows), []
+    for size in range(len(left), 0, -1):
+        place, number = divmod(number, factorial(size - 1))
+        found.append(left.pop(place))
+    return found
+
+
+MOST = 10**9
+"""The greatest bound, number of repetitions and timeout: more than any run gets to."""
+
+UNBOUNDED = "unbounded"
+"""PXP's k, where its self-loops have no bound; a `Plan` has None."""
+
+_SEEDS = 2**63 - 1
+_NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a run depends on, as it is stored with the run.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Plan("drug", n=6, instances="3").rules()
+    Interact(n=6, k=3)
+
+    None leaves a choice to the task. For PXP `n` is None and `k` bounds the self-loops; None leaves
+    them unbounded. `prompts` is the text of a file of prompts.
+    """
+
+    task: str = option(
+        "What sessions are about: drug, rad, or a task that is installed.", argument=True
+    )
+    protocol: str = option("What the agents follow.", "interact", choices=("interact", "pxp"))
+    n: int | None = option(
+        "INTERACT: at most N messages a session.", defaults.N, least=1, most=MOST
+    )
+    k: int | None = option(
+        "INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
+        defaults.K,
+        metavar="K",
+        least=1,
+        most=MOST,
+        schema={
+            "description": f'k is a number from 1, or for PXP "{UNBOUNDED}". INTERACT: REJECT only '
+            f"after message k. PXP: each self-loop at most k times. Left out, {defaults.K}.",
+            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"const": UNBOUNDED}],
+        },
+    )
+    repetitions: int = option(
+        "How often all instances are gone through.", 1, metavar="R", least=1, most=MOST
+    )
+    seed: int = option("Draws whatever is drawn.", 0, least=-_SEEDS, most=_SEEDS)
+    instances: str | None = option(
+        "How many instances a repetition has, or which: a number, all, or their names.",
+        None,
+        metavar="N|all|KEY,KEY",
+        default=f"{defaults.INSTANCES}, or all if there are fewer",
+        schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
+    )
+    data: str | None = option(
+        "The authors' data folder, as published.", None, metavar="DIR", default="the bundled set"
+    )
+    memo: bool = option("Whether an agent remembers its judgements within a session.", True)
+    timeout: float | int | None = option(
+        "Seconds after which a question without an answer ends its session as late.",
+        None,
+        metavar="SECONDS",
+        default="never",
+        above=0,
+        most=MOST,
+    )
+    machine: str | None = option(
+        "The model that predicts: anthropic:NAME, openai:NAME[@URL].",
+        None,
+        metavar="MODEL",
+        default="the task's own machine",
+        key="agents.machine",
+    )
+    human: str | None = option(
+        "You, at this terminal, in the human's place: naming the tags yourself (terminal), or "
+        "answering MATCH and AGREE (terminal:relations).",
+        None,
+        default="the task's own human",
+        choices=("terminal", "terminal:relations"),
+        key="agents.human",
+    )
+    judge: str | None = option(
+        "The model that decides AGREE.",
+        None,
+        metavar="MODEL",
+        default="the task's own relation",
+        key="agents.judge",
+    )
+    preset: str | None = option(
+        "A paper's models and settings: B-rad, B-drug, C-rad, C-drug; machine and judge name other "
+        "models, at its settings.",
+        None,
+        metavar="NAME",
+        key="agents.preset",
+    )
+    prompts: str | None = option(
+        "A file of your own prompts (docs/prompts.md).",
+        None,
+        metavar="FILE",
+        default="those of the task",
+        key="agents.prompts",
+    )
+    scope: str | None = option(
+        "How far the judge's verdicts are remembered.",
+        None,
+        name="judge-scope",
+        default="session",
+        choices=tuple(map(str, Scope)),
+        key="agents.scope",
+    )
+    votes: int = option(
+        "How often the judge is asked each question; the majority counts.",
+        1,
+        least=1,
+        most=MOST_VOTES,
+        key="agents.votes",
+    )
+    learn: str = option(
+        "When the machine keeps what it is told: always (uncontrolled), or where accuracy on the "
+        "validation set improves (better; controlled), or does not fall (equal), or never.",
+        Keep.ALWAYS.value,
+        choices=tuple(map(str, Keep)),
+        key="learning.keep",
+    )
+    gate: str = option(
+        "What is refused where a lesson is not kept: the revised answer, or the lesson itself.",
+        Gated.REVISION.value,
+        choices=tuple(map(str, Gated)),
+        key="learning.gate",
+    )
+    carry: bool | None = option(
+        "Whether the machine goes on with what it has learned from session to session.",
+        None,
+        default="the task's own machine does, a model does not",
+        key="learning.carry",
+    )
+    order: str = option(
+        "Of the instances: as the data have them; drawn for each repetition; or drawn so that no "
+        "two repetitions have the same.",
+        Order.SHUFFLED.value,
+        choices=tuple(map(str, Order)),
+    )
+
+    def rules(self) -> Rules:
+        """The protocol's rules; `UsageError` where a bound is out of range."""
+        if self.protocol == "interact":
+            return Interact(
+                defaults.N if self.n is None else self.n, defaults.K if self.k is None else self.k
+            )
+        if self.protocol == "pxp":
+            return Pxp(self.k)
+        raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the machine goes on with what it has learned; a model does only if asked to."""
+        return self.machine is None and self.preset is None if self.carry is None else self.carry
+
+    def as_json(self) -> str:
+        """The plan as it is stored."""
+        return json.dumps(asdict(self))
+
+
+def stored_plan(record: RunRecord) -> Plan:
+    """The plan that is stored with a run; `UsageError` where it is none."""
+    run = record.run
+    if record.task == defaults.NETWORKS:
+        raise UsageError(
+            f"run {quoted(run)} is the training of a network of agents, with no plan of sessions; "
+            f"pxp sessions {run} lists its sessions (docs/lan.md)"
+        )
+    try:
+        raw = json.loads(record.plan)
+        wrong = _no_plan(raw)
+        if wrong is None:
+            plan = Plan(**raw)
+            check_plan(plan)
+            return plan
+    except (UsageError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    raise UsageError(
+        f"the plan of run {quoted(run)} cannot be read ({wrong}); it was changed, or another "
+        f"program wrote it: start a new run"
+    )
+
+
+def _no_plan(raw: object) -> str | None:
+    if not isinstance(raw, dict) or "task" not in raw:
+        return "it names no task"
+    unknown = sorted(set(raw) - set(Plan.__dataclass_fields__))
+    return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
+
+
+def planned(given: Mapping[str, Any], folder: Path) -> Plan:
+    """The plan with the fields that are given; paths are read from `folder`.
+
+    `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
+    a bound is of the other protocol, and `DataError` where the prompts cannot be used.
+    """
+    values = dict(given)
+    pxp = values.get("protocol") == "pxp"
+    if pxp and "n" in values:
+        raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")
+    if values.get("k") == UNBOUNDED:
+        if not pxp:
+            raise UsageError("only PXP is unbounded; give INTERACT a number", "k")
+        values["k"] = None
+    if pxp:
+        values["n"] = None
+    instances = values.get("instances")
+    if instances is not None:
+        listed = isinstance(instances, list)
+        values["instances"] = ",".join(instances) if listed else str(instances)
+    if "data" in values:
+        values["data"] = str(folder / values["data"])
+    if "prompts" in values:
+        values["prompts"] = written(folder / values["prompts"])
+    return Plan(**values)
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `UsageError`, with its field, where a value of the plan cannot be one."""
+    options.check_types(plan)
+    plan.rules()
+    options.check_ranges(plan)
+
+
+def read_plan(plan: Plan) -> tuple[Task, DataSet]:
+    """The task of `plan` and its data, as chosen; nothing is stored.
+
+    Raises `UsageError` or `DataError` for whatever in the plan or its data cannot be used.
+    """
+    task = find_task(plan.task)
+    check_plan(plan)
+    data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
+    gate_of(plan, data)
+    check_order(Order(plan.order), len(data.sessions), plan.repetitions)
+    return task, data
+
+
+def gate_of(plan: Plan, data: DataSet) -> Gate | None:
+    """What keeps the machine from learning as it is told; None where it learns everything."""
+    if plan.learn == Keep.ALWAYS:
+        return None
+    rows = [(row.instance, row.answer.prediction) for row in validation(data)]
+    return Gate(Keep(plan.learn), Gated(plan.gate), rows)
+
+
+def validation(data: DataSet) -> tuple[Row, ...]:
+    """The rows that lessons are weighed on: the set held back, or what no session is about."""
+    sessions = set(data.sessions)
+    return data.validation or tuple(row for row in data.whole if row not in sessions)
+
+
+def data_fingerprint(plan: Plan, data: DataSet) -> str:
+    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those it weighs on."""
+    if plan.learn in (Keep.ALWAYS, Keep.NEVER):
+        return data.fingerprint
+    held = replace(data, sessions=validation(data)).fingerprint
+    return hashlib.sha256(f"{data.fingerprint}/{held}".encode()).hexdigest()
+
+
+def choose(plan: Plan, data: DataSet) -> DataSet:
+    """`data` with the session rows that the plan asks for, or `UsageError`."""
+    rows = data.sessions
+    if plan.instances is None:
+        chosen = rows[: defaults.INSTANCES]
+    else:
+        chosen = tuple(_chosen(plan.instances.strip(), rows))
+    return replace(data, sessions=chosen, whole=rows)
+
+
+def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:
+    field = "instances"
+    if instances == "all":
+        yield from rows
+        return
+    if re.fullmatch(r"[+-]?[0-9]+", instances):
+        number = int(instances) if len(instances) < 12 else 0
+        if not 1 <= number <= len(rows):
+            raise UsageError(
+                f"there are {len(rows)} instances; give 1 to {len(rows)}, or all", field
+            )
+        yield from rows[:number]
+        return
+    by_key = {row.instance.key: row for row in rows}
+    for key in dict.fromkeys(part.strip() for part in instances.split(",")):
+        if key not in by_key:
+            raise UsageError(
+                f"there is no instance {quoted(key)}; there are: {', '.join(list(by_key)[:20])}"
+                + (", …" if len(by_key) > 20 else ""),
+                field,
+            )
+        yield by_key[key]

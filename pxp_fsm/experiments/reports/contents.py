@@ -1,0 +1,166 @@
+"""What a report says of one run: gathered from the blackboard, and from the run's own plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from backends.databases import FAULTS, RunRecord, SqlBlackboard
+from backends.databases.recordings import machine_predictions
+from pxp_fsm.errors import PXPError
+from pxp_fsm.experiments.intervals import Estimate
+from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
+from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan, stored_plan
+from pxp_fsm.experiments.reports import performance, tallies
+from pxp_fsm.experiments.reports.observed import observed
+from pxp_fsm.experiments.reports.performance import Rightness, normal_form
+from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
+from pxp_fsm.experiments.statistics import Statistics, statistics_of
+from pxp_fsm.tasks.task import DataSet, Task
+
+LONGEST = 60
+"""Curves go up to the bound n, or to the longest session, and never beyond this message."""
+
+REPLAYED = 500
+"""Runs of more sessions are not learned again for the test set unless that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """Machine performance against length, in both readings; a text says why one is not there."""
+
+    in_sessions: tuple[Point, ...] | str
+    on_test_set: tuple[tuple[int, Point], ...] | str
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A run as it is reported.
+
+    `task` and `data` are None where they cannot be had any more; `missing` says in sentences what
+    is not there, and why. `planned` is the number of sessions the plan asks for, if that is known.
+    `estimates` are of the rows of Table 1, none where no session is over.
+    """
+
+    record: RunRecord
+    plan: Plan
+    task: Task | None
+    data: DataSet | None
+    planned: int | None
+    statistics: Statistics
+    outcomes: Outcomes
+    estimates: Mapping[str, Estimate]
+    tally: Tally
+    curves: dict[str, tuple[Point, ...]]
+    rules: tuple[Rule, ...]
+    performance: Performance
+    missing: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.record.run
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions have been started."""
+        return sum(counts.total() for counts in self.tally.by_repetition.values())
+
+
+def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = None) -> RunReport:
+    """Everything that is reported of a run, finished or not.
+
+    `test_set` says whether to let a fresh machine learn again; None: if the run is not too large.
+    Raises `UsageError` where the plan stored with the run is none, and `BlackboardError`.
+    """
+    plan = stored_plan(record)
+    task, data, away = _data(plan, record)
+    tally, rightness = _counted(board, record.run, task, data)
+    rules, outcomes = plan.rules(), outcomes_of(board, record.run)
+    until = min(LONGEST, max(rules.n or tally.longest, 1))
+    planned = plan.repetitions * len(data.sessions) if data else None
+    measured = Performance(
+        rightness.curve(until) or "no session has a machine's prediction" if rightness else away,
+        _on_test_set(board, record.run, plan, task, data, tally, until, test_set) or away,
+    )
+    return RunReport(
+        record,
+        plan,
+        task,
+        data,
+        planned,
+        statistics_of(board, record.run),
+        outcomes,
+        estimates(outcomes),
+        tally,
+        {kind: tally.curve(kind, until) for kind in KINDS},
+        tallies.rows(rules, tally),
+        measured,
+        tuple(_missing(plan, data, tally, away)),
+    )
+
+
+def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, str]:
+    """The task and its data, if they can still be had and are what they were."""
+    try:
+        task, data = read_plan(plan)
+    except PXPError as error:
+        return None, None, f"the run's task or data cannot be read: {error}"
+    if data_fingerprint(plan, data) != record.data_fingerprint:
+        return task, None, "the run's data have changed since it began"
+    return task, data, ""
+
+
+def _counted(
+    board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
+) -> tuple[Tally, Rightness | None]:
+    tally, rightness = Tally(), None
+    if task is not None and data is not None:
+        normal = normal_form(task)
+        right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
+        rightness = Rightness(right, normal, machine_predictions(board, run).__getitem__)
+    for session in observed(board, run):
+        tally.add(session)
+        if rightness is not None:
+            rightness.add(session)
+    return tally, rightness
+
+
+def _on_test_set(
+    board: SqlBlackboard,
+    run: str,
+    plan: Plan,
+    task: Task | None,
+    data: DataSet | None,
+    tally: Tally,
+    until: int,
+    wanted: bool | None,
+) -> tuple[tuple[int, Point], ...] | str:
+    if task is None or data is None:
+        return ""
+    sessions = sum(counts.total() for counts in tally.by_repetition.values())
+    if wanted is False or (wanted is None and sessions > REPLAYED):
+        many = f" for {sessions:,} sessions" if wanted is None else ""
+        return f"it was not measured{many}; --test-set asks for it"
+    return performance.on_test_set(plan, task, data, performance.recorded(board, run, data), until)
+
+
+def _missing(plan: Plan, data: DataSet | None, tally: Tally, away: str) -> Sequence[str]:
+    """What a reader must know is not in the numbers."""
+    lines = []
+    if away:
+        lines.append(f"How many sessions were planned is not known: {away}.")
+    for repetition in range(1, plan.repetitions + 1) if data else sorted(tally.by_repetition):
+        counts = tally.by_repetition.get(repetition, Counter())
+        begun = sum(counts.values())
+        parts = []
+        if data and begun < len(data.sessions):
+            parts.append(f"{len(data.sessions) - begun:,} of {len(data.sessions):,} not begun")
+        if counts.get(NOT_OVER):
+            parts.append(f"{counts[NOT_OVER]:,} not over")
+        failed = sum(counts.get(ending, 0) for ending in FAULTS)
+        if failed:
+            parts.append(f"{failed:,} ended by a fault")
+        if parts:
+            lines.append(f"Repetition {repetition}: {', '.join(parts)}; not counted in the tables.")
+    return lines

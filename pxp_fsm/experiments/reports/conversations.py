@@ -1,0 +1,225 @@
+"""Sessions to be read whole, as Appendix D of the NeurIPS workshop version shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from backends.databases import FAULTS, SessionRecord, SqlBlackboard, StoredSession
+from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.diagrams.text import legible, shortened
+from pxp_fsm.errors import PXPError
+from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.reports.observed import RELATIONS, reason
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.experiments.reports.tallies import MEANING
+from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.protocol.messages import Instance, Message
+from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
+from pxp_fsm.sessions.replay import trace
+from pxp_fsm.sessions.session import Entry
+from pxp_fsm.tasks.task import Task
+
+LONGEST_TEXT = 6000
+"""Characters of a text that are shown; what was said beyond them stays in the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as it is shown."""
+
+    number: int
+    machine: bool
+    sender: str
+    receiver: str
+    tag: str
+    prediction: str
+    drawing: Markup | None
+    explanation: str
+    why: str
+    learned: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The way that an agent's automaton took, in words and drawn."""
+
+    agent: str
+    role: str
+    steps: tuple[str, ...]
+    drawing: Markup | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session as it is shown: `about` is what the instance is, in words."""
+
+    name: str
+    instance: str
+    about: str
+    picture: Markup | None
+    facts: tuple[tuple[str, str], ...]
+    said: tuple[Said, ...]
+    ended: str
+    classes: tuple[str, ...]
+    ways: tuple[Way, ...]
+    problem: str
+
+
+def conversation(
+    board: SqlBlackboard, name: str, task: Task | None, gallery: Gallery
+) -> Conversation:
+    """The session `name` with its pictures, as far as `gallery` has room for them."""
+    stored = board.session(name)
+    record = stored.record
+    names = [agent for agent, _ in record.agents]
+    messages = [entry.message for entry in stored.entries]
+    ways, problem = _ways(stored, gallery)
+    about = record.instance.x
+    if task is not None and task.problem is not None:
+        about = task.problem.described(record.instance) or ""
+    return Conversation(
+        record.session,
+        text(record.instance.key),
+        text(about),
+        _picture(record.instance, task, gallery),
+        _facts(stored),
+        tuple(_said(entry, record, task, gallery) for entry in stored.entries),
+        text(f"{record.ending} ({record.cause})" if record.cause else record.ending or "not over"),
+        tuple(_classes(messages, names)),
+        ways,
+        problem,
+    )
+
+
+def text(foreign: str) -> str:
+    """What somebody said, so that it can be read: lines are kept, nothing reorders what is read.
+
+    Cut after `LONGEST_TEXT` characters, and then it says so.
+    """
+    cut = foreign[:LONGEST_TEXT]
+    lines = "\n".join(map(legible, cut.splitlines()))
+    more = len(foreign) - len(cut)
+    return f"{lines} … ({more:,} more characters are in the database)" if more else lines
+
+
+def _picture(instance: Instance, task: Task | None, gallery: Gallery) -> Markup | None:
+    if task is None or task.problem is None:
+        return None
+    shown = gallery.image(task.problem, instance)
+    if shown is None and _of_molecules(task):
+        shown = gallery.molecules(instance.x)
+    return shown
+
+
+def _of_molecules(task: Task | None) -> bool:
+    """Whether predictions are molecules; a label such as CO must not be drawn as one."""
+    return task is not None and task.problem is not None and task.problem.smiles
+
+
+def _facts(stored: StoredSession) -> tuple[tuple[str, str], ...]:
+    record = stored.record
+    bounds = [f"{name} = {value}" for name, value in (("n", record.n), ("k", record.k)) if value]
+    roles = zip(("machine", "human"), record.agents, strict=True)
+    return (
+        ("protocol", ", ".join((record.protocol, *bounds))),
+        *((role, legible(f"{name}: {about}")) for role, (name, about) in roles),
+        ("MATCH and AGREE are", ", ".join(record.assumptions) or "noisy"),
+    )
+
+
+def _said(entry: Entry, record: SessionRecord, task: Task | None, gallery: Gallery) -> Said:
+    message, machine = entry.message, record.agents[0][0]
+    drawing = gallery.molecules(message.answer.prediction) if _of_molecules(task) else None
+    return Said(
+        message.number,
+        message.sender == machine,
+        legible(message.sender),
+        legible(message.receiver),
+        legible(message.tag),
+        text(message.answer.prediction),
+        drawing,
+        text(message.answer.explanation),
+        why(entry, record.protocol, record.k),
+        tuple(_lesson(each) for each in entry.judgements if each.relation == LEARN),
+    )
+
+
+def why(entry: Entry, protocol: str, k: int | None) -> str:
+    """Why a message has its tag, in words: category, j and k, and whether the answer changed."""
+    message = entry.message
+    if message.number == 1:
+        return "the first message"
+    judged = [each for each in entry.judgements if each.relation in RELATIONS]
+    found = reason([judgement.outcome for judgement in judged])
+    if found is None:
+        asked = ", ".join(map(_judged, judged))
+        return asked or "named by who sent it; nothing was judged"
+    prediction, explanation = MEANING[found.category]
+    parts = [f"category {found.category}: prediction {prediction}, explanation {explanation}"]
+    if any(judgement.outcome == Outcome.UNSURE for judgement in judged):
+        parts.append("a judge was unsure, which counts as no")
+    if found.category == "D" and protocol == "interact" and k is not None:
+        parts.append(
+            f"message {message.number} is {'after' if message.number > k else 'not after'} k = {k}"
+        )
+    if found.held is not None and protocol == "interact":
+        parts.append("own answer unchanged" if found.held else "own answer changed")
+    elif found.held is not None:
+        parts.append(
+            "what was learned reconciles" if found.held else "what was learned does not reconcile"
+        )
+    return "; ".join(parts)
+
+
+def _lesson(judgement: Judgement) -> str:
+    """What became of what was received: a logged LEARN, with what its decision rests on."""
+    kept = judgement.outcome == Outcome.YES
+    said = "learned from what was received" if kept else "what was received was not learned"
+    return f"{said} ({shortened(judgement.detail, 160)})" if judgement.detail else said
+
+
+def _judged(judgement: Judgement) -> str:
+    detail = f" ({legible(judgement.detail)})" if judgement.detail else ""
+    return f"{judgement.relation} {judgement.outcome}{detail}"
+
+
+def _classes(messages: Sequence[Message], names: Sequence[str]) -> list[str]:
+    found = [
+        f"{definition.name.replace('_', '-')} for {role}"
+        for role, name in zip(("machine", "human"), names, strict=True)
+        for definition in DEFINITIONS.values()
+        if definition.name != "one_way_any" and holds_for(definition, messages, name)
+    ]
+    return [*found, "two-way"] if two_way(messages, *names) else found
+
+
+def _ways(stored: StoredSession, gallery: Gallery) -> tuple[tuple[Way, ...], str]:
+    """The ways of both agents, or why they cannot be told."""
+    record = stored.record
+    over = record.ending is not None and record.ending not in FAULTS
+    messages = [entry.message for entry in stored.entries]
+    try:
+        check_table(record)
+        automaton = builtin(record.automaton)
+        return tuple(
+            Way(
+                legible(name),
+                role,
+                _in_words(taken := trace(automaton, messages, name, over=over)),
+                gallery.way(automaton, taken),
+            )
+            for role, (name, _) in zip(("machine", "human"), record.agents, strict=True)
+        ), ""
+    except PXPError as error:
+        return (), legible(str(error))
+
+
+def _in_words(taken: Sequence[Transition]) -> tuple[str, ...]:
+    signs = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: ""}
+    return tuple(
+        f"{row.source} → {row.target}: row {row.row}, {signs[row.kind]}{row.label}" for row in taken
+    )

@@ -1,0 +1,207 @@
+"""What a report counts, session by session: curves, flows, categories, sequences. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from statistics import median
+
+from backends.databases.records import CONCLUDED
+from pxp_fsm.experiments.reports.observed import Observed, ObservedMessage
+from pxp_fsm.protocol.decisions import Category
+from pxp_fsm.protocol.intelligibility import ONE_WAY
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.rules import Interact, Rules
+
+_READ = {Tag.RATIFY: 0, Tag.REFUTE: 1, Tag.REVISE: 2, Tag.REJECT: 3}
+NOT_OVER = "not over"
+KINDS = ("human", "machine", "two-way")
+"""The curves of one-way intelligible sessions for each agent, and of two-way ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A median over repetitions with the least and the most, as the papers' error bars show."""
+
+    number: int
+    median: Fraction
+    least: Fraction
+    most: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a tag answered: the category, whether REJECT was allowed yet (j > k), and the tag.
+
+    `category` is None where no judgement led to the tag: somebody, or something else, named it.
+    """
+
+    category: Category | None
+    late: bool
+    tag: str
+
+
+@dataclass
+class Tally:
+    """Counts over the sessions of a run; `add` takes them one at a time and keeps none.
+
+    Curves count sessions that the protocol itself ended, as Table 1 does; flows count all.
+    """
+
+    longest: int = 0
+    curves: dict[tuple[str, int], Counter[int]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+    totals: Counter[int] = field(default_factory=Counter)
+    flows: Counter[tuple[int, str, str]] = field(default_factory=Counter)
+    endings: Counter[tuple[int, str, str]] = field(default_factory=Counter)
+    situations: Counter[tuple[Situation, bool]] = field(default_factory=Counter)
+    sequences: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    by_repetition: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, session: Observed) -> None:
+        """Count one more session."""
+        steps, ending = session.steps, session.ending or NOT_OVER
+        self.longest = max(self.longest, len(steps))
+        self.by_repetition[session.repetition][ending] += 1
+        self.sequences[(*(step.tag for step in steps), ending)] += 1
+        for number, step in enumerate(steps, start=1):
+            following = steps[number].tag if number < len(steps) else None
+            if following is not None:
+                self.flows[number, step.tag, following] += 1
+            else:
+                self.endings[number, step.tag, ending] += 1
+            if number > 1:
+                late = session.k is not None and number > session.k
+                self.situations[_situation(step, late), step.machine] += 1
+        if ending in CONCLUDED:
+            self.totals[session.repetition] += 1
+            for number, kind, change in gains(steps):
+                self.curves[kind, session.repetition][number] += change
+
+    def curve(self, kind: str, until: int) -> tuple[Point, ...]:
+        """How many sessions are in the class if they are cut after message 1, 2, … `until`."""
+        return over_repetitions(
+            [self._cumulated(kind, repetition, until) for repetition in sorted(self.totals)]
+        )
+
+    def _cumulated(self, kind: str, repetition: int, until: int) -> Sequence[int]:
+        changes = self.curves.get((kind, repetition), Counter())
+        return list(accumulate(changes[number] for number in range(1, until + 1)))
+
+
+def over_repetitions(series: Sequence[Sequence[int | Fraction]]) -> tuple[Point, ...]:
+    """Median, least and most of each place over the series of the repetitions."""
+    return tuple(
+        Point(number, median(map(Fraction, values)), Fraction(min(values)), Fraction(max(values)))
+        for number, values in enumerate(zip(*series, strict=True), start=1)
+    )
+
+
+def gains(steps: Iterable[ObservedMessage]) -> Iterable[tuple[int, str, int]]:
+    """Where a session enters (+1) or leaves (-1) a class of `KINDS`: message, class, change.
+
+    A later REJECT takes a session out of a class, so that a curve may fall.
+    """
+    states = {True: "none", False: "none"}
+    before = dict.fromkeys(KINDS, False)
+    for number, step in enumerate(steps, start=1):
+        if step.tag not in _READ:
+            continue
+        states[step.machine] = ONE_WAY.moves[states[step.machine]][_READ[Tag(step.tag)]]
+        machine, human = (states[role] in ONE_WAY.accepting for role in (True, False))
+        now = {"human": human, "machine": machine, "two-way": human and machine}
+        for kind in KINDS:
+            if now[kind] != before[kind]:
+                yield number, kind, 1 if now[kind] else -1
+        before = now
+
+
+def _situation(step: ObservedMessage, late: bool) -> Situation:
+    if step.reason is None:
+        return Situation(None, False, step.tag)
+    return Situation(step.reason.category, late and step.reason.category is Category.D, step.tag)
+
+
+MEANING = {
+    Category.A: ("matches", "agrees"),
+    Category.B: ("matches", "differs"),
+    Category.C: ("differs", "agrees"),
+    Category.D: ("differs", "differs"),
+}
+"""What a category says of the prediction and of the explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row of the table: the case, the tag it gives, and how often each agent was in it."""
+
+    category: str
+    prediction: str
+    explanation: str
+    condition: str
+    tag: str
+    machine: int
+    human: int
+
+
+def rows(rules: Rules, tally: Tally) -> tuple[Rule, ...]:
+    """The table with the counts of a run; rows that the rules do not have come last."""
+    named = dict.fromkeys(_named(rules))
+    others = sorted(
+        {situation for situation, _ in tally.situations} - {situation for situation, _ in named},
+        key=lambda situation: (str(situation.category), situation.tag, situation.late),
+    )
+    return tuple(
+        _row(tally, situation, condition)
+        for situation, condition in (*named, *((other, _other(other)) for other in others))
+    )
+
+
+def _row(tally: Tally, situation: Situation, condition: str) -> Rule:
+    found = situation.category
+    prediction, explanation = ("", "") if found is None else MEANING[found]
+    counts = (tally.situations[situation, role] for role in (True, False))
+    return Rule(
+        "" if found is None else found.value,
+        prediction,
+        explanation,
+        condition,
+        situation.tag,
+        *counts,
+    )
+
+
+def _other(situation: Situation) -> str:
+    return "named, not derived" if situation.category is None else "by another rule"
+
+
+def _named(rules: Rules) -> Iterator[tuple[Situation, str]]:
+    rows = rules.automaton.transitions
+    tags = {row.guard: row.label for row in rows if row.guard is not None}
+    for found in Category:
+        for late in (False, True) if _depends_on_k(rules, found) else (False,):
+            number = (rules.k or 0) + late
+            for revises in (True, False):
+                guard = rules.guard(found, revises, number)
+                asked = revises if rules.depends_on_revision(found, number) else None
+                words = _condition(rules, late, asked, found)
+                yield Situation(found, late, tags[guard.value]), words
+
+
+def _depends_on_k(rules: Rules, found: Category) -> bool:
+    return isinstance(rules, Interact) and found is Category.D
+
+
+def _condition(rules: Rules, late: bool, revises: bool | None, found: Category) -> str:
+    parts = []
+    if _depends_on_k(rules, found):
+        parts.append(f"message after {rules.k}" if late else f"message up to {rules.k}")
+    if revises is not None and isinstance(rules, Interact):
+        parts.append("answer changed" if revises else "answer unchanged")
+    elif revises is not None:
+        parts.append("reconciled" if revises else "not reconciled")
+    return ", ".join(parts)

@@ -1,0 +1,158 @@
+"""A report as files: the page, and beside it CSV, JSON and LaTeX of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TextIO
+
+from backends.databases import RunRecord, SqlBlackboard
+from backends.databases.recordings import recorded_sessions
+from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.defaults import NETWORKS
+from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.experiments.drawings import chosen_runs
+from pxp_fsm.experiments.reports import data, figures, page, sheets
+from pxp_fsm.experiments.reports.contents import RunReport, gather
+from pxp_fsm.experiments.reports.published import SESSIONS
+from pxp_fsm.experiments.reports.tables import Cell, as_csv, as_latex
+from pxp_fsm.experiments.statistics import ROWS
+
+WHOLE = 100
+"""Sessions of a run that are shown whole unless told otherwise: the papers' five times twenty."""
+
+
+def chosen(board: SqlBlackboard, runs: Sequence[str], which: str | None) -> dict[str, list[str]]:
+    """The sessions to show whole, by run: a number of each run, `all`, or names joined by commas.
+
+    A name is a session's or an instance's. Raises `UsageError` where a name is nobody's.
+    """
+    which = (which or str(WHOLE)).strip()
+    if which == "all" or (which.isascii() and which.isdigit()):
+        most = None if which == "all" else int(which[:12])
+        return {
+            run: [record.session for record in board.sessions(run, limit=most)] if most != 0 else []
+            for run in runs
+        }
+    names = [name.strip() for name in which.split(",")]
+    found: dict[str, list[str]] = {}
+    seen = set()
+    for run in runs:
+        found[run] = []
+        for record in board.sessions(run):
+            hits = {record.session, record.instance.key}.intersection(names)
+            if hits:
+                seen |= hits
+                found[run].append(record.session)
+    unknown = [name for name in names if name not in seen]
+    if unknown:
+        raise UsageError(
+            f"there is no session or instance {quoted(', '.join(unknown))}; --sessions takes a "
+            f"number, all, or names of sessions or instances joined by commas"
+        )
+    return found
+
+
+SUFFIXES = (".html", ".htm")
+
+
+def write(
+    board: SqlBlackboard,
+    runs: Sequence[str],
+    path: Path,
+    *,
+    sessions: str | None = None,
+    test_set: bool | None = None,
+) -> tuple[Sequence[RunReport], Sequence[Path]]:
+    """Report `runs` (none: all but those of networks) as `path` and files beside it.
+
+    Gives what was reported and what was written. Each file is replaced at once when it is whole.
+    Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: a report is a page; give a name that ends in .html")
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True)
+    records = _records(board, runs)
+    whole = chosen(board, [record.run for record in records], sessions)
+    reports = [gather(board, record, test_set=test_set) for record in records]
+    stem = path.with_suffix("")
+    texts = dict(_texts(board, reports))
+    names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
+    with ExitStack() as stack:
+
+        def opened(target: Path) -> TextIO:
+            draft = stack.enter_context(atomic_path(target))
+            return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
+
+        page.write(board, reports, whole, [name.name for name in names.values()], opened(path))
+        for suffix, target in names.items():
+            opened(target).writelines(texts[suffix])
+    return reports, (path, *names.values())
+
+
+def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
+    """The runs that `write` leaves out where none is named: networks were trained in them."""
+    return () if runs else tuple(one.run for one in board.runs() if one.task == NETWORKS)
+
+
+def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
+    found = chosen_runs(board, runs)
+    if runs:
+        return found
+    reported = [record for record in found if record.task != NETWORKS]
+    if not reported:
+        known = ", ".join(record.run for record in found)
+        raise NotThere(
+            f"{board.shown} has no run to report: {known} trained networks of agents; "
+            f"pxp sessions lists their sessions"
+        )
+    return reported
+
+
+def _texts(
+    board: SqlBlackboard, reports: Sequence[RunReport]
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """The files beside the page, by what their names end in."""
+    table1 = sheets.table1(reports)
+    flow = (("run", "message", "tag", "next", "sessions"),
+            ((r.name, *row) for r in reports for row in figures.rows(r.tally)))  # fmt: skip
+    yield "-table1.csv", iter([as_csv(*_table1(reports))])
+    yield "-table1.tex", iter([as_latex(table1)])
+    curve = (row for report in reports for row in sheets.curve_rows(report))
+    yield "-curves.csv", iter([as_csv(sheets.CURVE_HEADINGS, curve)])
+    yield "-flow.csv", iter([as_csv(*flow)])
+    tagged = [sheets.categories(report) for report in reports]
+    rows = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
+    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), rows)])
+    yield "-categories.tex", (as_latex(table) for table in tagged)
+    yield "-sessions.csv", _sessions(board, reports)
+    yield ".json", iter([data.as_json(reports)])
+
+
+def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+    """Table 1 with nothing but a number in every column after the first two."""
+    rows: list[Sequence[Cell]] = []
+    for report in reports:
+        for row in report.statistics.classes():
+            found = report.estimates.get(row.name)
+            interval = (found.interval.low, found.interval.high) if found else (None, None)
+            numbers = (float(row.median), float(row.share), row.least, row.most)
+            rows.append((report.name, row.name, *numbers, *interval))
+    for column in sheets.beside(reports):
+        counts = (SESSIONS, *column.counts)
+        for name, count in zip(("in all", *ROWS), counts, strict=True):
+            rows.append((column.title, name, count, count / SESSIONS, None, None, None, None))
+    return ("run", "class", "median", "share", "min", "max", "low", "high"), rows
+
+
+def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:
+    headings = ("session", "run", "repetition", "position", "instance", "ended", "messages", "tags")
+    yield as_csv(headings, ())
+    for report in reports:
+        for session in recorded_sessions(board, report.name):
+            tags = " ".join(message.tag for message in session.messages)
+            place = (session.repetition, session.position, session.instance)
+            ended, length = session.ending or "", len(session.messages)
+            yield as_csv((session.session, report.name, *place, ended, length, tags), ())

@@ -1,0 +1,400 @@
+"""Runs: repetitions of a session for every instance, written to a blackboard, resumable.
+
+Each repetition starts with a machine that has learned nothing. Unless the plan says otherwise, the
+machine carries what it learns from session to session, so that order matters; where it does not,
+sessions go on together. What must stay together is a unit (`units.py`): several processes may carry
+units of one run (`executors.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.models.registry import Serving
+from backends.models.settings import Settings
+from pxp_fsm import __version__, defaults
+from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
+from pxp_fsm.experiments import participants, plans
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.units import Unit, units
+from pxp_fsm.prompting.model import Model
+from pxp_fsm.protocol.messages import Episode, Message
+from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.learning import Keep
+from pxp_fsm.sessions.session import Session
+from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
+
+__all__ = ["Plan", "Progress", "Run", "resume", "start"]
+
+_NUMBER = re.compile(r"-([0-9]{1,18})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a progress display is told: a message sent, or (None) a session that is over."""
+
+    session: str
+    repetition: int
+    position: int
+    instance: str
+    message: Message | None
+    ending: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What a session is about: its place in the run, and its row."""
+
+    repetition: int
+    position: int
+    row: Row
+
+
+class Run:
+    """A run on a blackboard, new or resumed; `start` and `resume` make one.
+
+    `total` is the number of sessions planned; `meter` counts what its models cost, as it goes on;
+    `on_wait` is told when a server keeps it waiting, and why. Raises what `named.models` does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        task: Task,
+        data: DataSet,
+        blackboard: SqlBlackboard,
+        settings: Settings | None = None,
+    ) -> None:
+        self.named = participants.models(plan, task, data, settings)
+        self.meter = Meter()
+        self.on_wait: Callable[[str], None] = lambda _why: None
+        self.name = name
+        self.plan = plan
+        self.task = task
+        self.data = data
+        self._blackboard = blackboard
+        self._rules = plan.rules()
+        self._settings = settings
+        self._folder = Path(defaults.OUTPUT)
+
+    @property
+    def total(self) -> int:
+        return self.plan.repetitions * len(self.data.sessions)
+
+    @cached_property
+    def finished(self) -> int:
+        """How many sessions were over when this was first asked."""
+        found = (each.over for each in self._blackboard.summaries() if each.run == self.name)
+        return next(found, 0)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader must know of who sat in its sessions."""
+        return participants.notes(self.plan, self.named, self.task)
+
+    @property
+    def carries(self) -> bool:
+        """Whether a session depends on those before it in its repetition."""
+        return self.plan.goes_on and (self.task.at_once == 1 or self.named.machine is not None)
+
+    def units(self) -> Iterator[Unit]:
+        """The parts of the run that depend on no other, in order."""
+        return units(self.plan.repetitions, len(self.data.sessions), self.carries)
+
+    def execute(
+        self,
+        on_step: Callable[[Progress], None] = lambda _step: None,
+        folder: Path = Path(defaults.OUTPUT),
+    ) -> None:
+        """Carry the run to its end; can be interrupted at any instant and resumed.
+
+        What a person looks at, and what they leave unsent, is kept in `folder`. Raises
+        `BlackboardError` where another process is working on the run.
+        """
+        self._folder = folder
+        self._blackboard.lock(self.name)
+        try:
+            asyncio.run(self._execute(on_step))
+        finally:
+            self._blackboard.unlock(self.name)
+
+    def execute_unit(
+        self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None
+    ) -> None:
+        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
+        asyncio.run(self._execute(on_step, [unit]))
+
+    async def _execute(
+        self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None
+    ) -> None:
+        """Carry `chosen` units to their end, one after the other; None is every repetition."""
+        size = len(self.data.sessions)
+        whole = (Unit(one, 1, size) for one in range(1, self.plan.repetitions + 1))
+        async with self._serving() as serving:
+            seats = self._seats(serving)
+            for unit in whole if chosen is None else chosen:
+                await self._unit(unit, seats, serving, on_step)
+
+    def _seats(self, serving: Serving | None) -> participants.Seats:
+        opened = serving.model if serving is not None else _no_model
+        seats = participants.Seats(
+            self.plan, self.task, self.data, self._folder, self.named, opened
+        )
+        if self.named.judge is not None:
+            for record in self._blackboard.sessions(self.name):
+                entries = self._blackboard.entries(record.session)
+                seats.remember(record.session, record.agents[0][0], entries)
+        return seats
+
+    async def _unit(
+        self,
+        unit: Unit,
+        seats: participants.Seats,
+        serving: Serving | None,
+        on_step: Callable[[Progress], None],
+    ) -> None:
+        place = (unit.repetition, unit.first, unit.last)
+        stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
+        for record in stored.values():
+            check_table(record)
+        order = plans.ordered(
+            self.data.sessions, plans.Order(self.plan.order), self.plan.seed, unit.repetition
+        )
+        seated = [
+            Seat(unit.repetition, position, order[position - 1])
+            for position in range(unit.first, unit.last + 1)
+        ]
+
+        def agents() -> Members:
+            return self._gated(seats.agents(unit.repetition))
+
+        if self.carries:
+            both, earlier = agents(), dict[str, tuple[Episode, ...]]()
+            for seat in seated:
+                with _noted(serving):
+                    session = await self._session(seat, both, earlier, stored, on_step)
+                for name, episode in session.episodes().items():
+                    earlier[name] = (*earlier.get(name, ()), episode)
+            return
+        # what is over is not replayed: nobody needs what was learned in it
+        left = [seat for seat in seated if not _over(stored.get(self._named(seat)))]
+        shared = agents() if self.plan.goes_on and self.plan.learn == Keep.ALWAYS else None
+
+        async def carry(seat: Seat) -> None:
+            with _noted(serving):
+                await self._session(seat, shared or agents(), {}, stored, on_step)
+
+        await _together(map(carry, left), self._at_once(serving))
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[Serving | None]:
+        """The models of the run while it is carried on; none where it names none."""
+        if not self.named.any:
+            yield None
+            return
+        from backends.models.registry import Serving
+
+        costs = self._blackboard.costs(self.name)
+        known = self._blackboard.replies(self.name)
+        self.meter = Meter(CallsOf(self._blackboard, self.name))
+        self.meter.begin(costs)
+        spent = sum(cost.dollars or 0.0 for cost in costs)
+        made = sum(cost.calls - cost.cached + cost.retries for cost in costs)
+        settings = self._settings or Settings()
+        async with Serving(
+            settings, self.meter, spent=spent, made=made, known=known, on_wait=self.on_wait
+        ) as serving:
+            yield serving
+
+    def _at_once(self, serving: Serving | None) -> int:
+        """How many sessions go on at a time; in batches, all of them; a person has one."""
+        if self.plan.human is not None:
+            return 1
+        if serving is None:
+            return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
+        settings = serving.settings
+        return len(self.data.sessions) if settings.batches else settings.in_flight
+
+    def _gated(self, members: Members) -> Members:
+        timed = {name: self._timed(agent) for name, agent in members.items()}
+        gate = gate_of(self.plan, self.data)
+        return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
+
+    def _named(self, seat: Seat) -> str:
+        return f"{self.name}/{seat.repetition}/{seat.position}"
+
+    def _timed(self, agent: Agent) -> Agent:
+        return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
+
+    async def _session(
+        self,
+        seat: Seat,
+        members: Members,
+        earlier: Mapping[str, tuple[Episode, ...]],
+        known: Mapping[str, SessionRecord],
+        on_step: Callable[[Progress], None],
+    ) -> Session:
+        name = self._named(seat)
+        place = (name, seat.repetition, seat.position, seat.row.instance.key)
+        stored = known.get(name)
+        session = Session(
+            self._rules,
+            members,
+            instance=seat.row.instance,
+            name=name,
+            blackboard=self._blackboard if not _over(stored) else None,
+            on_message=lambda message: on_step(Progress(*place, message)),
+            earlier=earlier,
+            record_faults=True,
+        )
+        if stored is None:
+            self._blackboard.start_session(self._record(session, seat, members))
+        else:
+            self._check_agents(stored, members)
+            session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
+            if _over(stored):
+                return session
+        while session.ending is None:
+            await session.step()
+            await asyncio.sleep(0)
+        on_step(Progress(*place, None, session.ending.value))
+        return session
+
+    def _check_agents(self, stored: SessionRecord, members: Members) -> None:
+        """Raise `UsageError` where others sat in a stored session than sit there now."""
+        for (each, agent), (name, description) in zip(members.items(), stored.agents, strict=True):
+            if (each, agent.describe()) != (name, description):
+                raise UsageError(
+                    f"in session {stored.session} {name} was {quoted(description, 200)}, and would "
+                    f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
+                    f"changed; start a new run"
+                )
+
+    def _record(self, session: Session, seat: Seat, members: Members) -> SessionRecord:
+        automaton = self._rules.automaton
+        return SessionRecord(
+            session=session.name,
+            run=self.name,
+            repetition=seat.repetition,
+            position=seat.position,
+            instance=seat.row.instance,
+            protocol=self._rules.name,
+            n=self._rules.n,
+            k=self._rules.k,
+            automaton=automaton.name,
+            fingerprint=automaton.fingerprint,
+            memo=self.plan.memo,
+            assumptions=tuple(sorted(session.assumptions)),
+            agents=tuple((each, agent.describe()) for each, agent in members.items()),
+        )
+
+
+def _over(record: SessionRecord | None) -> bool:
+    return record is not None and record.ending is not None
+
+
+def _no_model(name: str) -> Model:
+    raise UsageError(f"this run names no model, and so not {name}")
+
+
+def _noted(serving: Serving | None) -> AbstractContextManager[object]:
+    """Within it, calls to models belong to one session."""
+    return serving.session() if serving is not None else nullcontext()
+
+
+async def _together(sessions: Iterator[Coroutine[None, None, object]], at_once: int) -> None:
+    """Carry all to their end, `at_once` of them at a time: one that waits holds up no other."""
+
+    async def carry() -> None:
+        for session in sessions:
+            await session
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(carry())
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+
+
+def start(
+    plan: Plan,
+    blackboard: SqlBlackboard,
+    found: tuple[Task, DataSet] | None = None,
+    settings: Settings | None = None,
+    name: str | None = None,
+) -> Run:
+    """A new run, recorded as `name` or the next free `TASK-NUMBER`; nothing is run yet.
+
+    `found` is what `plans.read` says of the plan, where it has been read already; `settings` are
+    how its models are asked, which a run does not depend on and does not store. Raises
+    `UsageError`, `DataError` or `BlackboardError` before anything is stored.
+    """
+    task, data = found or read_plan(plan)
+    participants.check_person(plan.human, task)
+    participants.models(plan, task, data, settings)
+    gate = gate_of(plan, data)
+    if gate is not None:
+        gate.check(task.agents(data, plan.memo)[0].respondent)
+    if plan.data is not None:
+        plan = replace(plan, data=str(Path(plan.data).absolute()))
+    if name is None:
+        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
+        name = f"{plan.task}-{max((int(match[1]) for match in taken if match), default=0) + 1}"
+    held = data_fingerprint(plan, data)
+    record = RunRecord(name, plan.task, plan.as_json(), plan.seed, __version__, held)
+    blackboard.start_run(record)
+    return Run(name, plan, task, data, blackboard, settings)
+
+
+def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
+    """Run a task, `drug`, `rad` or an installed one, to its end; sessions go to `blackboard`.
+
+    >>> import pxp_fsm as pxp
+    >>> with pxp.open_blackboard(":memory:") as board:
+    ...     done = pxp.run(pxp.Plan("drug", instances="1"), board)
+    ...     [record.ending for record in board.sessions(done.name)]
+    ['ratified']
+
+    Raises `UsageError` or `DataError` for a plan that cannot be carried out.
+    """
+    started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
+    started.execute()
+    return started
+
+
+def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:
+    """The run `name`, to be carried on at the next message.
+
+    Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where another
+    version of the package wrote it, or where its plan, data or automaton are not what they were:
+    what the machine has learned could not be rebuilt.
+    """
+    records = {record.run: record for record in blackboard.runs()}
+    if name not in records:
+        raise NotThere(
+            f"{blackboard.shown} has no run {name!r}; there are: {', '.join(records) or 'none'}"
+        )
+    record = records[name]
+    if record.version != __version__:
+        raise UsageError(
+            f"run {name} was begun by version {record.version}, this is {__version__}; "
+            f"resume it with that version, or start a new run"
+        )
+    plan = stored_plan(record)
+    task, data = read_plan(plan)
+    if data_fingerprint(plan, data) != record.data_fingerprint:
+        raise DataError(f"the data of run {name} have changed since it began; start a new run")
+    for session in blackboard.sessions(name, limit=1):
+        check_table(session)
+    return Run(name, plan, task, data, blackboard, settings)

@@ -1,0 +1,108 @@
+"""The papers' Table 1, computed from the blackboard alone, by its SQL views."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from statistics import median
+
+from backends.databases import SqlBlackboard
+from backends.databases.recordings import run_counts
+
+ROWS = (
+    "one-way, human",
+    "one-way, machine",
+    "two-way",
+    "strong, human",
+    "strong, machine",
+    "ultra-strong, human",
+    "ultra-strong, machine",
+)
+"""The rows of Table 1 below the total, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """One repetition: how many sessions the protocol ended, and how many are in each of `ROWS`."""
+
+    number: int
+    total: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """How many sessions are in a class: median, median share of a repetition's own, and range."""
+
+    name: str
+    median: Fraction
+    share: Fraction
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is reported of a run.
+
+    `endings` and `tags` count sessions by ending (None: not over) and messages by (sender, tag).
+    """
+
+    repetitions: tuple[Repetition, ...]
+    endings: Counter[str | None]
+    tags: Counter[tuple[str, str]]
+
+    def classes(self) -> tuple[Class, ...]:
+        """The row `in all`, then each of `ROWS`, over the repetitions; none where none has any."""
+        repetitions = self.repetitions
+        if not repetitions:
+            return ()
+        columns = [
+            ("in all", [repetition.total for repetition in repetitions]),
+            *zip(ROWS, zip(*(each.counts for each in repetitions), strict=True), strict=True),
+        ]
+        totals = [repetition.total for repetition in repetitions]
+        return tuple(
+            Class(
+                name,
+                median(map(Fraction, counts)),
+                median(map(Fraction, counts, totals)),
+                min(counts),
+                max(counts),
+            )
+            for name, counts in columns
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published column: counts out of 20 sessions, in the order of `ROWS`."""
+
+    task: str
+    title: str
+    counts: tuple[int, ...]
+
+
+def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
+    """The statistics of a run, as far as it has got."""
+    found = run_counts(blackboard, run)
+    return Statistics(
+        tuple(Repetition(row.repetition, row.total, row[2:]) for row in found.table1),
+        Counter(found.endings),
+        Counter(found.tags),
+    )
+
+
+def published(task: str) -> Sequence[Published]:
+    """The published columns of a task; empty for a task that the papers do not have."""
+    resource = resources.files("pxp_fsm.experiments").joinpath("published.toml")
+    raw = tomllib.loads(resource.read_text("utf-8"))
+    return tuple(
+        Published(column["task"], column["title"], tuple(column["counts"]))
+        for column in raw["column"]
+        if column["task"] == task
+    )

@@ -1,0 +1,190 @@
+"""What a run reports: Table 1 beside the published columns, remarks, and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backends.databases import FAULTS, SqlBlackboard
+from backends.databases.recordings import illustrative_session
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.diagrams import state_diagram, write
+from pxp_fsm.experiments.drawings import file_name, of_session
+from pxp_fsm.experiments.intervals import Estimate
+from pxp_fsm.experiments.outcomes import estimates, outcomes_of
+from pxp_fsm.experiments.runs import Run
+from pxp_fsm.experiments.statistics import Published, Statistics, published
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+    from rich.table import Table
+
+PUBLISHED_SESSIONS = 20
+SOURCES = (
+    "Published, of 20 sessions a column: 2025 is Table 1 of the NeurIPS workshop version, "
+    "2024 is Figure 4 of arXiv 2410.20600."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table as text: a heading for each column, then the rows."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def compared(run: Run) -> Sequence[Published]:
+    """The published columns to set beside a run: they are of INTERACT, and of its task."""
+    return published(run.plan.task) if run.plan.protocol == "interact" else ()
+
+
+def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
+    """Table 1 of the papers for a run: medians, ranges, and published `columns` beside them."""
+    several = len(statistics.repetitions) > 1
+    own = (f"median of {len(statistics.repetitions)}", "min to max") if several else ("this run",)
+    headings = ("sessions that are", *own, *(column.title for column in columns))
+    rows = []
+    for place, row in enumerate(statistics.classes()):
+        share = f" ({rounded(row.share)})" if place else ""
+        ranges = (f"{row.least}-{row.most}",) if several else ()
+        theirs = _theirs(columns, place)
+        rows.append((row.name, f"{_decimal(row.median)}{share}", *ranges, *theirs))
+    return Sheet("Intelligibility, as in the papers' Table 1", headings, tuple(rows))
+
+
+def _theirs(columns: Sequence[Published], place: int) -> Iterator[str]:
+    """The published numbers of a row; the first is that of all sessions."""
+    return (str(column.counts[place - 1] if place else PUBLISHED_SESSIONS) for column in columns)
+
+
+def rounded(share: Fraction) -> str:
+    """A proportion with two digits, rounded half up as people do."""
+    return str(_exact(share).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def _decimal(count: Fraction) -> str:
+    """A median of counts: a whole number, or one and a half."""
+    return str(count.numerator) if count.denominator == 1 else str(_exact(count))
+
+
+def _exact(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / number.denominator
+
+
+def as_rich(sheet: Sheet) -> Table:
+    """The sheet for a terminal."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
+    )
+    for place, heading in enumerate(sheet.headings):
+        side: JustifyMethod = "left" if place == 0 else "right"
+        table.add_column(
+            Text(heading.replace(" ", "\n") if place else heading), justify=side, no_wrap=place == 0
+        )
+    for row in sheet.rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def as_markdown(sheet: Sheet) -> str:
+    """The sheet as a Markdown table."""
+    rule = ["---", *["--:"] * (len(sheet.headings) - 1)]
+    lines = (" | ".join(row) for row in (sheet.headings, rule, *sheet.rows))
+    return f"# {sheet.title}\n\n" + "".join(f"| {line} |\n" for line in lines)
+
+
+def as_csv(
+    statistics: Statistics, columns: Sequence[Published], found: Mapping[str, Estimate]
+) -> str:
+    """Table 1 as CSV: a row a class, nothing but a number or nothing in every other column.
+
+    `low` and `high` are the interval of the proportion of all sessions, from `found`.
+    """
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    titles = (column.title for column in columns)
+    table.writerow(("class", "median", "share", "min", "max", "low", "high", *titles))
+    for place, row in enumerate(statistics.classes()):
+        own = (_decimal(row.median), rounded(row.share), row.least, row.most)
+        interval = found[row.name].interval if row.name in found else None
+        bounds = (f"{interval.low:.4f}", f"{interval.high:.4f}") if interval else ("", "")
+        table.writerow((row.name, *own, *bounds, *_theirs(columns, place)))
+    return written.getvalue()
+
+
+def counted(number: int, what: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
+    """What a reader must know to read the table rightly."""
+    tags = ", ".join(
+        f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
+    )
+    endings = ", ".join(
+        f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items()
+    )
+    failed = sum(statistics.endings[ending] for ending in FAULTS)
+    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}"]
+    if compared(run):
+        lines.insert(0, SOURCES)
+    if failed:
+        were = "was" if failed == 1 else "were"
+        told = f"{counted(failed, 'session')} {were} ended by a fault"
+        lines.append(f"{told} and in no count of the table.")
+    lines += run.notes
+    if run.named.machine is None:
+        lines += run.task.accuracy(run.data)
+    return lines
+
+
+def leave(
+    run: Run, board: SqlBlackboard, statistics: Statistics, folder: Path
+) -> Sequence[tuple[str, Path]]:
+    """Write table and drawings into `folder`; what each is, and where.
+
+    `board` may be elsewhere than where a run keeps it by default: then its name is in the files'
+    names, for runs of two databases may be named alike. Raises `OSError` where the disk refuses.
+    """
+    columns = compared(run)
+    stem = _stem(run, board, folder)
+    texts = {
+        ".md": as_markdown(table1(statistics, columns)),
+        ".csv": as_csv(statistics, columns, estimates(outcomes_of(board, run.name))),
+    }
+    left = []
+    for suffix, written in texts.items():
+        path = folder / f"{stem}-table{suffix}"
+        write_atomically(path, written)
+        left.append(("table", path))
+    drawings = {
+        "automaton": state_diagram(run.plan.rules().automaton),
+        "session": of_session(board.session(illustrative_session(board, run.name))),
+    }
+    for what, diagram in drawings.items():
+        for suffix in ("svg", "png"):
+            path = folder / f"{stem}-{what}.{suffix}"
+            write(diagram, path)
+            left.append((f"drawing of the {what}", path))
+    return left
+
+
+def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:
+    kept = Path(board.engine.url.database or "")
+    if kept.resolve() == (folder / DATABASE).resolve():
+        return file_name(run.name)
+    return file_name(f"{kept.stem}-{run.name}")

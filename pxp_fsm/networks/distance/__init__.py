@@ -1,0 +1,1 @@
+"""UED and LMD: what manual operations cost."""

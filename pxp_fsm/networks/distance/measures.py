@@ -1,0 +1,308 @@
+"""What a developer did to a network by hand, as its log tells: actions, and their least UED.
+
+Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. A log holds what came of an action, not
+the keys that were pressed: whoever mistypes presses more.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pxp_fsm.networks.distance.costs import EMPTY, cost, form_cost
+from pxp_fsm.networks.model.edits import apply
+from pxp_fsm.networks.model.history import Author, Change, History
+from pxp_fsm.networks.model.network import Agent, Network
+from pxp_fsm.networks.model.operations import (
+    Begin,
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Operation,
+    Teach,
+)
+from pxp_fsm.networks.training.steps import UpdateStep
+from pxp_fsm.networks.training.supervision import DEVELOPER, EFFORT
+from pxp_fsm.prompting.model import Ask, Layer, Reply, Request
+from pxp_fsm.protocol.messages import Instance, Tag
+from pxp_fsm.sessions.session import Entry
+
+
+class Action(StrEnum):
+    """What developers do; the first seven are the rows of Table 6."""
+
+    STEP_1 = "modify step 1"
+    STEP_2 = "modify step 2"
+    STEP_3 = "modify step 3"
+    STEP_4 = "modify step 4"
+    NEW_AGENT = "new agent"
+    MODIFY_AGENT = "modify agent"
+    MODIFY_EDGE = "modify edge"
+    DELETE_AGENT = "delete agent"
+    UNDO = "undo"
+    CONFIRM = "confirm a step"
+    TAKE_OVER = "take a step over"
+
+
+TABLE_6 = tuple(Action)[:7]
+"""The actions whose UED the paper adds up; it counts no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """One action of a developer, and its UED."""
+
+    action: Action
+    on: str
+    ued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often an action was done, and its UED in all."""
+
+    count: int = 0
+    ued: int = 0
+
+
+def tallied(actions: Iterable[Acted]) -> Mapping[Action, Tally]:
+    """Every kind of action with its count and its UED, as Table 6 has them."""
+    found = dict.fromkeys(Action, Tally())
+    for acted in actions:
+        before = found[acted.action]
+        found[acted.action] = Tally(before.count + 1, before.ued + acted.ued)
+    return found
+
+
+def ued(actions: Iterable[Acted], among: Iterable[Action] = TABLE_6) -> int:
+    """The UED in all, of actions as the paper counts them or of others."""
+    counted = set(among)
+    return sum(acted.ued for acted in actions if acted.action in counted)
+
+
+def by_hand(history: History) -> tuple[Acted, ...]:
+    """The developer's manual actions in a log, in their order.
+
+    What the network began as is nobody's action.
+    """
+    found: list[Acted] = []
+    past = History((), Network(""))
+    for change in history.changes:
+        if change.by is Author.DEVELOPER:
+            found += _actions(past.network, change)
+        past = past.after(change)
+    return tuple(found)
+
+
+def modifications(history: History) -> int:
+    """How many changes of the agents and edges there are in a log after the first one.
+
+    Each is what was done between two runs: one plan applied by the system, or one saving of the
+    developer's. Undoing counts; recording an example that was handled does not.
+    """
+    past, count = History((), Network("")), 0
+    for change in history.changes:
+        before = past.network
+        past = past.after(change)
+        began = any(isinstance(operation, Begin) for operation in change.operations)
+        count += not began and _shape(before) != _shape(past.network)
+    return count
+
+
+def _shape(network: Network) -> object:
+    """What of a network a modification changes: all but examples."""
+    agents = frozenset(
+        (
+            agent.name,
+            agent.task,
+            agent.output,
+            agent.knowledge,
+            agent.control.enabled,
+            agent.control.required,
+            agent.control.knowledge,
+        )
+        for agent in network.agents
+    )
+    return agents, network.edges
+
+
+def _actions(network: Network, change: Change) -> Iterator[Acted]:
+    """The actions of one change: the edits of one agent in a row are one filling in of its form."""
+    if change.undoes is not None:
+        yield Acted(Action.UNDO, f"change {change.undoes}", cost("undo"))
+    if any(isinstance(operation, Begin) for operation in change.operations):
+        return
+    form: _Form | None = None
+    for operation in change.operations:
+        before, network = network, apply(network, operation)
+        edits = _edits(operation, form)
+        if form is not None and not edits:
+            yield from form.filled_in()
+            form = None
+        match operation:
+            case Create(agent):
+                yield Acted(Action.NEW_AGENT, agent.name, cost("create"))
+                form = _Form(EMPTY, agent, opened=0)
+            case Edit(name) | Teach(name):
+                if form is None:
+                    form = _Form(before.agent(name), before.agent(name), cost("open"))
+                form = form.with_(network.agent(_name_after(operation, name)))
+            case Delete(name):
+                yield Acted(Action.DELETE_AGENT, name, cost("delete"))
+            case Connect(source, target):
+                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
+            case Disconnect(source, target):
+                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+    if form is not None:
+        yield from form.filled_in()
+
+
+def _name_after(operation: Operation, name: str) -> str:
+    """The name that the agent `name` has after an operation on it."""
+    match operation:
+        case Edit(_, Field.NAME, value):
+            return str(value)
+    return name
+
+
+def _edits(operation: Operation, form: _Form | None) -> bool:
+    """Whether an operation is done in the form that is open."""
+    return form is not None and isinstance(operation, Edit | Teach) and operation.name == form.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The form of an agent: what it showed at first, and what it shows now."""
+
+    before: Agent
+    after: Agent
+    opened: int
+
+    @property
+    def name(self) -> str:
+        return self.after.name
+
+    def with_(self, agent: Agent) -> _Form:
+        return _Form(self.before, agent, self.opened)
+
+    def filled_in(self) -> Iterator[Acted]:
+        changed = set(self.before.control.required) ^ set(self.after.control.required)
+        spent = form_cost(self.before, self.after)
+        if spent:
+            yield Acted(Action.MODIFY_AGENT, self.after.name, self.opened + spent)
+        for name in sorted(changed):
+            yield Acted(Action.MODIFY_EDGE, f"{name} → {self.after.name}", cost("require"))
+
+
+STEPS = {
+    UpdateStep.GAP: Action.STEP_1,
+    UpdateStep.REASON: Action.STEP_2,
+    UpdateStep.WEAKNESS: Action.STEP_3,
+    UpdateStep.PARAMETERS: Action.STEP_4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a developer's message took: the UED as it was counted, and the seconds it took them."""
+
+    ued: int = 0
+    seconds: float = 0.0
+
+
+def step_of(instance: Instance) -> UpdateStep:
+    """The step that a session is about."""
+    return UpdateStep(instance.key.partition("-")[0])
+
+
+def effort_of(entry: Entry) -> Effort:
+    """What a developer's message took; nothing where none is noted."""
+    for judgement in entry.judgements:
+        if judgement.relation == EFFORT:
+            return Effort(int(json.loads(judgement.detail)["distance"]), judgement.seconds)
+    return Effort()
+
+
+def in_steps(sessions: Iterable[tuple[Instance, Iterable[Entry]]]) -> Iterator[Acted]:
+    """The developer's actions in stored sessions: steps modified, confirmed, handed back.
+
+    A step is modified where its result is edited or hinted at. A message that took nothing is
+    nobody's action: it is sent because an earlier one was agreed to.
+    """
+    for instance, entries in sessions:
+        step = step_of(instance)
+        for entry in entries:
+            ued = effort_of(entry).ued
+            if entry.message.sender == DEVELOPER and ued:
+                yield Acted(_action(step, entry.message.tag), instance.key, ued)
+
+
+def _action(step: UpdateStep, tag: str) -> Action:
+    if tag == Tag.RATIFY:
+        return Action.CONFIRM
+    return Action.TAKE_OVER if tag == Tag.REJECT else STEPS[step]
+
+
+@dataclass
+class Stopwatch:
+    """Seconds since it was made, and those of them in which at least one model was being asked.
+
+    Models asked at once are counted once. `clock` gives seconds from anywhere.
+    """
+
+    clock: Callable[[], float] = time.perf_counter
+    began: float = field(init=False)
+    calls: int = 0
+    _busy: float = 0.0
+    _asking: int = 0
+    _since: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    @property
+    def total(self) -> float:
+        """Seconds since it was made."""
+        return self.clock() - self.began
+
+    @property
+    def models(self) -> float:
+        """Seconds in which a model was being asked."""
+        return self._busy + (self.clock() - self._since if self._asking else 0.0)
+
+    @property
+    def interaction(self) -> float:
+        """Seconds in which no model was being asked: the paper's interaction time."""
+        return self.total - self.models
+
+    def begin(self) -> None:
+        """A model is asked."""
+        if not self._asking:
+            self._since = self.clock()
+        self._asking += 1
+        self.calls += 1
+
+    def end(self) -> None:
+        """A model that was asked has replied, or cannot."""
+        self._asking -= 1
+        if not self._asking:
+            self._busy += self.clock() - self._since
+
+
+def timed(watch: Stopwatch) -> Layer:
+    """Runs a stopwatch while a model is asked."""
+
+    async def reply(ask: Ask, request: Request) -> Reply:
+        watch.begin()
+        try:
+            return await ask(request)
+        finally:
+            watch.end()
+
+    return reply

@@ -1,0 +1,111 @@
+"""A network as people use it: it runs, is edited, undone, saved, and knows its last run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram
+from pxp_fsm.errors import UsageError
+from pxp_fsm.networks.model import files
+from pxp_fsm.networks.model.edits import applied
+from pxp_fsm.networks.model.history import Author, Change, History, begun_as
+from pxp_fsm.networks.model.network import Network, initial
+from pxp_fsm.networks.model.operations import Operation
+from pxp_fsm.networks.running.execution import Event, Finished, Listener, Run, Runner
+from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.prompting.model import Model
+
+
+class Lan:
+    """A network of LLM agents with its log; `model` is what all its agents ask.
+
+    Each of its changes is one entry of the log; `last` is its last run.
+    """
+
+    def __init__(self, history: History, model: Model | None = None) -> None:
+        self.history = history
+        self.last: Run | None = None
+        self._runner = None if model is None else Runner(Asker(model, bundled()))
+
+    @classmethod
+    def new(cls, task: str, model: Model | None = None, *, name: str = "Solver") -> Lan:
+        """The network that a task begins with: the single agent `name`. Raises `Unsound`."""
+        return cls(begun_as(initial(task, name=name)), model)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model | None = None) -> Lan:
+        """The network in a file. Raises `FileError`."""
+        return cls(files.load(Path(path)), model)
+
+    def save(self, path: str | Path) -> None:
+        """Write it into a file, whole or not at all. Raises `DataError`."""
+        files.save(self.history, Path(path))
+
+    @property
+    def network(self) -> Network:
+        return self.history.network
+
+    @property
+    def version(self) -> int:
+        """How many changes were made: what was made for an earlier version may be stale."""
+        return self.history.version
+
+    async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
+        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
+        self.last = await self._running().run(self.network, external, on_event)
+        return self.last
+
+    def run_sync(self, external: str) -> Run:
+        """`run`, for code that is not asynchronous."""
+        return asyncio.run(self.run(external))
+
+    async def stream(self, external: str) -> AsyncIterator[Event]:
+        """Run it on an input; each agent's activation and result as they happen."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self.run(external, queue.put_nowait))
+        task.add_done_callback(lambda _task: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                if isinstance(event, Finished):
+                    await task
+                yield event
+            await task
+        finally:
+            task.cancel()
+
+    def edit(
+        self, *operations: Operation, about: str = "", by: Author = Author.DEVELOPER
+    ) -> Network:
+        """Apply operations at once, or refuse them all. Raises what `edits.applied` does."""
+        said = about or ", ".join(type(one).__name__.lower() for one in operations)
+        self.history = self.history.after(Change(by, said, operations))
+        return self.network
+
+    def would_be(self, *operations: Operation) -> Network:
+        """What `edit` would make of it; nothing is changed. Raises the same."""
+        return applied(self.network, operations)
+
+    def undo(self) -> Network:
+        """Undo the latest change that was not yet undone. Raises `UsageError`."""
+        self.history = self.history.undone()
+        return self.network
+
+    def _running(self) -> Runner:
+        if self._runner is None:
+            raise UsageError("this network was given no model to ask; name one")
+        return self._runner
+
+
+def diagram(network: Network, active: Iterable[str] = ()) -> StateDiagram:
+    """The network in the diagrams' own model; `active` agents are marked."""
+    marked = frozenset(active)
+    nodes = (
+        Node(agent.name, about=agent.task, marked=agent.name in marked)
+        for agent in map(network.agent, network.order)
+    )
+    edges = (Edge(one, other, (Row(""),)) for one, other in sorted(network.edges))
+    handled = len(network.handled)
+    note = f"{handled} example{'' if handled == 1 else 's'} handled"
+    return StateDiagram(network.task, note, tuple(nodes), tuple(edges))

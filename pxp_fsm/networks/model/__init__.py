@@ -1,0 +1,1 @@
+"""A network as data: agents, edges, operations, history, files."""

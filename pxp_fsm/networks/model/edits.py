@@ -1,0 +1,285 @@
+"""Operations on networks: pure functions from one to the next, or refused with a reason.
+
+Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.3, 4.1.4 and 4.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeVar
+
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.networks.model.network import (
+    Agent,
+    Control,
+    ControlExample,
+    Edge,
+    ExecutionExample,
+    Handled,
+    Network,
+    Piece,
+    Received,
+)
+from pxp_fsm.networks.model.operations import (
+    Begin,
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Handle,
+    Kind,
+    Learn,
+    Operation,
+    Split,
+    Teach,
+)
+from pxp_fsm.networks.model.soundness import check_network
+
+_Example = TypeVar("_Example", bound=ControlExample | ExecutionExample)
+Naming = Callable[[str, str], str]
+"""The name that an author has from now on: (name, network's input) to name."""
+
+
+def applied(network: Network, operations: Iterable[Operation]) -> Network:
+    """The network after the operations, in their order, checked.
+
+    Raises `UsageError` where one of them is about an agent or edge that is not there (or is there
+    already), and `Unsound` where what comes of them all could not be saved.
+    """
+    for operation in operations:
+        network = apply(network, operation)
+    check_network(network)
+    return network
+
+
+def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911 - a case each
+    """The network after one operation; what holds of a whole network is not checked."""
+    match operation:
+        case Begin(task):
+            return Network(task)
+        case Create(agent):
+            return replace(network, agents=(*network.agents, agent))
+        case Delete(name):
+            return _without(network, network.agent(name).name)
+        case Connect(source, target):
+            return _connected(network, (source, target))
+        case Disconnect(source, target):
+            return _disconnected(network, (source, target))
+        case Edit(name, Field.NAME, value):
+            return _renamed(network, network.agent(name).name, str(value))
+        case Edit(name, field, value):
+            return _with(network, name, _edited(network.agent(name), field, value))
+        case Teach(name, knowledge, control):
+            return _with(network, name, _taught(network.agent(name), knowledge, control))
+        case Split():
+            return _split(network, operation)
+        case Learn(name, decisions, results):
+            return _with(network, name, _learned(network.agent(name), decisions, results))
+        case Handle(handled):
+            others = (one for one in network.handled if one.external != handled.external)
+            return replace(network, handled=(*others, handled))
+
+
+def _with(network: Network, name: str, agent: Agent) -> Network:
+    agents = (agent if one.name == name else one for one in network.agents)
+    return replace(network, agents=tuple(agents))
+
+
+def _without(network: Network, name: str) -> Network:
+    return replace(
+        network,
+        agents=tuple(
+            _requiring(one, (each for each in one.control.required if each != name))
+            for one in network.agents
+            if one.name != name
+        ),
+        edges=frozenset(edge for edge in network.edges if name not in edge),
+        handled=tuple(
+            replace(one, results=tuple(each for each in one.results if each[0] != name))
+            for one in network.handled
+        ),
+    )
+
+
+def _connected(network: Network, edge: Edge) -> Network:
+    for name in edge:
+        network.agent(name)
+    if edge in network.edges:
+        raise UsageError(f"{quoted(edge[0])} and {quoted(edge[1])} are connected already")
+    return replace(network, edges=network.edges | {edge})
+
+
+def _disconnected(network: Network, edge: Edge) -> Network:
+    if edge not in network.edges:
+        raise UsageError(f"there is no edge from {quoted(edge[0])} to {quoted(edge[1])}")
+    source, target = edge
+    agent = network.agent(target)
+    freed = _requiring(agent, (one for one in agent.control.required if one != source))
+    return replace(_with(network, target, freed), edges=network.edges - {edge})
+
+
+def _requiring(agent: Agent, required: Iterable[str]) -> Agent:
+    return replace(agent, control=replace(agent.control, required=tuple(required)))
+
+
+def _edited(agent: Agent, field: Field, value: str | tuple[str, ...] | bool) -> Agent:
+    control = agent.control
+    match field, value:
+        case Field.TASK, str():
+            return replace(agent, task=value)
+        case Field.OUTPUT, str():
+            return replace(agent, output=value)
+        case Field.KNOWLEDGE, tuple():
+            return replace(agent, knowledge=value)
+        case Field.CONTROL_KNOWLEDGE, tuple():
+            return replace(agent, control=replace(control, knowledge=value))
+        case Field.REQUIRED, tuple():
+            return replace(agent, control=replace(control, required=value))
+        case Field.ENABLED, bool():
+            return replace(agent, control=replace(control, enabled=value))
+    raise UsageError(f"{field} of an agent cannot be {quoted(value)}")
+
+
+def _taught(agent: Agent, knowledge: str, control: bool) -> Agent:
+    """With one more piece of knowledge; a control module that is to weigh it must be enabled."""
+    if not control:
+        return replace(agent, knowledge=(*agent.knowledge, knowledge))
+    known = (*agent.control.knowledge, knowledge)
+    return replace(agent, control=replace(agent.control, knowledge=known, enabled=True))
+
+
+def _learned(
+    agent: Agent,
+    decisions: tuple[ControlExample, ...],
+    results: tuple[ExecutionExample, ...],
+) -> Agent:
+    control = replace(agent.control, examples=_merged(agent.control.examples, decisions))
+    return replace(agent, control=control, examples=_merged(agent.examples, results))
+
+
+def _merged(old: tuple[_Example, ...], new: tuple[_Example, ...]) -> tuple[_Example, ...]:
+    again = {each.received for each in new}
+    kept = [each for each in old if each.received not in again]
+    return (*kept, *new)
+
+
+def _renamed(network: Network, old: str, new: str) -> Network:
+    if new in network.names and new != old:
+        raise UsageError(f"there is an agent {quoted(new)} already; choose another name")
+
+    def name(author: str, _external: str) -> str:
+        return new if author == old else author
+
+    renamed = _reauthored(network, name)
+    agents = (
+        _requiring(
+            replace(one, name=name(one.name, "")),
+            (name(each, "") for each in one.control.required),
+        )
+        for one in renamed.agents
+    )
+    edges = frozenset((name(one, ""), name(other, "")) for one, other in network.edges)
+    handled = (
+        replace(one, results=tuple((name(author, ""), result) for author, result in one.results))
+        for one in network.handled
+    )
+    return replace(renamed, agents=tuple(agents), edges=edges, handled=tuple(handled))
+
+
+def _reauthored(network: Network, name: Naming) -> Network:
+    """With other names of authors in every example."""
+
+    def received(one: Received) -> Received:
+        pieces = (Piece(name(piece.author, one.external), piece.text) for piece in one.pieces)
+        return Received(one.external, tuple(pieces))
+
+    def examples(some: tuple[_Example, ...]) -> tuple[_Example, ...]:
+        return tuple(replace(one, received=received(one.received)) for one in some)
+
+    agents = (
+        replace(
+            agent,
+            control=replace(agent.control, examples=examples(agent.control.examples)),
+            examples=examples(agent.examples),
+        )
+        for agent in network.agents
+    )
+    return replace(network, agents=tuple(agents))
+
+
+def _split(network: Network, split: Split) -> Network:
+    """With the agent's parts in its place, connected as its kind says; nothing it knew is lost."""
+    old = network.agent(split.name)
+    if len(split.parts) < 2:
+        raise UsageError(f"{quoted(old.name)} is split into two parts or more")
+    if split.kind is Kind.PARALLEL:
+        requiring = [one.name for one in network.agents if old.name in one.control.required]
+        if requiring:
+            raise UsageError(
+                f"{quoted(old.name)} cannot be split into parallel parts: {quoted(requiring[0])} "
+                f"requires it, and would require all of them; split it into sequential ones"
+            )
+    parts = _inheriting(old, split)
+    names = [part.name for part in parts]
+    last = names[-1]
+    stands_for = dict(split.chosen)
+    if not set(stands_for.values()) <= set(names):
+        raise UsageError(f"the part chosen for an input is one of {', '.join(names)}")
+
+    def name(author: str, external: str) -> str:
+        return stands_for.get(external, last) if author == old.name else author
+
+    moved = _reauthored(network, name)
+    place = network.names.index(old.name)
+    kept = [
+        _requiring(one, (name(each, "") for each in one.control.required))
+        for one in moved.agents
+        if one.name != old.name
+    ]
+    return replace(
+        moved,
+        agents=(*kept[:place], *parts, *kept[place:]),
+        edges=frozenset(_edges(network, old.name, names, split.kind)),
+        handled=tuple(_assigned(one, old.name, names, name) for one in network.handled),
+    )
+
+
+def _inheriting(old: Agent, split: Split) -> tuple[Agent, ...]:
+    """The parts, with what the agent knew and no part knows, and with what it required."""
+    shared = {text for part in split.parts for text in part.knowledge}
+    left = tuple(text for text in old.knowledge if text not in shared)
+    parallel = split.kind is Kind.PARALLEL
+    found = []
+    for place, part in enumerate(split.parts, start=1):
+        takes = left if parallel or place == len(split.parts) else ()
+        known = tuple(text for text in old.control.knowledge if text not in part.control.knowledge)
+        control = Control(
+            enabled=part.control.enabled or old.control.enabled or parallel,
+            required=old.control.required,
+            knowledge=(*known, *part.control.knowledge),
+            examples=part.control.examples,
+        )
+        found.append(replace(part, control=control, knowledge=(*part.knowledge, *takes)))
+    return tuple(found)
+
+
+def _edges(network: Network, old: str, names: list[str], kind: Kind) -> Iterable[Edge]:
+    """All parts receive what the agent received; the last, or parallel ones all, send on."""
+    yield from (edge for edge in network.edges if old not in edge)
+    yield from ((before, name) for before in network.predecessors(old) for name in names)
+    senders = names if kind is Kind.PARALLEL else names[-1:]
+    yield from ((name, after) for after in network.successors(old) for name in senders)
+    if kind is Kind.SEQUENTIAL:
+        yield from pairwise(names)
+
+
+def _assigned(handled: Handled, old: str, names: list[str], name: Naming) -> Handled:
+    """What was handled, as if the part that stands for the agent had been active alone."""
+    result = dict(handled.results).get(old)
+    stands = name(old, handled.external)
+    parts = tuple((one, result if one == stands else None) for one in names)
+    return replace(handled, results=(*(each for each in handled.results if each[0] != old), *parts))

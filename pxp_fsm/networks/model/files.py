@@ -1,0 +1,221 @@
+"""Files of networks (`*.lan.json`): read strictly, every fault with its line; written whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.automata.documents import faults, json_line_of, read, text_of
+from pxp_fsm.errors import Fault, FileError, PXPError, written
+from pxp_fsm.networks.model.history import Author, Change, History, begun_as, replayed
+from pxp_fsm.networks.model.network import (
+    Agent,
+    Control,
+    ControlExample,
+    ExecutionExample,
+    Handled,
+    Network,
+    Piece,
+    Received,
+)
+from pxp_fsm.networks.model.operations import (
+    Begin,
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Handle,
+    Kind,
+    Learn,
+    Operation,
+    Split,
+    Teach,
+)
+from pxp_fsm.networks.model.soundness import faults_of
+
+FORMAT, VERSION = "pxp-fsm lan", 1
+
+
+def of_history(history: History) -> dict[str, Any]:
+    """A network with its log, as a file holds it."""
+    network_from_json = history.network
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "task": network_from_json.task,
+        "agents": [_told(asdict(agent)) for agent in network_from_json.agents],
+        "edges": sorted(map(list, network_from_json.edges)),
+        "handled": [asdict(one) for one in network_from_json.handled],
+        "log": list(map(of_change, history.changes)),
+    }
+
+
+def of_change(change: Change) -> dict[str, Any]:
+    """A change of a log."""
+    said: dict[str, Any] = {"by": str(change.by), "about": change.about}
+    if change.undoes is not None:
+        return said | {"undoes": change.undoes}
+    return said | {"operations": list(map(of_operation, change.operations))}
+
+
+def of_operation(operation: Operation) -> dict[str, Any]:
+    """An operation; `do` says which."""
+    found: dict[str, Any] = _told({"do": type(operation).__name__.lower(), **asdict(operation)})
+    return found
+
+
+def network_from_json(raw: Mapping[str, Any]) -> Network:
+    """The network that a file holds."""
+    return Network(
+        raw["task"],
+        tuple(map(agent, raw["agents"])),
+        frozenset((one, other) for one, other in raw.get("edges", ())),
+        tuple(map(_handled, raw.get("handled", ()))),
+    )
+
+
+def change(raw: Mapping[str, Any]) -> Change:
+    """A change of a log."""
+    operations = tuple(map(operation, raw.get("operations", ())))
+    return Change(Author(raw["by"]), raw["about"], operations, raw.get("undoes"))
+
+
+def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case each
+    """An operation."""
+    match raw["do"]:
+        case "begin":
+            return Begin(raw["task"])
+        case "create":
+            return Create(agent(raw["agent"]))
+        case "delete":
+            return Delete(raw["name"])
+        case "connect":
+            return Connect(raw["source"], raw["target"])
+        case "disconnect":
+            return Disconnect(raw["source"], raw["target"])
+        case "edit":
+            value = raw["value"]
+            kept = tuple(value) if isinstance(value, list) else value
+            return Edit(raw["name"], Field(raw["field"]), kept)
+        case "teach":
+            return Teach(raw["name"], raw["knowledge"], raw["control"])
+        case "split":
+            parts = tuple(map(agent, raw["parts"]))
+            chosen = tuple((one, other) for one, other in raw.get("chosen", ()))
+            return Split(raw["name"], Kind(raw["kind"]), parts, chosen)
+        case "learn":
+            decisions = tuple(map(_decision, raw.get("decisions", ())))
+            return Learn(raw["name"], decisions, tuple(map(_result, raw.get("results", ()))))
+        case _:
+            return Handle(_handled(raw["handled"]))
+
+
+def agent(raw: Mapping[str, Any]) -> Agent:
+    """An agent."""
+    control = raw.get("control", {})
+    return Agent(
+        raw["name"],
+        raw["task"],
+        raw["output"],
+        Control(
+            control.get("enabled", False),
+            tuple(control.get("required", ())),
+            tuple(control.get("knowledge", ())),
+            tuple(map(_decision, control.get("examples", ()))),
+        ),
+        tuple(raw.get("knowledge", ())),
+        tuple(map(_result, raw.get("examples", ()))),
+    )
+
+
+def _decision(raw: Mapping[str, Any]) -> ControlExample:
+    return ControlExample(_received(raw["received"]), raw["active"], raw.get("made_by", ""))
+
+
+def _result(raw: Mapping[str, Any]) -> ExecutionExample:
+    return ExecutionExample(_received(raw["received"]), raw["result"], raw.get("made_by", ""))
+
+
+def _received(raw: Mapping[str, Any]) -> Received:
+    pieces = (Piece(one["author"], one["text"]) for one in raw.get("pieces", ()))
+    return Received(raw["external"], tuple(pieces))
+
+
+def _handled(raw: Mapping[str, Any]) -> Handled:
+    results = tuple((name, result) for name, result in raw["results"])
+    return Handled(raw["external"], raw["truth"], raw["output"], results)
+
+
+def _told(value: Any) -> Any:
+    """`value` without what is empty in it and need not be said."""
+    if isinstance(value, dict):
+        return {
+            key: _told(one)
+            for key, one in value.items()
+            if key == "value" or (one not in ((), [], {}) and not (key == "made_by" and not one))
+        }
+    if isinstance(value, list | tuple):
+        return list(map(_told, value))
+    return value
+
+
+MOST_BYTES = 100_000_000
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of such files, as published with the package."""
+    text = resources.files("pxp_fsm.networks.model").joinpath("schema.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def load(path: Path) -> History:
+    """The network in the file `path`, with its log. Raises `FileError`."""
+    text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
+    return parse(text, str(path))
+
+
+def parse(text: str, filename: str = "network.lan.json") -> History:
+    """The network that a JSON text holds, with its log. Raises `FileError`."""
+    raw = read(text, filename, is_json=True)
+    found = faults(raw, schema())
+    if found:
+        raise FileError(_located(text, filename, fault) for fault in found)
+    network = network_from_json(raw)
+    unsound = list(faults_of(network))
+    if unsound:
+        raise FileError(_located(text, filename, fault) for fault in unsound)
+    try:
+        if "log" not in raw:
+            return begun_as(network)
+        history = replayed(map(change, raw["log"]))
+    except PXPError as error:
+        raise FileError((_located(text, filename, Fault(("log",), str(error))),)) from error
+    if history.network != network:
+        said = (
+            "the log does not lead to the network that the file holds; undo what was changed by "
+            "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
+        )
+        raise FileError((_located(text, filename, Fault(("log",), said)),))
+    return history
+
+
+def save(history: History, path: Path) -> None:
+    """Write the network with its log into the file `path`; raises as `write_atomically` does."""
+    text = json.dumps(of_history(history), indent=1, ensure_ascii=False)
+    write_atomically(path, text + "\n")
+
+
+def _located(text: str, filename: str, fault: Fault) -> Fault:
+    named = f"{written(fault.path)}: "
+    known = fault.message.startswith(named) or not fault.path
+    message = fault.message if known else named + fault.message
+    line = json_line_of(text, fault.path)
+    return replace(fault, message=message, file=filename, line=line)

@@ -1,0 +1,121 @@
+"""What can be done to a network, as data: the entries of its log.
+
+Manual editing is the first five kinds (EasyLAN, section 4.2.2). An update makes no others than
+`AUTOMATIC` ones: it deletes nothing, and changes no task (section 4.1.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pxp_fsm.networks.model.network import Agent, ControlExample, ExecutionExample, Handled
+
+
+class Field(StrEnum):
+    """What of an agent can be edited."""
+
+    NAME = "name"
+    TASK = "task"
+    OUTPUT = "output"
+    KNOWLEDGE = "knowledge"
+    CONTROL_KNOWLEDGE = "control_knowledge"
+    ENABLED = "enabled"
+    REQUIRED = "required"
+
+
+class Kind(StrEnum):
+    """How an agent is split: into steps, or by conditions."""
+
+    SEQUENTIAL = "sequential"
+    PARALLEL = "parallel"
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A network for `task`, without agents."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new agent, without edges."""
+
+    agent: Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """An agent goes, with its edges."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """A new edge."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """An edge goes; the target no longer requires the source."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A field of an agent has another value: a text, a list of texts, true or false."""
+
+    name: str
+    field: Field
+    value: str | tuple[str, ...] | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Teach:
+    """A piece of knowledge is added to an agent's control module, or its execution module."""
+
+    name: str
+    knowledge: str
+    control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An agent is replaced by its parts, which keep its place between the others.
+
+    `chosen` names, for an input, the part that stands for the agent there; else it is the last one.
+    """
+
+    name: str
+    kind: Kind
+    parts: tuple[Agent, ...]
+    chosen: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Learn:
+    """Examples are added to an agent's modules; each takes the place of one of the same input."""
+
+    name: str
+    decisions: tuple[ControlExample, ...] = ()
+    results: tuple[ExecutionExample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """An example was handled; one of the same input takes the older one's place."""
+
+    handled: Handled
+
+
+Operation = Begin | Create | Delete | Connect | Disconnect | Edit | Teach | Split | Learn | Handle
+
+MANUAL = (Create, Delete, Connect, Disconnect, Edit)
+AUTOMATIC = (Create, Connect, Teach, Split, Learn, Handle)

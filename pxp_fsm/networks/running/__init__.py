@@ -1,0 +1,1 @@
+"""Running a network: requests to models, modules, one run."""

@@ -1,0 +1,243 @@
+"""Running a network: each agent is a machine of the table `lan_agent`, independent ones at once.
+
+Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pxp_fsm.automata.automaton import one_hot
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError, quoted
+from pxp_fsm.networks.model.network import Agent, Network, Received
+from pxp_fsm.networks.model.soundness import check_network
+from pxp_fsm.networks.running.modules import (
+    Flow,
+    Known,
+    Module,
+    Said,
+    known_as,
+    question,
+    read_reply,
+)
+from pxp_fsm.networks.running.requests import Asker
+from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.protocol.network_decisions import AGENT, Inputs, gate_guard, reply_guard
+from pxp_fsm.sessions.machine import Machine
+
+Memory = dict[Known, Said]
+"""What modules said, by their version and what they received: not asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """An agent of a run was found active or not; `guard` is the one of the table that said so."""
+
+    agent: str
+    active: bool
+    guard: str
+    thoughts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """An active agent of a run has its result."""
+
+    agent: str
+    result: str
+    thoughts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run is over; `output` is the network's."""
+
+    output: str
+
+
+Event = Activation | Produced | Finished
+Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an agent did in a run: what it received, whether it was active, its result, thoughts.
+
+    `state` is where its machine ended, `guard` what activated it or kept it off.
+    """
+
+    received: Received
+    state: str
+    guard: str
+    result: str | None = None
+    control_thoughts: str = ""
+    execution_thoughts: str = ""
+
+    @property
+    def active(self) -> bool:
+        return self.result is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A network's run on the input `external`; `turns` are by the agents' names, in its order."""
+
+    external: str
+    output: str
+    turns: Mapping[str, Turn]
+
+    @property
+    def results(self) -> tuple[tuple[str, str | None], ...]:
+        """What each agent put out itself; None where it was inactive."""
+        return tuple((name, turn.result) for name, turn in self.turns.items())
+
+
+class AgentFailed(NoAnswer):
+    """An agent of a network has no usable answer; `agent` names it."""
+
+    def __init__(self, agent: str, cause: str) -> None:
+        self.agent = agent
+        super().__init__(f"agent {quoted(agent)}: {cause}")
+
+
+class NoneActive(NoAnswer):
+    """No agent was active on an input, so that the network has no output."""
+
+
+@dataclass
+class Runner:
+    """Runs networks by asking models through `asker`.
+
+    What `memory` holds is not asked again, and what is asked is kept there; None remembers nothing.
+    `calls` counts how often a model was asked.
+    """
+
+    asker: Asker
+    memory: Memory | None = None
+    calls: int = field(default=0, init=False)
+
+    async def run(
+        self, network: Network, external: str, on_event: Listener = lambda _event: None
+    ) -> Run:
+        """Run `network` on `external`.
+
+        Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
+        `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
+        """
+        check_network(network)
+        problem = text_problem(external) if isinstance(external, str) else "it is no text"
+        if problem is not None:
+            raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
+        flow, turns = Flow(network, external), dict[str, Turn]()
+        done = {name: asyncio.Event() for name in network.order}
+
+        async def take(name: str) -> None:
+            for before in network.predecessors(name):
+                await done[before].wait()
+            agent = network.agent(name)
+            blocked = any(flow.results[one] is None for one in agent.control.required)
+            received = flow.received(name)
+            turn = await self.turn(network, agent, received, blocked, on_event)
+            turns[name] = turn
+            flow.put(name, turn.result)
+            done[name].set()
+
+        await _together(take(name) for name in network.order)
+        output = flow.output()
+        if output is None:
+            raise NoneActive(
+                f"no agent was active on {quoted(external)}, so there is no output: "
+                + ", ".join(f"{name} ({turns[name].guard})" for name in network.order)
+            )
+        on_event(Finished(output))
+        return Run(external, output, {name: turns[name] for name in network.order})
+
+    async def turn(
+        self,
+        network: Network,
+        agent: Agent,
+        received: Received,
+        blocked: bool = False,
+        on_event: Listener = lambda _event: None,
+    ) -> Turn:
+        """One agent's turn, by a machine of its table. Raises `AgentFailed`."""
+        machine = Machine(builtin(AGENT))
+        machine.happen("INPUTS")
+        guard = _decide(machine, gate_guard(Inputs(blocked, agent.control.enabled)))
+        control = Said(value=machine.state == "EXECUTE")
+        if machine.state == "CONTROL":
+            control = await self._module(machine, network, agent, Module.CONTROL, received)
+            guard = "ON" if control.value else "OFF"
+        active = machine.state == "EXECUTE"
+        on_event(Activation(agent.name, active, guard, control.thoughts))
+        if not active:
+            return Turn(received, machine.state, guard, None, control.thoughts)
+        said = await self._module(machine, network, agent, Module.EXECUTION, received)
+        result = str(said.value)
+        on_event(Produced(agent.name, result, said.thoughts))
+        return Turn(received, machine.state, guard, result, control.thoughts, said.thoughts)
+
+    async def _module(
+        self, machine: Machine, network: Network, agent: Agent, module: Module, received: Received
+    ) -> Said:
+        """What a module says; the machine goes on by it. Raises `AgentFailed`."""
+        key = known_as(agent, module, received)
+        known = None if self.memory is None else self.memory.get(key)
+        if known is not None:
+            machine.happen("REPLY")
+            _decide(machine, _meaning(module, known))
+            return known
+        asked = question(self.asker, network, agent, module, received)
+        request, attempt = asked, 0
+        while True:
+            attempt += 1
+            self.calls += 1
+            try:
+                reply = await self.asker.model.reply(request)
+            except NoAnswer as error:
+                machine.happen("NO_ANSWER")
+                raise AgentFailed(agent.name, f"its {module} module: {error}") from error
+            machine.happen("REPLY")
+            said, reason = None, ""
+            try:
+                said = read_reply(module, reply)
+            except DataError as error:
+                reason = str(error)
+                request = self.asker.again(asked, reply.text, reason, attempt)
+            left = attempt < self.asker.tries
+            meaning = _meaning(module, said) if said is not None else ""
+            _decide(machine, reply_guard(said is not None, left, meaning))
+            if said is not None:
+                if self.memory is not None:
+                    self.memory[key] = said
+                return said
+            if machine.ended:
+                why = f"no usable reply of its {module} module in {attempt} tries; the last"
+                raise AgentFailed(agent.name, f"{why}: {reason}")
+
+
+def _meaning(module: Module, said: Said) -> str:
+    if module is Module.EXECUTION:
+        return "DONE"
+    return "ON" if said.value else "OFF"
+
+
+def _decide(machine: Machine, guard: str) -> str:
+    machine.decide(one_hot(guard, machine.automaton.guards_of(machine.state)))
+    return guard
+
+
+async def _together(turns: Iterable[object]) -> None:
+    """Carry all turns; the first that fails ends the others, and is what is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for turn in turns:
+                group.create_task(turn)  # type: ignore[arg-type] # coroutines
+    except BaseExceptionGroup as failed:
+        first = failed.exceptions[0]
+        if isinstance(first, PXPError):
+            raise first from None
+        raise first from failed

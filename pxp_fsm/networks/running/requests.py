@@ -1,0 +1,125 @@
+"""How models are asked by a network and its update: prompts as data, replies read strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import TypeVar
+
+from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.prompting.framing import encoded, framed
+from pxp_fsm.prompting.model import Capability, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
+from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
+
+T = TypeVar("T")
+Schema = Mapping[str, object]
+
+TRIES, MOST_TRIES = 3, 8
+
+_MODULE: Slots = {
+    "system": (set(), {"form"}),
+    "question": (set(), {"agent", "inputs"}),
+    "knowledge": (set(), {"knowledge"}),
+    "examples": (set(), {"examples"}),
+    "think": (set(), set()),
+}
+_STEP: Slots = {
+    "system": (set(), {"form"}),
+    "question": (set(), {"network"}),
+    "developer": (set(), {"edited"}),
+}
+SLOTS: Mapping[str, Slots] = {
+    "control": _MODULE,
+    "execution": _MODULE,
+    "malformed": {"again": (set(), {"reply", "reason"})},
+    "gap": _STEP,
+    "reason": _STEP,
+    "weakness": _STEP,
+    "parameters": _STEP,
+    "part": {"system": (set(), {"form"}), "question": (set(), {"network"})},
+}
+"""Each prompt's texts, with the slots that they may have and must have."""
+
+
+def read_prompts(source: str, where: str) -> Mapping[str, Prompt]:
+    """The prompts that are written in `source`; raises `DataError`, which names `where`."""
+    return read_each(source, where, SLOTS)
+
+
+@cache
+def bundled() -> Mapping[str, Prompt]:
+    """The prompts that come with the package."""
+    text = (
+        resources.files("pxp_fsm.networks.running.prompts").joinpath("lan.toml").read_text("utf-8")
+    )
+    return read_prompts(text, "the prompts of networks")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks `model` in the words of `prompts`, each question at most `tries` times."""
+
+    model: Model
+    prompts: Mapping[str, Prompt]
+    tries: int = TRIES
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tries <= MOST_TRIES:
+            raise UsageError(f"a module is asked 1 to {MOST_TRIES} times, not {self.tries}")
+
+    def request(self, name: str, schema: Schema, *texts: str, session: str = "") -> Request:
+        """The request of the prompt `name` for a reply of the form `schema`, asked in `session`."""
+        prompt = self.prompts[name]
+        structured = Capability.SCHEMA in self.model.capabilities
+        return Request(
+            system=prompt.fill("system", form=encoded(schema)),
+            turns=(Turn(Role.USER, "\n\n".join(filter(None, texts))),),
+            schema=schema if structured else None,
+            max_tokens=prompt.max_tokens,
+            temperature=prompt.temperature,
+            purpose=name,
+            session=session,
+        )
+
+    def again(self, asked: Request, said: str, reason: str, attempt: int) -> Request:
+        """`asked` once more, for what was `said` to be put into the form."""
+        told = self.prompts["malformed"].fill(
+            "again", reply=framed({"reply": said}), reason=framed({"reason": reason})
+        )
+        (turn,) = asked.turns
+        return replace(asked, turns=(replace(turn, text=f"{turn.text}\n\n{told}"),), epoch=attempt)
+
+    async def ask(self, asked: Request, read: Callable[[Reply], T]) -> T:
+        """What `read` makes of the reply; `NoAnswer` where no reply is of the form."""
+        request, reason = asked, ""
+        for attempt in range(1, self.tries + 1):
+            reply = await self.model.reply(request)
+            try:
+                return read(reply)
+            except DataError as error:
+                reason = str(error)
+                request = self.again(asked, reply.text, reason, attempt)
+        raise NoAnswer(f"no usable reply in {self.tries} tries; the last: {reason}")
+
+
+def object_of(reply: Reply, keys: set[str]) -> dict[str, object]:
+    """The JSON object that `reply` is, with exactly `keys`; raises `DataError`."""
+    return strict_object(unfenced(whole_text(reply)), keys)
+
+
+def form(**properties: object) -> dict[str, object]:
+    """The JSON Schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def text(about: str) -> dict[str, object]:
+    """The JSON Schema of a text."""
+    return {"type": "string", "description": about}

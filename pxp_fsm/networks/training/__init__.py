@@ -1,0 +1,1 @@
+"""Training a network by examples: steps, proposals, strategies, the pipeline."""

@@ -1,0 +1,235 @@
+"""A step of the update as a session of INTERACT between the system and the developer.
+
+The system predicts the step's JSON and explains it; the developer confirms (RATIFY), edits or hints
+(REFUTE), or takes over (REJECT). The system's guards: RATIFY answers RATIFY, REVISE where its
+result has changed, else REFUTE; it never rejects. The developer's are what they do.
+Source: EasyLAN (Pan, Yu, Li, Shi), section 4.2.1.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pxp_fsm.automata.automaton import Valuation, one_hot
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.networks.training.developer import Act, Choice, Developer, StepView
+from pxp_fsm.networks.training.wildcards import (
+    HintFollowed,
+    SameJson,
+    fits,
+    holes,
+    value_of,
+    written,
+)
+from pxp_fsm.protocol.decisions import Guard
+from pxp_fsm.protocol.interfaces import Blackboard
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.protocol.relations import Judgement, Outcome, Relation, digest
+from pxp_fsm.protocol.rules import Ending, Interact
+from pxp_fsm.protocol.situation import Situation
+from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.session import Session
+
+SYSTEM, DEVELOPER = "system", "developer"
+EFFORT = "EFFORT"
+"""Under this name a developer's interactions and time are logged beside the judgements."""
+
+MESSAGES = 40
+"""The bound on a step's messages; after it the developer takes over."""
+
+AS_WRITTEN = "as the developer has written it"
+
+Propose = Callable[[str, str, str], Awaitable[Answer]]
+"""A result by a model: given the last result, the developer's version, and their hint."""
+Check = Callable[[object], str | None]
+"""Why a result that the developer wrote cannot be used, or None."""
+
+
+class Board(Protocol):
+    """Where the sessions of an update are stored."""
+
+    def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
+        """Record the session `name`, which begins; what its messages go to."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How a step ended: with a result on which both agree, or without one, and why."""
+
+    ending: Ending
+    value: object = None
+    rationale: str = ""
+    why: str = ""
+    messages: tuple[Message, ...] = field(default=(), repr=False)
+
+
+class _System:
+    """The system as a respondent: proposes, takes over what the developer wrote, or fills it in."""
+
+    name = "system"
+
+    def __init__(self, propose: Propose, check: Check) -> None:
+        self._propose = propose
+        self._check = check
+
+    async def answer(self, question: Question) -> Answer:
+        if not question.history:
+            return await self._propose("", "", "")
+        own, received = question.history[-2].answer, question.history[-1]
+        if received.tag != Tag.REFUTE:
+            return own
+        theirs, hint = value_of(received.answer.prediction), received.answer.explanation
+        edited = not fits(theirs, value_of(own.prediction)) or any(holes(theirs))
+        if not hint.strip() and edited and not any(holes(theirs)):
+            problem = self._check(theirs)
+            return replace(own, explanation=problem) if problem else _as_written(theirs)
+        try:
+            found = await self._propose(own.prediction, received.answer.prediction, hint)
+        except NoAnswer as error:
+            return replace(own, explanation=f"it found no other result: {error}")
+        return found
+
+
+def _as_written(value: object) -> Answer:
+    return Answer(written(value), AS_WRITTEN)
+
+
+class _SystemGuards:
+    """RATIFY answers RATIFY; else REVISE where the result has changed, and REFUTE where not."""
+
+    name = "system of an update"
+    follows_relations = False
+
+    async def decide(self, situation: Situation) -> Valuation:
+        received, own = situation.received, situation.own
+        match = await situation.relations.match(received.answer.prediction, own.prediction)
+        agree = await situation.relations.agree(received.answer.explanation, own.explanation)
+        if received.tag == Tag.RATIFY and match and agree:
+            return one_hot(Guard.RAT, situation.guards)
+        new = await situation.revised()
+        changed = value_of(new.prediction) != value_of(own.prediction)
+        return one_hot(Guard.REV if changed else Guard.REF, situation.guards)
+
+
+class _Supervisor:
+    """The developer as a respondent and as guards: what they do names the tag."""
+
+    follows_relations = False
+
+    def __init__(self, developer: Developer, view: StepView, rules: Interact) -> None:
+        self._developer = developer
+        self._view = view
+        self._rules = rules
+        self._guard = Guard.REJ
+        self._act = Act(Choice.REJECT)
+        self._seconds = 0.0
+        self._confirming: object = None
+
+    @property
+    def name(self) -> str:
+        return self._developer.name
+
+    async def answer(self, question: Question) -> Answer:
+        received = question.history[-1]
+        proposal = value_of(received.answer.prediction)
+        confirming, self._confirming = self._confirming, None
+        self._act, self._seconds = Act(Choice.CONFIRM), 0.0
+        if confirming is not None and proposal == confirming:
+            self._guard = Guard.RAT
+            return Answer(received.answer.prediction, "")
+        started = time.perf_counter()
+        act = await self._asked(question, proposal)
+        self._act, self._seconds = act, time.perf_counter() - started
+        theirs = proposal if act.result is None else act.result
+        if act.choice is Choice.REJECT:
+            self._guard = Guard.REJ
+        elif act.choice is Choice.CONFIRM and theirs == proposal:
+            self._guard = Guard.RAT
+        else:
+            self._guard = Guard.REF
+            if act.choice is Choice.CONFIRM and not any(holes(theirs)):
+                self._confirming = theirs
+        confirmed = self._confirming is not None
+        return Answer(written(theirs), "" if confirmed else act.hint.strip())
+
+    async def _asked(self, question: Question, proposal: object) -> Act:
+        number = len(question.history) + 1
+        may = Guard.REJ in self._rules.allowed(number)
+        view = replace(
+            self._view,
+            proposal=proposal,
+            rationale=question.history[-1].answer.explanation,
+            history=question.history,
+            may_reject=may,
+        )
+        while True:
+            act = await self._developer.review(view)
+            if may or act.choice is not Choice.REJECT:
+                return act
+            view = replace(view, refused=f"REJECT is allowed after message {self._rules.k} only")
+
+    async def decide(self, situation: Situation) -> Valuation:
+        received = situation.received.answer
+        done = {"choice": self._act.choice, "distance": self._act.distance}
+        situation.relations.note(
+            Judgement(
+                EFFORT,
+                digest(received.prediction),
+                digest(self._act.hint),
+                Outcome.YES,
+                asked=True,
+                seconds=self._seconds,
+                detail=json.dumps(done),
+            )
+        )
+        return one_hot(self._guard, situation.guards)
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """How steps are supervised: the protocol's bounds, who judges hints, where messages go."""
+
+    rules: Interact = field(default_factory=lambda: Interact(n=MESSAGES, k=1))
+    judge: Relation | None = None
+    board: Board | None = None
+
+    async def step(
+        self,
+        name: str,
+        x: str,
+        developer: Developer,
+        view: StepView,
+        propose: Propose,
+        check: Check,
+    ) -> Agreement:
+        """One step's session, to its end."""
+        match, agree = SameJson(), HintFollowed(self.judge)
+        supervisor = _Supervisor(developer, view, self.rules)
+        proposing, guards = _System(propose, check), _SystemGuards()
+        members = {
+            SYSTEM: Agent(proposing, match=match, agree=agree, guards=guards),
+            DEVELOPER: Agent(supervisor, match=match, agree=agree, guards=supervisor),
+        }
+        instance = Instance(f"{view.step}-{digest(x)[:12]}", x)
+        board: Blackboard | None = None
+        if self.board is not None:
+            board = self.board.begin(name, instance, members, self.rules)
+        session = Session(
+            self.rules,
+            members,
+            instance=instance,
+            name=name,
+            blackboard=board,
+            record_faults=True,
+        )
+        await session.run()
+        ending = session.ending or Ending.BROKEN
+        if ending is not Ending.RATIFIED:
+            return Agreement(ending, why=session.cause, messages=session.history)
+        agreed = session.history[-1].answer
+        value = value_of(agreed.prediction)
+        return Agreement(ending, value, agreed.explanation, messages=session.history)

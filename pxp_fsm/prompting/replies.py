@@ -1,0 +1,57 @@
+"""What a model replied, read strictly: a whole text, a JSON object with the keys it must have."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pxp_fsm.errors import DataError, quoted
+from pxp_fsm.prompting.model import Reply, Stop
+
+
+def whole_text(reply: Reply) -> str:
+    """The text of a reply that is whole; raises `DataError` where it is refused, cut or empty."""
+    if reply.stop is Stop.REFUSAL:
+        raise DataError("it was refused")
+    if reply.stop is not Stop.END:
+        raise DataError("it was cut before its end; it must be shorter")
+    text = reply.text.strip()
+    if not text:
+        raise DataError("it is empty")
+    return text
+
+
+_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
+
+
+def unfenced(text: str) -> str:
+    """`text` without a code block around the whole of it."""
+    fence = _FENCED.fullmatch(text)
+    return fence[1] if fence else text
+
+
+def strict_object(text: str, keys: set[str]) -> dict[str, object]:
+    """The JSON object that `text` is, with exactly `keys`, each once; raises `DataError`."""
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"it is no JSON object: {quoted(str(error))}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"it is no JSON object, but {quoted(value)}")
+    if set(value) != keys:
+        raise DataError(
+            f"its keys are {quoted(', '.join(sorted(value)))}; they must be "
+            f"{', '.join(sorted(keys))}"
+        )
+    return value
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands in it twice")
+    return found
+
+
+def _no_number(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")

@@ -1,0 +1,1 @@
+"""What PXP and INTERACT mean: messages, decisions, rules, relations, intelligibility."""

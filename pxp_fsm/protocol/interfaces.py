@@ -1,0 +1,96 @@
+"""The small interfaces: respondent, learner, blackboard, decision functions.
+
+Those of relations and of guards are beside what they speak of (`relations`, `situation`).
+Everything here is a `Protocol`: whatever has these methods fits, and nothing is inherited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
+from pxp_fsm.protocol.relations import Judgement
+
+
+@runtime_checkable
+class Respondent(Protocol):
+    """What an agent asks for its predictions and explanations: a model, a database, a person."""
+
+    @property
+    def name(self) -> str:
+        """What it is, as a session records it (`retrosynthesis`, `database`)."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Its prediction and explanation (ASK_AGENT); raises `NoAnswer` where it has none."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A respondent that learns from what the other agent sends (LEARN)."""
+
+    def learn(self, instance: Instance, message: Message) -> None:
+        """Take in `message`, which the other agent sent about `instance`.
+
+        Must depend on what was learned before and on the arguments alone: an interrupted run is
+        resumed by learning the stored messages again.
+        """
+
+
+@runtime_checkable
+class Reviewer(Protocol):
+    """A respondent that looks at its message once more before it is sent: a person."""
+
+    async def review(self, question: Question, tag: str, answer: Answer) -> bool:
+        """Whether to send it; otherwise the move is made again from the start.
+
+        Such a respondent must not be a `Learner` too: it would learn the same message twice.
+        """
+
+
+@runtime_checkable
+class CopyableLearner(Learner, Respondent, Protocol):
+    """A learner that can be taught apart, to see what a lesson would do before it is kept."""
+
+    def copy(self) -> CopyableLearner:
+        """The same, with what it has learned; what it learns from then on, the first does not."""
+
+
+class Blackboard(Protocol):
+    """Where a session's messages go, one transaction each."""
+
+    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+        """Store `message`, what it adds to the context, and what was judged to arrive at it.
+
+        All of it or nothing. Raises `BlackboardError`.
+        """
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        """Record how the session ended, and why; `judgements` led to no message.
+
+        Closing a session again with the same ending changes nothing.
+        """
+
+
+class Decisions(Protocol):
+    """The protocols' decision functions; the module `pxp_fsm.protocol.decisions` is the one that
+    runs.
+
+    Rules take another one where somebody asks what a changed function would do, as the proofs'
+    mutation tests do.
+    """
+
+    def category(self, match: bool, agree: bool) -> Category: ...
+    def interact_depends_on_change(self, found: Category, number: int, k: int) -> bool: ...
+    def interact_guard(self, found: Category, changed: bool, number: int, k: int) -> Guard: ...
+    def pxp_depends_on_learning(self, found: Category) -> bool: ...
+    def pxp_guard(self, found: Category, reconciled: bool) -> Guard: ...
+    def initiator_speaks(self, number: int) -> bool: ...
+    def stops(self, tag: str, previous: str) -> bool: ...
+    def done(self, sent: int, n: int, stopped: bool) -> bool: ...
+    def repeats(self, received: str, answer: str) -> bool: ...
+    def exhausted(self, loops: int, k: int | None) -> bool: ...
+    def concluded(self, received: str, own: str) -> bool: ...
+    def check_bounds(self, n: int, k: int) -> None: ...
+    def check_bound(self, value: int, meaning: str) -> None: ...

@@ -1,0 +1,151 @@
+"""What crosses a channel: instances, answers, tags and messages (spec: PXP, sections 1 and 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeGuard
+
+
+class Tag(StrEnum):
+    """The message tags of PXP and INTERACT.
+
+    A researcher's own table may use other tags; a tag is a string everywhere, and these members
+    are equal to theirs.
+    """
+
+    INIT = "INIT"
+    RATIFY = "RATIFY"
+    REFUTE = "REFUTE"
+    REVISE = "REVISE"
+    REJECT = "REJECT"
+    TERM = "TERM"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A data instance x: one session is about one instance.
+
+    `key` names it within its data set; `x` is what is asked about (a SMILES, an image's path).
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Instance("aspirin", "CC(=O)Oc1ccccc1C(=O)O").key
+    'aspirin'
+    """
+
+    key: str
+    x: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A prediction y with its explanation e, both as text.
+
+    What a prediction's text means (a set of reactants, a set of labels) is known to the task and
+    to the relation MATCH, never to the machinery in between.
+
+    >>> import pxp_fsm as pxp
+    >>> pxp.Answer("mammal", "It breathes air.")
+    Answer(prediction='mammal', explanation='It breathes air.')
+    """
+
+    prediction: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry (s, j, sender, (tag, y, e), receiver) of the message table M; j starts at 1.
+
+    >>> import pxp_fsm as pxp
+    >>> said = pxp.Answer("mammal", "It breathes air.")
+    >>> pxp.Message("whale", 1, "m", "INIT", said, "h").answer.prediction
+    'mammal'
+    """
+
+    session: str
+    number: int
+    sender: str
+    tag: str
+    answer: Answer
+    receiver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A conversation that went before: an instance, and messages about it in order."""
+
+    instance: Instance
+    history: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent is asked (ASK_AGENT): the query q, the instance x and the context C.
+
+    `context` is C_(j-1): what UPDATE_CONTEXT added at messages 1 to j-1 of this session, in order.
+    `history` is the messages themselves, for respondents that want them with their parts apart.
+    `earlier` is what the context holds about other instances: sessions that went before, where the
+    context is carried on; and, where a validation instance is asked about, the session itself.
+    `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
+    `answer`, or `validation` where a lesson is weighed by it.
+
+    >>> import pxp_fsm as pxp
+    >>> question = pxp.Question("", pxp.Instance("whale", "What is a whale?"))
+    >>> question.instance.x, question.history
+    ('What is a whale?', ())
+    """
+
+    query: str
+    instance: Instance
+    context: tuple[str, ...] = ()
+    history: tuple[Message, ...] = field(default=(), repr=False)
+    earlier: tuple[Episode, ...] = field(default=(), repr=False)
+    session: str = field(default="", repr=False)
+    purpose: str = field(default="answer", repr=False)
+
+
+def text_problem(text: str) -> str | None:
+    """Why `text` cannot be stored exactly in every database, or None if it can."""
+    if "\x00" in text:
+        return "a text holds the character NUL, which not every database can store"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "a text holds half a character (a lone surrogate), which is not valid Unicode"
+    return None
+
+
+def storable(text: str) -> str:
+    """`text` with what cannot be stored (see `text_problem`) written as an escape.
+
+    For what is said *about* a text, such as an error that quotes it; what an agent says is refused.
+    """
+    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def printable(text: str) -> str:
+    """`text` as one line, with every character that could steer a terminal shown by its number."""
+    if text.isprintable():  # most texts are, and lists are long
+        return text
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text.replace("\n", " ")
+    )
+
+
+def is_answer(value: object) -> TypeGuard[Answer]:
+    """Whether `value` is an `Answer` of two texts."""
+    return isinstance(value, Answer) and all(
+        isinstance(text, str) for text in (value.prediction, value.explanation)
+    )
+
+
+def answer_problem(answer: object) -> str | None:
+    """Why `answer` is not one that a message can carry, or None if it is."""
+    if is_answer(answer):
+        texts = (answer.prediction, answer.explanation)
+        return next(filter(None, map(text_problem, texts)), None)
+    if isinstance(answer, Answer):
+        return "prediction and explanation are text"
+    return "an answer is a prediction and an explanation"

@@ -1,0 +1,1 @@
+"""Sessions: machines, channels and agents that run."""

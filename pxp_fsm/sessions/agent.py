@@ -1,0 +1,393 @@
+"""A PEX agent: a respondent that predicts and explains, with its own relations and guards.
+
+`Agent` lives as long as an experiment; `Participant` is the agent in one session, with a name, a
+machine and a memory of what it judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from pxp_fsm.automata.automaton import DECIDE, Event, Valuation, sending
+from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError, WrongType, quoted
+from pxp_fsm.protocol.decisions import Guard
+from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
+from pxp_fsm.protocol.messages import (
+    Answer,
+    Episode,
+    Instance,
+    Message,
+    Question,
+    Tag,
+    answer_problem,
+    is_answer,
+)
+from pxp_fsm.protocol.relations import (
+    LEARN,
+    Judgement,
+    OracleFailed,
+    Outcome,
+    Relation,
+    Relations,
+    awaited,
+    overdue,
+    stopped_from_outside,
+)
+from pxp_fsm.protocol.rules import Rules
+from pxp_fsm.protocol.situation import Derived, Guards, Situation
+from pxp_fsm.sessions.functions import (
+    AnswerFunction,
+    GuardFunction,
+    RelationFunction,
+    as_guards,
+    as_relation,
+    as_respondent,
+)
+from pxp_fsm.sessions.learning import Gate, Lessons
+from pxp_fsm.sessions.machine import Machine
+
+_T = TypeVar("_T")
+
+DERIVED = Derived()
+"""The guards of an agent that is given none."""
+
+
+@dataclass(frozen=True, init=False)
+class Agent:
+    """Who takes part in a session: a respondent, relations MATCH and AGREE, and guards.
+
+    Each may be a plain function, sync or async: the respondent of a `Question`, that returns an
+    `Answer`; a relation of two texts, that returns a truth value; the guards of a `Situation`, that
+    name the guard that holds. Without `guards` they follow from MATCH and AGREE (`Derived`).
+
+    `query` is q of ASK_AGENT. `memo` remembers judgements within a session (see `Relations`).
+    `timeout`, in seconds, bounds each question to the respondent, the guards and the relations;
+    None waits for ever. `gate` decides what it keeps of what it learns; None keeps everything.
+
+    >>> import pxp_fsm as pxp
+    >>> def expert(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> pxp.Agent(expert, match=pxp.exact, agree=pxp.normalised_text).describe()
+    'expert guards=derived MATCH=exact AGREE=normalised text'
+
+    Raises `UsageError` for what is neither a function nor has what its interface asks for.
+    """
+
+    respondent: Respondent
+    match: Relation
+    agree: Relation
+    guards: Guards
+    query: str
+    memo: bool
+    timeout: float | None
+    gate: Gate | None
+
+    def __init__(
+        self,
+        respondent: Respondent | AnswerFunction,
+        *,
+        match: Relation | RelationFunction,
+        agree: Relation | RelationFunction,
+        guards: Guards | GuardFunction = DERIVED,
+        query: str = "",
+        memo: bool = True,
+        timeout: float | None = None,
+        gate: Gate | None = None,
+    ) -> None:
+        if timeout is not None and not timeout > 0:
+            raise UsageError(f"a timeout is a number of seconds above 0, or None: {timeout!r}")
+        found = {
+            "respondent": as_respondent(respondent),
+            "match": as_relation(match),
+            "agree": as_relation(agree),
+            "guards": as_guards(guards),
+            "query": query,
+            "memo": memo,
+            "timeout": timeout,
+            "gate": gate,
+        }
+        for field, value in found.items():
+            object.__setattr__(self, field, value)
+        if gate is not None:
+            gate.check(self.respondent)
+
+    def describe(self) -> str:
+        """What the agent is made of, as a session records it."""
+        gate = "" if self.gate is None else f" LEARN={self.gate.name}"
+        return (
+            f"{self.respondent.name} guards={self.guards.name} "
+            f"MATCH={self.match.name} AGREE={self.agree.name}{gate}"
+        )
+
+
+Members = Mapping[str, Agent]
+"""The agents of a session by their names; the first begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What an agent does when it is its turn: the event, what its guards said, tag and answer."""
+
+    event: Event
+    valuation: Valuation | None
+    tag: str
+    answer: Answer
+
+
+class Participant:
+    """The agent `name` in one session about one instance.
+
+    `earlier` is what it is carried on from. Raises `UsageError` for a name that cannot be shown.
+    `session` is the session's name, which is told to whoever is asked.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        agent: Agent,
+        rules: Rules,
+        instance: Instance,
+        earlier: tuple[Episode, ...] = (),
+        *,
+        session: str = "",
+    ) -> None:
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise UsageError(f"an agent's name is printable text, at least one character: {name!r}")
+        self.name = name
+        self.agent = agent
+        self.machine = Machine(rules.automaton)
+        self.relations = Relations(
+            agent.match,
+            agent.agree,
+            memo=agent.memo,
+            timeout=agent.timeout,
+            around=self._clock_stopped,
+            session=session,
+        )
+        self._clock: asyncio.Timeout | None = None
+        self._rules = rules
+        self._instance = instance
+        self._session = session
+        self._earlier = earlier
+        self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
+
+    def hear(self, message: Message, *, last: bool = False) -> None:
+        """Take in a message that has just been received; INTERACT learns from each.
+
+        `last` says that the session is over and nothing will be said in answer.
+        """
+        if not self._rules.asks_each_time:
+            return
+        if self._lessons is None or (last and self._lessons.keeps_unweighed):
+            self.learn(message)
+        else:
+            self._lessons.hear(message)
+
+    def learn(self, message: Message) -> None:
+        """LEARN, where the respondent can; whatever goes wrong in it is `NoAnswer`."""
+        self._teach(self.agent.respondent, message)
+
+    def learn_again(self, received: Message, judgements: Sequence[Judgement]) -> None:
+        """LEARN from `received` as the stored `judgements` on its answer say that it was."""
+        for judgement in judgements:
+            if judgement.relation != LEARN:
+                continue
+            if self._lessons is None or self._lessons.again(received, judgement):
+                self.learn(received)
+
+    def episode(self, history: Sequence[Message]) -> Episode:
+        """What a later session's context holds of this one for the agent."""
+        kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
+        return Episode(self._instance, kept)
+
+    def _teach(self, respondent: Respondent, message: Message) -> None:
+        if not isinstance(respondent, Learner):
+            return
+        try:
+            respondent.learn(self._instance, message)
+        except Halted:
+            raise
+        except PXPError as error:
+            raise NoAnswer(f"{respondent.name} could not learn: {error}") from error
+        except Exception as error:
+            cause = f"{respondent.name} could not learn: {type(error).__name__}: {error}"
+            raise NoAnswer(cause, error) from error
+
+    def hang_up(self, latest: Message) -> Move:
+        """TERM right after one's own `latest` message, with the same pair."""
+        return Move(sending(Tag.TERM), None, Tag.TERM, latest.answer)
+
+    async def move(self, history: Sequence[Message], context: tuple[str, ...]) -> Move:
+        """The agent's next move after `history` (Procedure AGENT; for PXP with g').
+
+        A `Reviewer` sees it before it counts, and may want to make it again. Raises `NoAnswer`,
+        `OracleFailed` or `GuardError`; the machine has not moved.
+        """
+        question = Question(
+            self.agent.query,
+            self._instance,
+            context,
+            tuple(history),
+            self._earlier,
+            self._session,
+        )
+        respondent = self.agent.respondent
+        while True:
+            withdraw = self.relations.withdrawing()
+            move = await self._next(question)
+            if not isinstance(respondent, Reviewer):
+                return move
+            review = partial(respondent.review, question, move.tag, move.answer)
+            with self._clock_stopped():
+                sends = await self._said(respondent, review)
+            if sends:
+                return move
+            withdraw()
+
+    async def _next(self, question: Question) -> Move:
+        history, number = question.history, len(question.history) + 1
+        before = history[-2].answer if number > 2 else None
+        if before is None or self._rules.asks_each_time:
+            fresh = await self._fresh(question, before)
+        else:
+            fresh = before
+        if number == 1:
+            return Move(sending(Tag.INIT), None, Tag.INIT, fresh)
+        if self._says_term(history):
+            return Move(sending(Tag.TERM), None, Tag.TERM, fresh)
+        return await self._answer(question, before or fresh, fresh)
+
+    async def _fresh(self, question: Question, before: Answer | None) -> Answer:
+        """The answer that `question` is given now: anew, or as `before` where the gate refuses."""
+        if self._lessons is None or not self._lessons.pending:
+            return await self._ask(self._as_kept(question))
+        with self._clock_stopped():
+            answer, judgement = await self._lessons.settle(
+                question, before, self.agent.respondent, self.agent.match, self._asked, self._teach
+            )
+        self.relations.note(judgement)
+        return answer
+
+    def _as_kept(self, question: Question) -> Question:
+        return question if self._lessons is None else self._lessons.shown(question)
+
+    async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Move:
+        received = question.history[-1]
+
+        async def reconsider() -> Answer:
+            if self._rules.asks_each_time:
+                return fresh
+            if self._lessons is not None:
+                self._lessons.hear(received)
+                return await self._fresh(question, own)
+            self.learn(received)
+            said = received.answer
+            self.relations.note_learning(said.prediction, said.explanation)
+            return await self._ask(question)
+
+        situation = Situation(
+            rules=self._rules,
+            agent=self.name,
+            number=len(question.history) + 1,
+            instance=self._instance,
+            received=received,
+            own=own,
+            relations=self.relations,
+            guards=self.machine.automaton.guards_of(self.machine.state),
+            _reconsider=reconsider,
+        )
+        valuation = await self._decide(situation)
+        row = self.machine.automaton.step(self.machine.state, DECIDE, valuation)
+        if row.guard not in situation.allowed:
+            raise GuardError(
+                f"{row.guard} can hold in no case at message {situation.number}; "
+                f"possible there: {', '.join(situation.allowed)}"
+            )
+        may_change = self._rules.asks_each_time or row.guard in (Guard.REF, Guard.REV)
+        answer = await situation.revised() if may_change else own
+        if self._says_term(question.history, row.label):
+            return Move(sending(Tag.TERM), None, Tag.TERM, answer)
+        return Move(DECIDE, valuation, row.label, answer)
+
+    def _says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
+        try:
+            return self._rules.says_term(history, answer)
+        except Exception as error:
+            cause = f"the policy for TERM: {type(error).__name__}: {error}"
+            raise OracleFailed(Outcome.BROKEN, cause, error) from error
+
+    async def _decide(self, situation: Situation) -> Valuation:
+        try:
+            async with asyncio.timeout(self.agent.timeout) as self._clock:
+                return await awaited(self.agent.guards.decide(situation))
+        except TimeoutError as error:
+            why = str(error) or f"no answer within {self.agent.timeout} s"
+            cause = f"guards ({self.agent.guards.name}): {why}"
+            raise OracleFailed(Outcome.LATE, cause) from error
+        except (NoAnswer, OracleFailed, GuardError, Halted):
+            raise
+        except Exception as error:
+            cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
+            fault = None if isinstance(error, PXPError) else error
+            raise OracleFailed(Outcome.BROKEN, cause, fault) from error
+        finally:
+            self._clock = None
+
+    @contextmanager
+    def _clock_stopped(self) -> Iterator[None]:
+        """Stop the guards' clock while a question is asked that has a clock of its own."""
+        clock = self._clock
+        if clock is None or self.agent.timeout is None:
+            yield
+            return
+        clock.reschedule(None)
+        try:
+            yield
+        finally:
+            clock.reschedule(asyncio.get_running_loop().time() + self.agent.timeout)
+
+    async def _ask(self, question: Question) -> Answer:
+        """ASK_AGENT, with the guards' clock stopped."""
+        with self._clock_stopped():
+            return await self._asked(self.agent.respondent, question)
+
+    async def _asked(self, respondent: Respondent, question: Question) -> Answer:
+        """ASK_AGENT: an answer that a message can carry, or `NoAnswer` or late."""
+        answer = await self._said(respondent, partial(respondent.answer, question))
+        problem = answer_problem(answer)
+        if problem is None:
+            return answer
+        fault = None
+        if not is_answer(answer):
+            fault = WrongType(f"{respondent.name} returned {quoted(answer)}: {problem}")
+        raise NoAnswer(f"{respondent.name}: {problem}", fault)
+
+    async def _said(self, respondent: Respondent, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """What a respondent says; a fault in it is `NoAnswer` or late, with its cause."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.agent.timeout):
+                said = await awaited(ask())
+        except TimeoutError as error:
+            why = str(error) or f"no answer within {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
+        except asyncio.CancelledError as error:
+            if stopped_from_outside():
+                raise
+            raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
+        except Halted:
+            raise
+        except PXPError as error:
+            raise NoAnswer(f"{respondent.name}: {error}") from error
+        except Exception as error:
+            raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}", error) from error
+        if overdue(started, self.agent.timeout):
+            cause = f"{respondent.name}: it took longer than {self.agent.timeout} s"
+            raise OracleFailed(Outcome.LATE, cause)
+        return said

@@ -1,0 +1,136 @@
+"""Plain functions, sync or async, as respondents, relations and guards of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import update_wrapper
+from typing import Any
+
+from pxp_fsm.automata.automaton import Valuation
+from pxp_fsm.errors import UsageError, WrongType, quoted
+from pxp_fsm.protocol.interfaces import Respondent
+from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome, Relation, awaited
+from pxp_fsm.protocol.situation import Guards, Situation
+
+AnswerFunction = Callable[[Question], Answer | Awaitable[Answer]]
+"""What a respondent may be: a function from what is asked to the answer."""
+
+RelationFunction = Callable[[str, str], bool | Awaitable[bool]]
+"""What MATCH or AGREE may be: a function from two texts to whether they count as the same."""
+
+GuardFunction = Callable[[Situation], str | Awaitable[str]]
+"""What guards may be: a function from a situation to the name of the guard that is true."""
+
+
+class FunctionRespondent:
+    """A respondent by a function of the question; see `respondent`."""
+
+    def __init__(self, function: AnswerFunction) -> None:
+        self.name = _name(function)
+        self._function = function
+        update_wrapper(self, function)
+
+    def __call__(self, question: Question) -> Answer | Awaitable[Answer]:
+        return self._function(question)
+
+    async def answer(self, question: Question) -> Answer:
+        return await awaited(self._function(question))
+
+
+class FunctionRelation:
+    """A relation by a function of two texts, with what is known to be true of it."""
+
+    def __init__(
+        self,
+        name: str,
+        function: RelationFunction,
+        assumptions: frozenset[Assumption] = NOISY,
+    ) -> None:
+        self.name = name
+        self.assumptions = assumptions
+        self._function = function
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        answer = await awaited(self._function(left, right))
+        if type(answer) is not bool:
+            raise WrongType(f"relation {self.name} returned {quoted(answer)}, not True or False")
+        return Outcome.YES if answer else Outcome.NO
+
+
+class FunctionGuards:
+    """Guards by a function of the situation that names the one guard that is true."""
+
+    follows_relations = False
+
+    def __init__(self, function: GuardFunction) -> None:
+        self.name = _name(function)
+        self._function = function
+
+    async def decide(self, situation: Situation) -> Valuation:
+        guard = await awaited(self._function(situation))
+        if not isinstance(guard, str):
+            raise WrongType(f"guards {self.name} returned {quoted(guard)}, not a guard's name")
+        return situation.choosing(guard)
+
+
+def respondent(function: AnswerFunction) -> FunctionRespondent:
+    """A respondent by a function, sync or async, of a `Question` that returns an `Answer`.
+
+    >>> import pxp_fsm as pxp
+    >>> @pxp.respondent
+    ... def expert(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> expert.name
+    'expert'
+
+    What it raises is raised by the session too; `NoAnswer` ends the session and raises nothing.
+    """
+    return FunctionRespondent(function)
+
+
+def as_respondent(given: Respondent | AnswerFunction) -> Respondent:
+    """`given`, or the respondent by that function; `UsageError` where it is neither."""
+    if isinstance(given, Respondent) and not isinstance(given, type):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return FunctionRespondent(given)
+    raise _no_interface(
+        "respondent", given, "a name and a method answer(question), or is a function of a Question"
+    )
+
+
+def as_relation(given: Relation | RelationFunction) -> Relation:
+    """`given`, or the relation by that function; `UsageError` where it is neither."""
+    if isinstance(given, Relation) and not isinstance(given, type):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return FunctionRelation(_name(given), given)
+    raise _no_interface(
+        "relation",
+        given,
+        "a name, its assumptions and a method holds(left, right), or is a function of two texts",
+    )
+
+
+def as_guards(given: Guards | GuardFunction) -> Guards:
+    """`given`, or the guards by that function; `UsageError` where they are neither."""
+    if isinstance(given, Guards) and not isinstance(given, type):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return FunctionGuards(given)
+    raise _no_interface(
+        "source of guards",
+        given,
+        "a name, follows_relations and a method decide(situation), "
+        "or is a function of a Situation that names the guard",
+    )
+
+
+def _no_interface(what: str, given: object, form: str) -> UsageError:
+    hint = f"; write {given.__name__}()" if isinstance(given, type) else ""
+    return UsageError(f"{quoted(given)} is no {what}{hint}. A {what} has {form}")
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,305 @@
+"""LEARN under control: what an agent keeps of what it is told, by a validation set.
+
+In the papers' controlled experiments a machine revises only if its accuracy on a validation set
+improves; in the uncontrolled ones there is no such set (arXiv 2410.20600, section 4; NeurIPS 2025
+workshop version, section 5). A `Gate` is that policy; `Lessons` applies it in one session.
+
+Every decision is logged as a judgement LEARN beside the message that it led to, with the numbers it
+rests on, so that an interrupted run goes on from stored decisions and asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
+from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
+from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question
+from pxp_fsm.protocol.relations import (
+    LEARN,
+    Judgement,
+    OracleFailed,
+    Outcome,
+    Relation,
+    awaited,
+    digest,
+    in_session,
+    reply_of,
+)
+
+Ask = Callable[[Respondent, Question], Awaitable[Answer]]
+Teach = Callable[[Respondent, Message], None]
+
+AT_ONCE = 8
+"""How many validation questions are asked at a time."""
+
+
+class Keep(StrEnum):
+    """When a lesson is kept: always, if accuracy improves, if it does not fall, or never."""
+
+    ALWAYS = "always"
+    BETTER = "better"
+    EQUAL = "equal"
+    NEVER = "never"
+
+
+class Gated(StrEnum):
+    """What is refused where a lesson is not kept.
+
+    `REVISION`: the answer alone; what was said stays in the context, and a local learner has
+    learned it. `CONTEXT`: the lesson itself, as the authors' code does; it is as if it had not been
+    said. In both cases the agent's previous answer stands.
+    """
+
+    REVISION = "revision"
+    CONTEXT = "context"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What a decision rests on: right answers `before` and `after` the lesson, `of` so many.
+
+    `unanswered` of the answers after it were none, and count as wrong. All None where the decision
+    needed no validation.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    of: int | None = None
+    unanswered: int | None = None
+
+
+class Gate:
+    """The policy of one agent, and the accuracy that a lesson must measure up to.
+
+    `rows` is the validation set: each instance with its right prediction. `standing` is the number
+    right when a lesson was last kept; None before the first is weighed. A gate lives as long as
+    what its agent learns. Raises `UsageError` where there is nothing to weigh by.
+    """
+
+    def __init__(
+        self, keep: Keep, gated: Gated = Gated.REVISION, rows: Sequence[tuple[Instance, str]] = ()
+    ) -> None:
+        if keep is Keep.ALWAYS:
+            raise UsageError("what is always kept needs no gate")
+        if keep is not Keep.NEVER and not rows:
+            raise UsageError(
+                f"to keep what is {keep.value} needs a validation set, and these data have none; "
+                f"keep always, or never",
+                "learn",
+            )
+        self.keep = keep
+        self.gated = gated
+        self.rows = tuple(rows)
+        self.standing: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is, as a session records it (`better-revision-of-32`)."""
+        of = "" if self.keep is Keep.NEVER else f"-of-{len(self.rows)}"
+        return f"{self.keep.value}-{self.gated.value}{of}"
+
+    def check(self, respondent: Respondent) -> None:
+        """Raise `UsageError` where `respondent` learns and cannot be taught apart."""
+        if isinstance(respondent, Learner) and not isinstance(respondent, CopyableLearner):
+            raise UsageError(
+                f"{respondent.name} learns and cannot be copied, so that its lessons cannot be "
+                f"weighed; keep always"
+            )
+
+    def accepts(self, before: int, after: int) -> bool:
+        """Whether a lesson is kept after which `after` answers are right, and `before` were."""
+        return after > before or (after == before and self.keep is Keep.EQUAL)
+
+
+class Lessons:
+    """What one agent is told in one session about `instance`, and what it keeps of it."""
+
+    def __init__(self, gate: Gate, instance: Instance, earlier: tuple[Episode, ...]) -> None:
+        self._gate = gate
+        self._instance = instance
+        self._earlier = earlier
+        self._pending: Message | None = None
+        self._hidden: set[int] = set()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something was heard that is not yet weighed."""
+        return self._pending is not None
+
+    @property
+    def keeps_unweighed(self) -> bool:
+        """Whether a lesson that needs no answer is kept: only revisions are gated."""
+        return self._gate.gated is Gated.REVISION
+
+    def hear(self, message: Message) -> None:
+        """Take in what is to be weighed when it is answered."""
+        self._pending = message
+
+    def visible(self, history: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages of `history` that are in the agent's context: no lesson refused."""
+        refused = self._gate.gated is Gated.CONTEXT and self._pending
+        return tuple(
+            message
+            for message in history
+            if message.number not in self._hidden
+            and not (refused and message.number == refused.number)
+        )
+
+    def shown(self, question: Question) -> Question:
+        """`question` with the messages and the context that the agent has kept."""
+        shown = [
+            (message, context)
+            for message, context in zip(question.history, question.context, strict=True)
+            if message.number not in self._hidden
+        ]
+        return replace(
+            question, history=tuple(m for m, _ in shown), context=tuple(c for _, c in shown)
+        )
+
+    async def settle(
+        self,
+        question: Question,
+        before: Answer | None,
+        respondent: Respondent,
+        match: Relation,
+        ask: Ask,
+        teach: Teach,
+    ) -> tuple[Answer, Judgement]:
+        """Weigh what was heard: the agent's answer to `question`, and the decision to be logged.
+
+        `before` is the answer that stands if the lesson is refused; None where there is none yet.
+        Raises `NoAnswer` or `OracleFailed`; nothing has then been learned.
+        """
+        received, started = self._heard(), time.perf_counter()
+        gate, shown = self._gate, self.shown(question)
+        taught = respondent.copy() if isinstance(respondent, CopyableLearner) else respondent
+        teach(taught, received)
+        fresh, weighing = before, Weighing()
+        if gate.keep is Keep.NEVER:
+            kept = False
+        else:
+            fresh = await ask(taught, shown)
+            kept = fresh == before or before is None
+            if gate.gated is Gated.CONTEXT or not kept:
+                weighing = await self._weigh(respondent, taught, shown, match, ask)
+                kept = gate.accepts(weighing.before or 0, weighing.after or 0)
+        self._conclude(received, kept)
+        answer = fresh if kept else before
+        if answer is None:  # the first answer of all stands in for one that was given before
+            answer = await ask(respondent, self.shown(question))
+        if kept or gate.gated is Gated.REVISION:
+            teach(respondent, received)
+        if weighing.after is not None:
+            gate.standing = weighing.after if kept else weighing.before
+        outcome = Outcome.YES if kept else Outcome.NO
+        pair = digest(received.answer.prediction), digest(received.answer.explanation)
+        seconds = time.perf_counter() - started
+        asked = weighing.after is not None
+        return answer, Judgement(LEARN, *pair, outcome, asked, seconds, _written(weighing))
+
+    def again(self, received: Message, judgement: Judgement) -> bool:
+        """Take over a stored decision on `received`; whether the respondent learns from it."""
+        kept = judgement.outcome is Outcome.YES
+        weighing = _read(judgement.detail)
+        if self._gate.standing is None:
+            self._gate.standing = weighing.before
+        if kept and weighing.after is not None:
+            self._gate.standing = weighing.after
+        self._conclude(received, kept)
+        return kept or self._gate.gated is Gated.REVISION
+
+    def _heard(self) -> Message:
+        if self._pending is None:
+            raise UsageError("there is nothing to weigh: no message was heard since the last")
+        return self._pending
+
+    def _conclude(self, received: Message, kept: bool) -> None:
+        """A refused lesson leaves the context, with the answer to it, which says nothing new."""
+        self._pending = None
+        if not kept and self._gate.gated is Gated.CONTEXT:
+            self._hidden |= {received.number, received.number + 1}
+
+    async def _weigh(
+        self,
+        untaught: Respondent,
+        taught: Respondent,
+        question: Question,
+        match: Relation,
+        ask: Ask,
+    ) -> Weighing:
+        before = self._gate.standing
+        if before is None:
+            history = question.history[:-1]
+            before, _ = await self._right(untaught, replace(question, history=history), match, ask)
+        after, unanswered = await self._right(taught, question, match, ask)
+        return Weighing(before, after, len(self._gate.rows), unanswered)
+
+    async def _right(
+        self,
+        respondent: Respondent,
+        question: Question,
+        match: Relation,
+        ask: Ask,
+    ) -> tuple[int, int]:
+        """How many validation instances are answered rightly, and how many not at all."""
+        episodes = (*self._earlier, Episode(self._instance, question.history))
+        match = in_session(match, question.session)
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def right(instance: Instance, prediction: str) -> bool | None:
+            async with places:
+                asked = Question(
+                    question.query,
+                    instance,
+                    earlier=episodes,
+                    session=question.session,
+                    purpose="validation",
+                )
+                try:
+                    answer = await ask(respondent, asked)
+                except NoAnswer as error:
+                    if error.fault is not None:
+                        raise
+                    return None
+                return await _matches(match, answer.prediction, prediction)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(right(*row)) for row in self._gate.rows]
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
+        found = [task.result() for task in tasks]
+        return found.count(True), found.count(None)
+
+
+async def _matches(match: Relation, predicted: str, right: str) -> bool:
+    try:
+        answer = await awaited(match.holds(predicted, right))
+        return reply_of(answer, match).outcome is Outcome.YES
+    except Exception as error:
+        cause = f"MATCH ({match.name}) on a validation instance: {type(error).__name__}: {error}"
+        fault = None if isinstance(error, PXPError) else error
+        raise OracleFailed(Outcome.BROKEN, cause, fault) from error
+
+
+def _written(weighing: Weighing) -> str:
+    return "" if weighing.after is None else json.dumps(asdict(weighing))
+
+
+def _read(detail: str) -> Weighing:
+    """The numbers of a stored decision; `Refused` where they are none."""
+    if not detail:
+        return Weighing()
+    try:
+        weighing = Weighing(**json.loads(detail))
+    except (ValueError, TypeError, RecursionError):
+        weighing = Weighing()
+    if type(weighing.before) is not int or type(weighing.after) is not int:
+        raise Refused(f"a stored decision to LEARN says {quoted(detail)}, which is no weighing")
+    return weighing

@@ -1,0 +1,303 @@
+"""One session: two agents, one instance, one channel; sequential, resumable at any message."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
+from pxp_fsm.protocol.interfaces import Blackboard
+from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable
+from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
+from pxp_fsm.sessions.agent import Members, Move, Participant
+from pxp_fsm.sessions.channel import Channel
+
+CLOSE = "CLOSE"
+"""The event by which INTERACT's schedule closes a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored message with what it added to the context and what was judged to arrive at it."""
+
+    message: Message
+    context: str
+    judgements: tuple[Judgement, ...]
+
+
+def update_context(message: Message) -> str:
+    """UPDATE_CONTEXT: what `message` adds to C, as JSON.
+
+    It refers to the message; the texts are in the message table (`Question.history`) and are not
+    repeated.
+    """
+    return json.dumps({"number": message.number, "sender": message.sender, "tag": message.tag})
+
+
+class Session:
+    """A session that follows `rules` between `members`, two agents by their names.
+
+    The first of them begins (the machine m in the papers). `instance` is what it is about; a text
+    is an instance that is its own key. `name` is the session's, as messages carry it.
+
+    `limit` bounds the number of messages of a protocol that has no bound of its own; a session
+    that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
+    transaction of its own; `on_message` is called after that. `earlier` is what each agent, by its
+    name, carries in its context from sessions before.
+
+    What an agent's own code raises ends the session, and is raised again once that ending is
+    stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
+    many sessions. `NoAnswer` and a late oracle are endings like others.
+
+    >>> import pxp_fsm as pxp
+    >>> def whale(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.normalised_text)
+    >>> members = {"m": agent, "h": agent}
+    >>> session = pxp.Session(pxp.Interact(n=10, k=3), members, instance="What is a whale?")
+    >>> print(session.run_sync().ending)
+    ratified
+    >>> [message.tag for message in session.history]
+    ['INIT', 'RATIFY', 'RATIFY']
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        members: Members,
+        *,
+        instance: Instance | str,
+        name: str = "session",
+        blackboard: Blackboard | None = None,
+        capacity: int = 0,
+        limit: int = 1000,
+        on_message: Callable[[Message], None] | None = None,
+        earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
+        record_faults: bool = False,
+    ) -> None:
+        if not isinstance(rules, Interact | Pxp):
+            raise UsageError(
+                f"a session follows Interact or Pxp, not {quoted(rules)}; "
+                f"machines of other tables run over a Channel"
+            )
+        if not isinstance(members, Mapping) or len(members) != 2:
+            raise UsageError(
+                f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
+                f"it was given {quoted(members)}"
+            )
+        if limit < 1:
+            raise UsageError(f"a session's limit is at least 1 message; it was {limit}")
+        self.name = name
+        self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
+        self.rules = rules
+        self.history: tuple[Message, ...] = ()
+        self.context: tuple[str, ...] = ()
+        self.ending: Ending | None = None
+        self.cause = ""
+        self.fault: Exception | None = None
+        self._blackboard = blackboard
+        self._limit = limit
+        self._on_message = on_message
+        self._record_faults = record_faults
+        self._participants = tuple(
+            Participant(each, agent, rules, self.instance, earlier.get(each, ()), session=name)
+            for each, agent in members.items()
+        )
+        self._channel = Channel(name, {p.name: p.machine for p in self._participants}, capacity)
+
+    def __repr__(self) -> str:
+        names = " and ".join(p.name for p in self._participants)
+        state = "not over" if self.ending is None else self.ending.value
+        return (
+            f"<Session {self.name}: {self.rules.name} between {names}, "
+            f"{len(self.history)} messages, {state}>"
+        )
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """The assumptions on MATCH and AGREE under which this session runs."""
+        left, right = self._participants
+        if not (left.agent.guards.follows_relations and right.agent.guards.follows_relations):
+            return frozenset()
+        return frozenset(session_assumptions(left.relations, right.relations))
+
+    def episodes(self) -> dict[str, Episode]:
+        """What each agent, by its name, may carry in its context to later sessions."""
+        return {p.name: p.episode(self.history) for p in self._participants}
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The present state of each agent's machine."""
+        return {p.name: p.machine.state for p in self._participants}
+
+    async def run(self) -> Session:
+        """Carry the session to its end, and return it; its `ending` says why it is over."""
+        while self.ending is None:
+            await self.step()
+        return self
+
+    def run_sync(self) -> Session:
+        """The same for a caller that is not async; in a notebook, beside its running loop."""
+        try:
+            running = asyncio.get_running_loop() is not None
+        except RuntimeError:
+            running = False
+        if not running:
+            return asyncio.run(self.run())
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self.run()).result()
+
+    async def step(self) -> Message | None:
+        """The next message; None where the session ended without one (no answer, a late oracle).
+
+        Raises what an agent's own code has raised.
+        """
+        if self.ending is not None:
+            raise UsageError(f"session {self.name} is over ({self.ending.value})")
+        speaker, listener = self._turn()
+        self._deliver()
+        move = None
+        try:
+            move = await self._move(speaker)
+        except (NoAnswer, OracleFailed, GuardError) as error:
+            self._fail(error)
+        if move is None:
+            self._raise_fault()
+            return None
+        message = Message(
+            self.name,
+            len(self.history) + 1,
+            speaker.name,
+            str(move.tag),
+            move.answer,
+            listener.name,
+        )
+        context = update_context(message)
+        judgements = speaker.relations.take_log()
+
+        def store(carried: Message) -> None:
+            if self._blackboard is not None:
+                self._blackboard.append(carried, context, judgements)
+
+        self._channel.carry(message, move.valuation, store)
+        self._sent(message, context, listener)
+        if self._on_message is not None:
+            self._on_message(message)
+        self._raise_fault()
+        return message
+
+    def replay(self, entries: Sequence[Entry], closing: Sequence[Judgement] = ()) -> None:
+        """Rebuild the machines, memories and what was learned from stored messages.
+
+        `closing` is what was judged and learned for a message that was never sent, because a fault
+        ended the session. Raises `Refused` where a stored message is not one that the automata and
+        the rules allow.
+        """
+        for entry in entries:
+            speaker, listener = self._turn(entry.message)
+            self._deliver()
+            self._check_stored(entry, speaker)
+            if self.history:
+                speaker.learn_again(self.history[-1], entry.judgements)
+            speaker.relations.remember(entry.judgements)
+            self._channel.carry(entry.message)
+            self._sent(entry.message, entry.context, listener)
+            self._raise_fault()
+        if closing and self.history:
+            self._turn()[0].learn_again(self.history[-1], closing)
+
+    def _check_stored(self, entry: Entry, speaker: Participant) -> None:
+        """What a channel cannot know: j and k, who starts, that the session goes on."""
+        message = entry.message
+        where = f"stored message {message.number} of {self.name} ({message.tag})"
+        if self.ending is not None:
+            raise Refused(f"{where}: the session had ended before it ({self.ending.value})")
+        if not self.history and speaker is not self._participants[0]:
+            raise Refused(f"{where}: {self._participants[0].name} starts, not {message.sender}")
+        row = speaker.machine.automaton.sends(speaker.machine.state, message.tag, message.receiver)
+        if row is None or row.guard is None:
+            return
+        allowed = self.rules.allowed(message.number)
+        if row.guard not in allowed:
+            raise Refused(
+                f"{where}: {row.guard} can hold in no case at this message; "
+                f"possible there: {', '.join(allowed)}"
+            )
+
+    def _turn(self, message: Message | None = None) -> tuple[Participant, Participant]:
+        """Who sends the next message and who receives it: the two alternate.
+
+        An agent that hangs up speaks twice. A stored `message` says itself who sent it.
+        """
+        first, second = self._participants
+        if message is not None:
+            speaks_first = message.sender == first.name
+        else:
+            speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
+            if self.history and self.rules.hangs_up(self.history):
+                speaks_first = not speaks_first
+        return (first, second) if speaks_first else (second, first)
+
+    def _deliver(self) -> None:
+        """Move each agent by what is on its way to it; one who hangs up leaves two messages."""
+        for participant in self._participants:
+            self._channel.deliver(participant.name)
+
+    async def _move(self, speaker: Participant) -> Move:
+        if self.history and self.history[-1].sender == speaker.name:
+            return speaker.hang_up(self.history[-1])
+        return await speaker.move(self.history, self.context)
+
+    def _sent(self, message: Message, context: str, listener: Participant) -> None:
+        """Note a message that was carried; the listener hears it; the schedule may close."""
+        self.history = (*self.history, message)
+        self.context = (*self.context, context)
+        ending = self.rules.ending(self.history)
+        if ending is not None:
+            self._deliver()
+            self._close(ending)
+        try:
+            listener.hear(message, last=ending is not None)
+        except NoAnswer as error:
+            self.fault = error.fault
+            if ending is None:
+                self._fail(error)
+            return
+        if ending is None and self.rules.n is None and len(self.history) >= self._limit:
+            self._end(Ending.LIMIT, f"stopped after {self._limit} messages")
+
+    def _close(self, ending: Ending) -> None:
+        """End the session; machines that TERM has not brought to their end, the schedule does."""
+        for participant in self._participants:
+            if not participant.machine.ended:
+                participant.machine.happen(CLOSE)
+        tags = " ".join(message.tag for message in self.history[-2:])
+        causes = {
+            Ending.BOUND: f"the bound of {self.rules.n} messages",
+            Ending.TERM: f"{Tag.TERM} by {self.history[-1].sender}",
+        }
+        self._end(ending, causes.get(ending, tags))
+
+    def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
+        if isinstance(error, OracleFailed):
+            ending = Ending.LATE if error.outcome is Outcome.LATE else Ending.BROKEN
+        else:
+            ending = Ending.NO_ANSWER if isinstance(error, NoAnswer) else Ending.BROKEN
+        self.fault = error.fault if isinstance(error, SessionFailed) else None
+        self._end(ending, str(error))
+
+    def _raise_fault(self) -> None:
+        """Raise what an agent's own code raised, with its traceback; the ending is stored."""
+        if self.fault is not None and not self._record_faults:
+            raise self.fault
+
+    def _end(self, ending: Ending, cause: str) -> None:
+        self.ending, self.cause = ending, storable(cause)
+        if self._blackboard is not None:
+            left = tuple(j for p in self._participants for j in p.relations.take_log())
+            self._blackboard.close(self.name, ending.value, self.cause, left)

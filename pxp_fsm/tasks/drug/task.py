@@ -1,0 +1,138 @@
+"""DRUG: one-step retrosynthesis (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from backends.databases.proxy import Proxy
+from backends.models.local.retrosynthesis import Retrosynthesis
+from guards.relations.chemistry import (
+    Reactants,
+    SameReaction,
+    canonical_reactants,
+    canonical_smiles,
+)
+from pxp_fsm.errors import DataError, NoAnswer, quoted
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.situation import Derived
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.drug.data import bundled, published
+from pxp_fsm.tasks.task import DataSet, Row, Task
+
+QUERY = "Which reactants make this molecule in one step, and by which reaction?"
+
+
+def from_text(text: str) -> str:
+    """SMILES joined by ".", as a message carries them: canonical; raises `DataError`."""
+    return canonical_smiles(text.strip())
+
+
+def from_json(value: object) -> str:
+    """A list of SMILES as a message carries them; raises `DataError`."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise DataError(f"the reactants are a list of SMILES, at least one: {quoted(value)}")
+    for smiles in value:
+        if not isinstance(smiles, str):
+            raise DataError(f"a reactant is a SMILES text: {quoted(smiles)}")
+    return canonical_smiles(".".join(value))
+
+
+def drawing(instance: Instance) -> Image:
+    """The molecule drawn, 600 by 400 pixels."""
+    from rdkit.Chem import MolFromSmiles
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    canvas = rdMolDraw2D.MolDraw2DCairo(600, 400)
+    rdMolDraw2D.PrepareAndDrawMolecule(canvas, MolFromSmiles(canonical_smiles(instance.x)))
+    canvas.FinishDrawing()
+    return Image("image/png", canvas.GetDrawingText())
+
+
+PROBLEM = Problem(
+    name="drug",
+    query=QUERY,
+    prediction={
+        "type": "array",
+        "items": {"type": "string", "description": "the SMILES of one reactant"},
+        "description": "the reactants",
+    },
+    from_json=from_json,
+    from_text=from_text,
+    drawing=drawing,
+    to_json=lambda text: text.split("."),
+    smiles=True,
+)
+
+
+_TOP = (1, 5, 10)
+
+
+def load(folder: Path | None) -> DataSet:
+    """The authors' reactions from `folder`, or the bundled molecules."""
+    return bundled() if folder is None else published(folder)
+
+
+def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+    """A machine that has learned nothing yet, and the database proxy as the human."""
+    match, agree = Reactants(), SameReaction()
+    answers = {row.instance.key: row.answer for row in data.sessions}
+    machine = Agent(Retrosynthesis(), match=match, agree=agree, query=QUERY, memo=memo)
+    return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
+
+
+def accuracy(data: DataSet) -> Sequence[str]:
+    """How often the untaught machine names the very reactants of a row, as lines to print."""
+    told = "The untaught machine names the right reactants"
+    everything = data.whole or data.sessions
+    if not data.in_sample:
+        return [f"{told}:", f"  {data.origin}: {_percentages(everything)}"]
+    sets = {"sessions": everything, "validation": data.validation, "test": data.test}
+    return [
+        f"{told} (in-sample: the same hands wrote machine and sets):",
+        *(f"  {name}: {_percentages(rows)}" for name, rows in sets.items() if rows),
+    ]
+
+
+def rank_of(machine: Retrosynthesis, row: Row, among: int = 10) -> float:
+    """The rank, from 1, of the row's reactants as `machine` ranks them; infinite where absent."""
+    right = canonical_reactants(row.answer.prediction)
+    try:
+        candidates = machine.rank(row.instance.x, among)
+    except NoAnswer:
+        return float("inf")
+    for place, candidate in enumerate(candidates, start=1):
+        if canonical_reactants(candidate.reactants) == right:
+            return place
+    return float("inf")
+
+
+def _percentages(rows: Sequence[Row]) -> str:
+    machine = Retrosynthesis()
+    ranks = [rank_of(machine, row) for row in rows]
+    shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
+    parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
+    return f"{len(rows)} molecules, {', '.join(parts)}"
+
+
+DRUG = Task(
+    name="drug",
+    about="one-step retrosynthesis of drug molecules",
+    load=load,
+    agents=agents,
+    accuracy=accuracy,
+    problem=PROBLEM,
+    notes=("The human is a database (an oracle agent: it never REVISEs).",),
+    seat_notes={
+        "judge": (
+            "AGREE is an approximation: it reads the class of reaction out of the explanations.",
+        ),
+        "machine": (
+            "Repetitions differ by the order of instances (drawn from the seed), and so by what "
+            "the machine had learned before each; nothing else is random.",
+        ),
+    },
+)

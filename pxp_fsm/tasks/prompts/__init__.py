@@ -1,0 +1,49 @@
+"""The prompts of the built-in tasks, and a researcher's own in their place."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.prompting.prompts import Prompts, read_prompts
+
+LARGEST = 1_000_000
+"""Bytes of a file of prompts that are read."""
+
+
+def bundled(task: str) -> str:
+    """The text of the prompts that come with `task`; raises `UsageError` where it has none."""
+    found = {
+        entry.name.removesuffix(".toml"): entry
+        for entry in files(__name__).iterdir()
+        if entry.name.endswith(".toml")
+    }
+    if task not in found:
+        raise UsageError(
+            f"no prompts come with task {quoted(task)}; give your own with --prompts FILE "
+            f"(there are some for: {', '.join(sorted(found))})"
+        )
+    return found[task].read_text("utf-8")
+
+
+def written(path: Path) -> str:
+    """The text of the prompts in the file `path`; raises `DataError` where they cannot be used."""
+    try:
+        raw = path.read_bytes()[: LARGEST + 1]
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({str(error.strerror).lower()})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    if len(raw) > LARGEST:
+        raise DataError(f"{path}: prompts have at most {LARGEST:,} bytes")
+    read_prompts(text, str(path))
+    return text
+
+
+def prompts(task: str, source: str | None) -> Prompts:
+    """The prompts that a plan means: `source`, or those that come with `task`."""
+    if source is None:
+        return read_prompts(bundled(task), f"the prompts of {task}")
+    return read_prompts(source, "the plan's prompts")

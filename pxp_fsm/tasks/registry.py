@@ -1,0 +1,38 @@
+"""The tasks that there are: those that come with the package, and those of plug-ins.
+
+Plug-ins add tasks as installed entry points of the group `pxp_fsm.tasks`; nothing is ever imported
+by a name from a file. A task is loaded only when it is asked for: its agents need much.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+
+from pxp_fsm.errors import UsageError
+from pxp_fsm.tasks.task import Task
+
+GROUP = "pxp_fsm.tasks"
+
+_BUILTIN = (
+    EntryPoint("drug", "pxp_fsm.tasks.drug.task:DRUG", GROUP),
+    EntryPoint("rad", "pxp_fsm.tasks.rad.task:RAD", GROUP),
+)
+
+
+def task_names() -> tuple[str, ...]:
+    """The names of every task there is, sorted."""
+    return tuple(sorted({entry.name for entry in _entries()}))
+
+
+def find_task(name: str) -> Task:
+    """The task of that name; `UsageError` where there is none."""
+    for entry in _entries():
+        if entry.name == name:
+            task: Task = entry.load()
+            return task
+    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}", "task")
+
+
+def _entries() -> tuple[EntryPoint, ...]:
+    """The package's own tasks come first: no plug-in takes the name of one."""
+    return (*_BUILTIN, *entry_points(group=GROUP))

