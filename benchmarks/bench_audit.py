@@ -27,7 +27,7 @@ from bench_report import REPETITIONS, Made, in_bulk
 from transitions import Machine, MachineError
 
 from backends.databases import SessionRecord, SqlBlackboard
-from backends.databases.transfer import incoming
+from backends.databases.transfer import import_rows
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.messages import Answer, Instance, Message
@@ -130,7 +130,7 @@ def followed(database: Path) -> int:
 def measure(number: int, folder: Path) -> tuple[str, ...]:
     database, page, data = (folder / f"{number}.{suffix}" for suffix in ("sqlite", "html", "json"))
     with SqlBlackboard(str(database)) as board:
-        incoming(board.engine, in_bulk(number, sessions(number)), "the benchmark")
+        import_rows(board.engine, in_bulk(number, sessions(number)), "the benchmark")
     command = [sys.executable, "-m", "pxp_fsm.cli", "audit", str(database)]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([*command, "--html", page, "--json", data], check=True, capture_output=True)

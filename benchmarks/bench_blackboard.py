@@ -43,7 +43,7 @@ from conversations import CLOSED, JUDGED, MESSAGES, RUN, in_bulk, messages, reco
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from backends.databases.transfer import incoming
+from backends.databases.transfer import import_rows
 from pxp_fsm.protocol.messages import Message
 
 ROUNDS = 3
@@ -101,7 +101,7 @@ def seed(name: str, size: int) -> None:
     """Make a blackboard with the sessions that are there before the first round."""
     with SqlBlackboard(name) as board:
         if seeded(size):
-            incoming(board.engine, in_bulk(seeded(size)), "made")
+            import_rows(board.engine, in_bulk(seeded(size)), "made")
         else:
             board.start_run(RUN)
 
@@ -241,7 +241,7 @@ def conversation(folder: Path, length: int = 1_000) -> None:
 def listing(folder: Path, sessions: int = 100_000) -> None:
     path = folder / "many.sqlite"
     with SqlBlackboard(str(path)) as board:
-        incoming(board.engine, in_bulk(sessions, 0), "made")
+        import_rows(board.engine, in_bulk(sessions, 0), "made")
     print(f"\n| opening and listing {sessions:,} sessions, SQLite | seconds | CPU |\n|---|--:|--:|")
     calls: dict[str, Callable[[SqlBlackboard], object]] = {
         "open, each run with its number of sessions": lambda board: board.summaries(),

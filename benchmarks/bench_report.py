@@ -21,8 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard, chain, rows
-from backends.databases.transfer import incoming
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, chain, records
+from backends.databases.transfer import import_rows
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.statistics import statistics_of
@@ -79,26 +79,26 @@ def in_bulk(number: int, found: Iterable[Made]) -> Iterator[tuple[str, dict[str,
     """The rows of so many sessions, as an import takes them."""
     plan = Plan("drug", repetitions=REPETITIONS)
     data = replace(bundled(), whole=())
-    run = rows.run_row(
+    run = records.run_row(
         RunRecord("drug-1", "drug", plan.as_json(), 0, "0", data.fingerprint, "2026-01-01")
     )
     head, known = run["opening"], set[str]()
     held: dict[str, list[dict[str, Any]]] = {"sessions": [], "entries": [], "judgements": []}
     for ordinal, (record, ending, said) in enumerate(found, start=1):
         texts = {record.instance.x}
-        session = {**rows.session_row(record), "ordinal": ordinal, "created": ""}
+        session = {**records.session_row(record), "ordinal": ordinal, "created": ""}
         link = session["opening"] = chain.of_session(run["opening"], session)
         head = chain.joined(head, link)
         for message, judgements in said:
-            entry = {**rows.entry_row(message, "{}"), "created": ""}
-            made = rows.judgement_rows(message.session, message.number, judgements)
+            entry = {**records.entry_row(message, "{}"), "created": ""}
+            made = records.judgement_rows(message.session, message.number, judgements)
             link = entry["chain"] = chain.of_entry(link, entry, made)
             held["entries"].append(entry)
             held["judgements"] += made
             texts |= {message.answer.prediction, message.answer.explanation}
         session |= {"ending": ending, "cause": ending, "length": len(said)}
         held["sessions"].append({**session, "seal": chain.of_closing(link, session, [])})
-        for row in rows.text_rows(texts - known):
+        for row in records.text_rows(texts - known):
             yield "texts", row
         known |= texts if len(known) < 1000 else set()
     yield "runs", run | {"opened": number, "head": head}
@@ -109,7 +109,7 @@ def in_bulk(number: int, found: Iterable[Made]) -> Iterator[tuple[str, dict[str,
 def measure(number: int, folder: Path) -> tuple[str, ...]:
     database = folder / f"{number}.sqlite"
     with SqlBlackboard(str(database)) as board:
-        incoming(board.engine, in_bulk(number, sessions(number)), "the benchmark")
+        import_rows(board.engine, in_bulk(number, sessions(number)), "the benchmark")
         started = time.perf_counter()
         statistics_of(board, "drug-1")
         view = time.perf_counter() - started

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from backends.databases import RunRecord, SessionRecord, chain, rows
+from backends.databases import RunRecord, SessionRecord, chain, records
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
@@ -43,11 +43,11 @@ def texts_of(message: Message) -> tuple[str, str]:
 
 def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of so many sessions, as an import takes them."""
-    run = rows.run_row(RUN)
+    run = records.run_row(RUN)
     head = run["opening"]
 
     def opened(number: int) -> dict[str, Any]:
-        session = {**rows.session_row(record(number)), "ordinal": number, "created": ""}
+        session = {**records.session_row(record(number)), "ordinal": number, "created": ""}
         return session | {"opening": chain.of_session(run["opening"], session)}
 
     for number in range(1, sessions + 1):
@@ -61,13 +61,15 @@ def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str,
             link = session["opening"]
             said |= {record(number).instance.x, *(text for m in sent for text in texts_of(m))}
             for message in sent:
-                entry = {**rows.entry_row(message, '{"learned": true}'), "created": ""}
-                judged = rows.judgement_rows(message.session, message.number, JUDGED[:judgements])
+                entry = {**records.entry_row(message, '{"learned": true}'), "created": ""}
+                judged = records.judgement_rows(
+                    message.session, message.number, JUDGED[:judgements]
+                )
                 link = entry["chain"] = chain.of_entry(link, entry, judged)
                 found["entries"].append(entry)
                 found["judgements"] += judged
             session |= {"ending": CLOSED[0], "cause": CLOSED[1], "length": MESSAGES}
             found["sessions"].append(session | {"seal": chain.of_closing(link, session, [])})
-        yield from (("texts", row) for row in rows.text_rows(said))
+        yield from (("texts", row) for row in records.text_rows(said))
         for table, made in found.items():
             yield from ((table, row) for row in made)

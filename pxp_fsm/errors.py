@@ -54,7 +54,10 @@ def written(path: Place) -> str:
 
 
 class FileError(PXPError):
-    """A file that cannot be used: `faults` holds every fault found, each with a remedy."""
+    """A file that somebody wrote (a table, an experiment, a network, …) and that cannot be used.
+
+    `faults` holds every fault found, each with a remedy.
+    """
 
     def __init__(self, faults: Iterable[Fault | str]) -> None:
         self.faults = tuple(
@@ -69,15 +72,7 @@ class FileError(PXPError):
 
 
 class TableError(FileError):
-    """An automaton table that cannot be used."""
-
-
-class ExperimentError(FileError):
-    """An experiment's file that cannot be used."""
-
-
-class LanError(FileError):
-    """A file of a network of agents that cannot be used."""
+    """An automaton table that cannot be used: it need not be in a file, or it fits no other."""
 
 
 class NotEnabled(PXPError):

@@ -1,9 +1,9 @@
 """The blackboard on SQLite and PostgreSQL: stored once, never changed, verifiable."""
 
-from backends.databases.blackboard import SqlBlackboard
-from backends.databases.calls import CallsOf, Cost
+from backends.databases.blackboard import CallsOf, SqlBlackboard
 from backends.databases.records import (
     FAULTS,
+    Cost,
     RunRecord,
     RunSummary,
     SessionLine,

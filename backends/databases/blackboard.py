@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from backends.databases import calls, chain, claims, reading, rows
-from backends.databases import direct as sql
-from backends.databases.direct import committed, direct
+from backends.databases import chain, queries, records
+from backends.databases import statements as sql
 from backends.databases.engine import open_engine
-from backends.databases.faults import explained, patiently
+from backends.databases.faults import retried, translated_errors
+from backends.databases.locks import RunLock, lock_run
 from backends.databases.records import (
+    Cost,
+    Row,
     RunRecord,
     RunSummary,
     SessionLine,
@@ -23,7 +26,7 @@ from backends.databases.records import (
 )
 from pxp_fsm.errors import BlackboardError, NotThere, quoted
 from pxp_fsm.prompting.model import Call, Reply
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.messages import Message, storable
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.session import Entry
 
@@ -43,10 +46,10 @@ class SqlBlackboard:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._writing = self.engine.execution_options(writes=True)
-        self._direct = direct(self.engine.dialect)
+        self._message = sql.message_statements(self.engine.dialect)
         self._patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
-        self._claims: dict[str, claims.Claim] = {}
+        self._locks: dict[str, RunLock] = {}
 
     def __enter__(self) -> SqlBlackboard:
         return self
@@ -60,34 +63,34 @@ class SqlBlackboard:
         self.dispose()
 
     def dispose(self) -> None:
-        """Give back every claim and close every connection."""
-        for run in tuple(self._claims):
-            self.release(run)
+        """Unlock every run and close every connection."""
+        for run in tuple(self._locks):
+            self.unlock(run)
         self.engine.dispose()
 
-    def claim(self, run: str, *, shared: bool = False) -> None:
-        """Take `run` for this blackboard, until `release`, `dispose` or the end of the process.
+    def lock(self, run: str, *, shared: bool = False) -> None:
+        """Lock `run` for this blackboard, until `unlock`, `dispose` or the end of the process.
 
-        Several may have a `shared` claim (see `claims.claim`); `run` may name a part of one.
-        Raises `claims.Taken`, a `BlackboardError`, where another process works on it.
+        Several may have a `shared` lock (see `locks.lock_run`); `run` may name a part of one.
+        Raises `locks.RunLocked`, a `BlackboardError`, where another process works on it.
         """
 
-        def once() -> claims.Claim:
-            with explained(self.shown):
-                return claims.claim(self.engine, run, shared=shared)
+        def once() -> RunLock:
+            with translated_errors(self.shown):
+                return lock_run(self.engine, run, shared=shared)
 
-        if run not in self._claims:
-            self._claims[run] = patiently(once, self._patience)
+        if run not in self._locks:
+            self._locks[run] = retried(once, self._patience)
 
-    def release(self, run: str) -> None:
-        """Give `run` back."""
-        claim = self._claims.pop(run, None)
-        if claim is not None:
-            claim.release()
+    def unlock(self, run: str) -> None:
+        """Let other processes work on `run`."""
+        lock = self._locks.pop(run, None)
+        if lock is not None:
+            lock.release()
 
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
-        row = rows.run_row(record)
+        row = records.run_row(record)
 
         def store(connection: Connection) -> None:
             if connection.scalar(sql.RUN_OPENING, {"named": record.run}) != row["opening"]:
@@ -97,7 +100,7 @@ class SqlBlackboard:
 
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing."""
-        row = rows.session_row(record)
+        row = records.session_row(record)
         tried = False
 
         def store(connection: Connection) -> None:
@@ -116,7 +119,7 @@ class SqlBlackboard:
             tried = True
             new = {**row, "ordinal": found.opened + 1}
             new["opening"] = chain.of_session(found.opening, new)
-            connection.execute(sql.KEEP_TEXT, rows.text_rows([record.instance.x]))
+            connection.execute(sql.KEEP_TEXT, records.text_rows([record.instance.x]))
             connection.execute(sql.ADD_SESSION, new)
             head = chain.joined(found.head, new["opening"])
             counted = {"named": record.run, "opened": found.opened + 1, "head": head}
@@ -126,13 +129,13 @@ class SqlBlackboard:
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
-        entry = rows.entry_row(message, context)
-        judged = rows.judgement_rows(message.session, message.number, judgements)
-        said = rows.text_rows((message.answer.prediction, message.answer.explanation))
+        entry = records.entry_row(message, context)
+        judged = records.judgement_rows(message.session, message.number, judgements)
+        said = records.text_rows((message.answer.prediction, message.answer.explanation))
 
-        def steps(link: str) -> tuple[str, list[tuple[str, Sequence[rows.Made]]]]:
+        def steps(link: str) -> tuple[str, list[tuple[str, Sequence[Row]]]]:
             new = {**entry, "chain": chain.of_entry(link, entry, judged)}
-            return new["chain"], self._direct.steps(said, new, judged)
+            return new["chain"], self._message.steps(said, new, judged)
 
         def store(connection: Connection) -> tuple[int, str]:
             number, before = self._tip(connection, message.session)
@@ -151,14 +154,14 @@ class SqlBlackboard:
         number, before = self._tips.pop(message.session, (-1, ""))
         if number + 1 == message.number:  # as nearly always: nothing has to be read
             link, written = steps(before)
-            if committed(self.engine, self._direct.begin, written):
+            if sql.commit(self.engine, self._message.begin, written):
                 self._tips[message.session] = message.number, link
                 return
         self._tips[message.session] = self._write(store, message.session)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
-        rows.check(
+        records.check_values(
             f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()
         )
 
@@ -169,7 +172,7 @@ class SqlBlackboard:
             if found is not None:
                 raise BlackboardError(f"session {session} has ended already ({found})")
             number, link = self._tip(connection, session, fresh=True)
-            judged = rows.judgement_rows(session, number + 1, judgements)
+            judged = records.judgement_rows(session, number + 1, judgements)
             closing = {"ending": ending, "cause": cause, "length": number}
             closing["seal"] = chain.of_closing(link, closing, judged)
             if judged:
@@ -181,23 +184,42 @@ class SqlBlackboard:
 
     def keep_call(self, run: str, call: Call) -> None:
         """Record a call that was made to a model in `run`."""
-        self._write(lambda connection: calls.store(connection, run, call))
+        row = records.call_row(call)
 
-    def costs(self, run: str) -> tuple[calls.Cost, ...]:
+        def store(connection: Connection) -> None:
+            if connection.scalar(sql.RUN_OPENING, {"named": run}) is None:
+                raise BlackboardError(f"a call was refused: there is no run {quoted(run)}")
+            if call.reply is not None:
+                texts = records.text_rows([storable(call.reply.text)])
+                connection.execute(sql.KEEP_TEXT, texts)
+            number = (connection.scalar(sql.LATEST_CALL, {"named": run}) or 0) + 1
+            connection.execute(sql.ADD_CALL, {**row, "run": run, "number": number})
+
+        self._write(store)
+
+    def costs(self, run: str) -> tuple[Cost, ...]:
         """What the calls of a run took, by purpose and model."""
-        return self._read(lambda connection: calls.costs(connection, run))
+        return self.read(lambda connection: queries.costs(connection, run))
 
     def replies(self, run: str) -> tuple[tuple[tuple[str, str, int], Reply], ...]:
         """What models replied in a run, by (model, fingerprint of the prompt, epoch)."""
-        return self._read(lambda connection: tuple(calls.replies(connection, run)))
+        return self.read(lambda connection: tuple(queries.replies(connection, run)))
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Every run, oldest first."""
-        return self._read(reading.runs)
+        return self.read(queries.runs)
+
+    def run(self, name: str) -> RunRecord:
+        """The run of that name; `NotThere` where there is none."""
+        known = {record.run: record for record in self.runs()}
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise NotThere(f"{self.shown} has no run {quoted(name)}; there are: {there}")
+        return known[name]
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """Every run, oldest first, with how many sessions it has and how many are over."""
-        return self._read(reading.summaries)
+        return self.read(queries.summaries)
 
     def sessions(
         self, run: str | None = None, *, limit: int | None = None
@@ -206,7 +228,7 @@ class SqlBlackboard:
 
         At most `limit` of them, if given.
         """
-        return self._read(lambda connection: reading.sessions(connection, run, limit))
+        return self.read(lambda connection: queries.sessions(connection, run, limit))
 
     def listing(
         self, run: str | None = None, *, limit: int | None = None, skipped: int = 0
@@ -216,26 +238,26 @@ class SqlBlackboard:
         At most `limit` of them, if given, after the first `skipped`. 100,000 take less than half a
         second; `sessions` gives the whole records.
         """
-        return self._read(lambda connection: reading.listing(connection, run, limit, skipped))
+        return self.read(lambda connection: queries.listing(connection, run, limit, skipped))
 
     def sessions_at(
         self, run: str, repetition: int, first: int, last: int
     ) -> tuple[SessionRecord, ...]:
         """The sessions of one repetition at the positions `first` to `last`, in order."""
         place = (run, repetition, first, last)
-        return self._read(lambda connection: reading.sessions_at(connection, *place))
+        return self.read(lambda connection: queries.sessions_at(connection, *place))
 
     def entries(self, session: str) -> tuple[Entry, ...]:
         """A session's messages, each with its context and judgements, in order."""
-        return self._read(lambda connection: reading.entries(connection, session))
+        return self.read(lambda connection: queries.entries(connection, session))
 
     def closing(self, session: str) -> tuple[Judgement, ...]:
         """What was judged and learned for a message that a fault kept from being sent."""
-        return self._read(lambda connection: reading.closing(connection, session))
+        return self.read(lambda connection: queries.closing(connection, session))
 
     def session(self, name: str) -> StoredSession:
         """One session whole; `NotThere` where there is none of that name."""
-        found = self._read(lambda connection: reading.session(connection, name))
+        found = self.read(lambda connection: queries.session(connection, name))
         if found is None:
             raise NotThere(
                 f"{self.shown} has no session {quoted(name)}; `pxp sessions` lists what there is"
@@ -259,23 +281,25 @@ class SqlBlackboard:
 
         def once() -> T:
             try:
-                with explained(self.shown), self._writing.begin() as connection:
+                with translated_errors(self.shown), self._writing.begin() as connection:
                     return work(connection)
             except BaseException:
                 self._tips.pop(session, None)
                 raise
 
-        return patiently(once, self._patience)
+        return retried(once, self._patience)
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What `work` reads with a connection; it is repeated where the database was away."""
+
         def once() -> T:
-            with explained(self.shown), self.engine.connect() as connection:
+            with translated_errors(self.shown), self.engine.connect() as connection:
                 return work(connection)
 
-        return patiently(once, self._patience)
+        return retried(once, self._patience)
 
 
-def _stored_link(connection: Connection, entry: rows.Made, judged: list[rows.Made]) -> str:
+def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:
     """The link that `entry` would have, had it been stored after the one before it."""
     if entry["number"] == 1:
         before = connection.scalar(sql.SESSION_OPENING, {"named": entry["session"]})
@@ -283,6 +307,17 @@ def _stored_link(connection: Connection, entry: rows.Made, judged: list[rows.Mad
         place = {"named": entry["session"], "at": entry["number"] - 1}
         before = connection.scalar(sql.LINK, place)
     return chain.of_entry(before or "", entry, judged)
+
+
+@dataclass(frozen=True)
+class CallsOf:
+    """The record of a run's calls on a blackboard; fills `pxp_fsm.prompting.model.CallLog`."""
+
+    board: SqlBlackboard
+    run: str
+
+    def keep(self, call: Call) -> None:
+        self.board.keep_call(self.run, call)
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

@@ -15,10 +15,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from backends.databases import versions
-from backends.databases.faults import explained
+from backends.databases.faults import translated_errors
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError
-
-__all__ = ["database_url", "explained", "open_engine"]
 
 _POSTGRESQL = ("postgresql", "postgres")
 _EXAMPLES = "write sqlite:///FILE or postgresql://USER@HOST/NAME"
@@ -53,17 +51,19 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
             raise NotThere(f"there is no folder {path.parent} to put the database in")
     looks = current or reading or not (path and _may_write(path))
     looked_at = path is not None and path.is_file() and looks
-    with explained(shown):
+    with translated_errors(shown):
         engine = _engine(url, shown, path if looked_at else None)
         try:
-            ours = not current or versions.is_ours(engine, shown, may_be_empty=create)
+            is_current = not current or versions.has_current_schema(
+                engine, shown, may_be_empty=create
+            )
             if looked_at and path is not None and _may_write(path) and not reading:
                 engine.dispose()
                 engine = _engine(url, shown)
             if current and create and engine.dialect.name == "sqlite":
-                _keep_a_log(engine)
-            if not ours:
-                versions.make(engine)
+                _use_write_ahead_log(engine)
+            if not is_current:
+                versions.create_schema(engine)
         except BaseException:
             engine.dispose()
             raise
@@ -143,7 +143,7 @@ def _prepare_sqlite(synchronous: str, connection: Any, _record: Any) -> None:
     cursor.close()
 
 
-def _keep_a_log(engine: Engine) -> None:
+def _use_write_ahead_log(engine: Engine) -> None:
     """Write-ahead logging, which stays on: readers and a writer do not wait for each other.
 
     Only for a database that has been found to be ours, or empty, and is to be written. Where

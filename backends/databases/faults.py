@@ -14,12 +14,12 @@ from pxp_fsm.errors import BlackboardError
 T = TypeVar("T")
 
 
-class DatabaseAway(BlackboardError):
-    """The connection was cut or the database is restarting; what was asked may be tried again."""
+class DatabaseUnavailable(BlackboardError):
+    """The connection was cut or the database is restarting; the request may be repeated."""
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
+def translated_errors(what: str) -> Iterator[None]:
     """Turn a database's own errors into `BlackboardError`s that say what to do."""
     try:
         yield
@@ -31,13 +31,13 @@ def explained(what: str) -> Iterator[None]:
     except SQLAlchemyError as error:
         reason = _reason(error)
         remedy = next((hint for sign, hint in _REMEDIES.items() if sign in reason), "")
-        kind = DatabaseAway if _is_away(error) else BlackboardError
+        kind = DatabaseUnavailable if _is_unavailable(error) else BlackboardError
         raise kind(f"{what}: {reason}{remedy}") from error
     except UnicodeEncodeError as error:
         raise BlackboardError(f"{what}: refused, a text is not valid Unicode ({error})") from error
 
 
-def patiently(work: Callable[[], T], patience: float) -> T:
+def retried(work: Callable[[], T], patience: float) -> T:
     """`work`, tried again while the database is away, for `patience` seconds.
 
     A commit whose answer was lost may have been done: `work` must find out.
@@ -46,7 +46,7 @@ def patiently(work: Callable[[], T], patience: float) -> T:
     while True:
         try:
             return work()
-        except DatabaseAway:
+        except DatabaseUnavailable:
             if time.monotonic() + pause > until:
                 raise
         time.sleep(pause)
@@ -59,11 +59,11 @@ def _reason(error: SQLAlchemyError) -> str:
     return words if len(words) <= 400 else f"{words[:400]}…"
 
 
-_PASSING = ("08", "40", "57P", "53300")
+_TEMPORARY = ("08", "40", "57P", "53300")
 """SQLSTATEs (their beginnings) that pass: no connection, deadlock, restart, too many clients."""
 
 
-def _is_away(error: SQLAlchemyError) -> bool:
+def _is_unavailable(error: SQLAlchemyError) -> bool:
     if not isinstance(error, DBAPIError):
         return False
     if error.connection_invalidated:
@@ -71,7 +71,7 @@ def _is_away(error: SQLAlchemyError) -> bool:
     state = getattr(error.orig, "sqlstate", "no such thing")
     if state is None:
         return isinstance(error, OperationalError)
-    return isinstance(state, str) and state.startswith(_PASSING)
+    return isinstance(state, str) and state.startswith(_TEMPORARY)
 
 
 _REMEDIES = {

@@ -1,11 +1,21 @@
-"""What a blackboard keeps of runs and sessions, as frozen records."""
+"""What a blackboard keeps of runs, sessions and calls, as frozen records; and the rows they become.
+
+Rows are checked when they are made: every value is one that every database keeps exactly.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from pxp_fsm.protocol.messages import Instance
+from backends.databases import chain
+from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.prompting.model import Call, Served, Usage, fingerprint
+from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
+from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.session import Entry
 
@@ -92,3 +102,220 @@ class StoredSession:
 
     record: SessionRecord
     entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run's calls for one purpose to one model took; `dollars` is None if not known.
+
+    Tokens and dollars are those that were billed: calls that the call cache answered cost nothing.
+    """
+
+    purpose: str
+    model: str
+    calls: int
+    cached: int
+    failed: int
+    retries: int
+    usage: Usage
+    dollars: float | None
+    seconds: float
+
+
+GREATEST = 2**31 - 1
+"""The greatest number that both databases keep in an integer column."""
+GREATEST_SEED = 2**63 - 1
+_CALL_NUMBERS = {
+    "epoch",
+    "sent",
+    "received",
+    "cache_read",
+    "cache_written",
+    "retries",
+    "batched",
+    "cached",
+}
+
+Row = dict[str, Any]
+
+
+def now() -> str:
+    """The time, UTC, ISO 8601; for people to read: nothing is ordered by it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def run_row(record: RunRecord) -> Row:
+    """The row of a new run, without sessions yet."""
+    row: Row = {
+        "run": record.run,
+        "task": record.task,
+        "plan": record.plan,
+        "seed": record.seed,
+        "version": record.version,
+        "data_fingerprint": record.data_fingerprint,
+        "created": record.created or now(),
+    }
+    check_values(f"run {quoted(record.run)}", row, {"seed"}, greatest=GREATEST_SEED)
+    opening = chain.of_run(row)
+    return {**row, "opening": opening, "opened": 0, "head": opening}
+
+
+def session_row(record: SessionRecord) -> Row:
+    """The row of a new session, but for its ordinal and opening, which its run gives it."""
+    (initiator, initiator_is), (responder, responder_is) = record.agents
+    row: Row = {
+        "session": record.session,
+        "run": record.run,
+        "repetition": record.repetition,
+        "position": record.position,
+        "instance": record.instance.key,
+        "x_digest": _digest(record.instance.x, f"session {quoted(record.session)}"),
+        "protocol": record.protocol,
+        "n": record.n,
+        "k": record.k,
+        "automaton": record.automaton,
+        "fingerprint": record.fingerprint,
+        "memo": int(record.memo),
+        "assumptions": " ".join(record.assumptions),
+        "initiator": initiator,
+        "initiator_description": initiator_is,
+        "responder": responder,
+        "responder_description": responder_is,
+        "created": now(),
+    }
+    numbers = {"repetition", "position", "memo", "n", "k"}
+    check_values(f"session {quoted(record.session)}", row, numbers, optional={"n", "k"})
+    return row
+
+
+def entry_row(message: Message, addition: str) -> Row:
+    """The row of a message, but for its link."""
+    what = f"message {quoted(message.number)} of session {quoted(message.session)}"
+    problem = answer_problem(message.answer)
+    if problem is not None:
+        raise BlackboardError(f"{what} was refused: {problem}")
+    row: Row = {
+        "session": message.session,
+        "number": message.number,
+        "sender": message.sender,
+        "tag": message.tag,
+        "receiver": message.receiver,
+        "addition": addition,
+        "created": now(),
+        "prediction_digest": chain.text_digest(message.answer.prediction),
+        "explanation_digest": chain.text_digest(message.answer.explanation),
+    }
+    check_values(what, row, {"number"})
+    return row
+
+
+def judgement_rows(session: str, number: int, judgements: Sequence[Judgement]) -> list[Row]:
+    """The rows of what was judged to arrive at message `number`."""
+    return [_judgement_row(session, number, place, j) for place, j in enumerate(judgements, 1)]
+
+
+def _judgement_row(session: str, number: int, place: int, judgement: Judgement) -> Row:
+    what = f"judgement {place} at message {quoted(number)} of session {quoted(session)}"
+    row: Row = {
+        "session": session,
+        "number": number,
+        "place": place,
+        "relation": judgement.relation,
+        "left_digest": judgement.left,
+        "right_digest": judgement.right,
+        "outcome": judgement.outcome.value if isinstance(judgement.outcome, Outcome) else "",
+        "asked": int(judgement.asked),
+        "detail": judgement.detail,
+    }
+    check_values(what, row, {"number", "place", "asked"})
+    seconds = judgement.seconds
+    if type(seconds) not in (int, float) or not math.isfinite(seconds):
+        raise BlackboardError(f"{what} was refused: its seconds are {quoted(seconds)}, no time")
+    return {**row, "seconds": float(seconds)}
+
+
+def judgement_of(row: Any) -> Judgement:
+    """The judgement that a row of `judgements` holds."""
+    return Judgement(
+        row.relation,
+        row.left_digest,
+        row.right_digest,
+        Outcome(row.outcome),
+        bool(row.asked),
+        row.seconds,
+        row.detail,
+    )
+
+
+def call_row(call: Call) -> Row:
+    """The row of a call, but for its run and number; raises `BlackboardError` for what is none.
+
+    What a database cannot keep exactly in a reply is written as an escape: no such reply becomes
+    an answer.
+    """
+    reply, request = call.reply, call.request
+    usage = reply.usage if reply is not None else Usage()
+    served = reply.served if reply is not None else Served()
+    made: Row = {
+        "session": request.session or None,
+        "purpose": storable(request.purpose),
+        "model": storable(call.model),
+        "prompt": fingerprint(request),
+        "epoch": request.epoch,
+        "stop": None if reply is None else str(reply.stop),
+        "failure": storable(call.failure),
+        "sent": usage.sent,
+        "received": usage.received,
+        "cache_read": usage.cache_read,
+        "cache_written": usage.cache_written,
+        "retries": served.retries,
+        "request_id": storable(served.request_id),
+        "batched": int(served.batched),
+        "cached": int(served.cached),
+        "created": now(),
+    }
+    what = f"a call of {quoted(call.model)}"
+    check_values(what, made, _CALL_NUMBERS, optional=frozenset({"session", "stop"}))
+    said = None if reply is None else text_rows([storable(reply.text)])[0]
+    return {
+        **made,
+        "dollars": call.dollars,
+        "seconds": float(call.seconds),
+        "reply_digest": None if said is None else said["digest"],
+    }
+
+
+def text_rows(texts: Iterable[str]) -> list[dict[str, str]]:
+    """The rows of `texts`, each once; those of one statement in one order, whoever writes them."""
+    found = {chain.text_digest(text): text for text in texts}
+    return [{"digest": digest, "text": found[digest]} for digest in sorted(found)]
+
+
+def check_values(
+    what: str,
+    row: Row,
+    numbers: set[str],
+    *,
+    optional: Iterable[str] = (),
+    greatest: int = GREATEST,
+) -> None:
+    """`BlackboardError` where a value is none that every database keeps exactly."""
+    for name, value in row.items():
+        if value is None and name in optional:
+            continue
+        if name in numbers:
+            if type(value) is not int or not -greatest - 1 <= value <= greatest:
+                raise BlackboardError(f"{what} was refused: {name} is {quoted(value)}, no number")
+        elif not isinstance(value, str):
+            raise BlackboardError(
+                f"{what} was refused: {name} is {quoted(value)}, which no text is"
+            )
+        else:
+            problem = text_problem(value)
+            if problem is not None:
+                raise BlackboardError(f"{what} was refused: {name}: {problem}")
+
+
+def _digest(text: str, what: str) -> str:
+    check_values(what, {"x": text}, set())
+    return chain.text_digest(text)

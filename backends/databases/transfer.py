@@ -1,4 +1,4 @@
-"""A run out of one blackboard and into another: the very rows, with their chain.
+"""A run out of one blackboard and into another, as JSON Lines or Parquet: the very rows.
 
 What goes out is what is stored, so that it can be verified wherever it comes in. What comes in is
 somebody's file: every value is checked, the chain is followed, and it is all of it or nothing.
@@ -6,23 +6,31 @@ somebody's file: every value is checked, the chain is followed, and it is all of
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table, select, union
 
-from backends.databases import chain, rows, schema
-from backends.databases import direct as sql
-from backends.databases.faults import explained
+from backends.databases import chain, schema
+from backends.databases import statements as sql
+from backends.databases.faults import translated_errors
+from backends.databases.records import GREATEST, GREATEST_SEED, check_values
+from backends.databases.schema import SCHEMA_VERSION
 from backends.databases.verify import Mark, verify_run
+from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", schema.SCHEMA_VERSION)
+READ = ("2", "3", SCHEMA_VERSION)
 """The schema versions whose exports come in: their rows are today's, but for calls."""
 _BATCH = 500
+_PARQUET_BATCH = 10_000
+_BEFORE_CALLS = (f"{FORMAT} 2", f"{FORMAT} 3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,7 @@ SHAPES = {
 Rows = Iterator[tuple[str, dict[str, Any]]]
 
 
-def outgoing(engine: Engine, run: str) -> Rows:
+def export_rows(engine: Engine, run: str) -> Rows:
     """Every row of `run` as (table, row), sorted by key; as it was at one instant.
 
     Raises `NotThere` where there is no such run.
@@ -72,7 +80,7 @@ def outgoing(engine: Engine, run: str) -> Rows:
     shown = engine.url.render_as_string(hide_password=True)
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with explained(shown), engine.connect() as connection:
+    with translated_errors(shown), engine.connect() as connection:
         r = schema.runs.c
         known = connection.scalars(select(r.run).order_by(r.ordinal)).all()
         if run not in known:
@@ -108,14 +116,14 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         yield name, select(*columns).where(wanted).order_by(*order)
 
 
-def incoming(engine: Engine, found: Rows, source: str) -> Mark:
-    """Take in the rows that `outgoing` gave; the run's mark.
+def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
+    """Take in the rows that `export_rows` gave; the run's mark.
 
     Raises `DataError` where a row or the chain is not right, or the run is there already; nothing
     is stored then.
     """
     shown = engine.url.render_as_string(hide_password=True)
-    with explained(shown), engine.execution_options(writes=True).begin() as connection:
+    with translated_errors(shown), engine.execution_options(writes=True).begin() as connection:
         run, closings = None, list[dict[str, Any]]()
         for name, taken in _batches(_checked(found, source)):
             batch = taken
@@ -182,8 +190,8 @@ def _checked(found: Rows, source: str) -> Rows:
             raise DataError(f"{where}: it is no row of one of the tables {known}")
         try:
             exact = {key: value for key, value in row.items() if key not in shape.real}
-            limit = rows.GREATEST_SEED if name == "runs" else rows.GREATEST
-            rows.check("it", exact, set(shape.whole), optional=shape.optional, greatest=limit)
+            limit = GREATEST_SEED if name == "runs" else GREATEST
+            check_values("it", exact, set(shape.whole), optional=shape.optional, greatest=limit)
         except BlackboardError as error:
             raise DataError(f"{where}: {error}") from error
         for key in shape.real:
@@ -194,3 +202,107 @@ def _checked(found: Rows, source: str) -> Rows:
         if name == "texts" and chain.text_digest(row["text"]) != row["digest"]:
             raise DataError(f"{where}: the text has not the digest under which it is kept")
         yield name, row
+
+
+def write_jsonl(rows: Rows, path: Path) -> None:
+    """Write `rows` to `path`, which must not exist; a file that is there is whole."""
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(_line({"format": FORMAT, "schema": SCHEMA_VERSION}))
+        for table, row in rows:
+            file.write(_line({"table": table, **row}))
+
+
+def read_jsonl(path: Path) -> Rows:
+    """The rows of the file `path`; raises `DataError` with the line where it is not one of ours."""
+    with path.open("rb") as file:
+        header = _parsed(path, 1, file.readline())
+        if header.get("format") != FORMAT:
+            raise DataError.at(path, 1, "this is not an export of a blackboard")
+        if header.get("schema") not in READ:
+            raise DataError.at(
+                path,
+                1,
+                f"it was written from schema version {header.get('schema')!r}, this program reads "
+                f"{' and '.join(READ)}",
+            )
+        for number, line in enumerate(file, start=2):
+            row = _parsed(path, number, line)
+            table = row.pop("table", None)
+            if not isinstance(table, str):
+                raise DataError.at(path, number, "it does not say of which table it is")
+            yield table, row
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError.at(path, number, f"this is no JSON ({type(error).__name__})") from error
+    if not isinstance(found, dict):
+        raise DataError.at(path, number, "a line is a JSON object")
+    return found
+
+
+def write_parquet(rows: Rows, folder: Path) -> None:
+    """Write `rows` into `folder`, which must not exist; a folder that is there is whole."""
+    pyarrow, parquet = _pyarrow()
+    with atomic_path(folder) as part:
+        part.mkdir()
+        written = set()
+        for name, group in groupby(rows, key=lambda item: item[0]):
+            with parquet.ParquetWriter(part / f"{name}.parquet", _schema(SHAPES[name])) as writer:
+                while batch := [row for _table, row in islice(group, _PARQUET_BATCH)]:
+                    writer.write_table(pyarrow.Table.from_pylist(batch, _schema(SHAPES[name])))
+            written.add(name)
+        for name in set(SHAPES) - written:
+            empty = pyarrow.Table.from_pylist([], _schema(SHAPES[name]))
+            parquet.write_table(empty, part / f"{name}.parquet")
+
+
+def read_parquet(folder: Path) -> Rows:
+    """The rows in `folder`; raises `DataError` where a file is not one of ours."""
+    pyarrow, parquet = _pyarrow()
+    said = ""
+    for name in SHAPES:
+        path = folder / f"{name}.parquet"
+        if name == "calls" and said in _BEFORE_CALLS:
+            continue
+        try:
+            file = parquet.ParquetFile(path)
+            said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
+            if said not in [f"{FORMAT} {version}" for version in READ]:
+                raise DataError(
+                    f"{path}: this is not an export of a blackboard of schema version "
+                    f"{' or '.join(READ)}"
+                )
+            for batch in file.iter_batches(_PARQUET_BATCH):
+                for row in batch.to_pylist():
+                    yield name, row
+        except (pyarrow.ArrowException, UnicodeError) as error:
+            raise DataError(f"{path}: this is no Parquet file ({error})") from error
+
+
+def _schema(shape: Shape) -> Any:
+    pyarrow, _parquet = _pyarrow()
+    kinds = {
+        name: pyarrow.int64()
+        if name in shape.whole
+        else pyarrow.float64()
+        if name in shape.real
+        else pyarrow.large_string()
+        for name in shape.columns
+    }
+    return pyarrow.schema(list(kinds.items()), metadata={"pxp": f"{FORMAT} {SCHEMA_VERSION}"})
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise DataError("Parquet needs pyarrow: pip install 'pxp-fsm[parquet]'") from error
+    return pyarrow, parquet

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, inspect, select, text
 
 from backends.databases import chain, schema
 from backends.databases.engine import open_engine
-from backends.databases.faults import explained
+from backends.databases.faults import translated_errors
 from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from pxp_fsm.automata.tables import BUILTIN, builtin
@@ -70,8 +70,8 @@ def verify_engine(engine: Engine) -> Report:
     shown = engine.url.render_as_string(hide_password=True)
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
-    with explained(shown), engine.connect() as connection, _any_bytes(connection):
-        problems = [*_schema(connection), *_texts(connection), *_strays(connection)]
+    with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
+        problems = [*_schema(connection), *_texts(connection), *_dangling_references(connection)]
         marks = []
         runs = connection.execute(select(schema.runs).order_by(schema.runs.c.ordinal))
         for run in runs.mappings().all():
@@ -82,7 +82,7 @@ def verify_engine(engine: Engine) -> Report:
 
 
 @contextmanager
-def _any_bytes(connection: Connection) -> Iterator[None]:
+def _undecodable_text(connection: Connection) -> Iterator[None]:
     """Let SQLite give out what was made no UTF-8, so that it is found and not just refused."""
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name != "sqlite":
@@ -211,7 +211,7 @@ _USES = text(
     UNION ALL SELECT 'run ' || run || ', call ' || number FROM calls WHERE reply_digest = :digest
     """
 )
-_STRAYS = {
+_DANGLING_REFERENCES = {
     "sessions of no run": "SELECT session FROM sessions WHERE run NOT IN (SELECT run FROM runs)",
     "messages of no session": "SELECT DISTINCT session FROM entries"
     " WHERE session NOT IN (SELECT session FROM sessions)",
@@ -225,8 +225,8 @@ _STRAYS = {
 }
 
 
-def _strays(connection: Connection) -> Iterator[Problem]:
-    for what, query in _STRAYS.items():
+def _dangling_references(connection: Connection) -> Iterator[Problem]:
+    for what, query in _DANGLING_REFERENCES.items():
         for name in connection.scalars(text(query)):
             yield Problem(f"session {name}", f"there are {what}")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 
-def is_ours(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
+def has_current_schema(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
     """Whether the database has the schema of this program; False where it is empty and may be.
 
     Nothing is written. Raises `BlackboardError` where it has another version, or other tables, and
@@ -50,13 +50,13 @@ def is_ours(engine: Engine, shown: str, *, may_be_empty: bool) -> bool:
     return False
 
 
-def make(engine: Engine) -> None:
+def create_schema(engine: Engine) -> None:
     """Give an empty database the schema, unless another process just has."""
     with engine.execution_options(writes=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(7079792)"))
         if version_of(connection, set(inspect(connection).get_table_names())) is None:
-            _make(connection)
+            _create(connection)
 
 
 def version_of(connection: Connection, names: set[str]) -> str | None:
@@ -76,7 +76,7 @@ def _number(version: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class UpgradePlan:
     """What an upgrade would do: from which version to which, and what each step is."""
 
     before: str
@@ -84,7 +84,7 @@ class Outlook:
     steps: tuple[str, ...]
 
 
-def outlook(engine: Engine, shown: str) -> Outlook:
+def plan_upgrade(engine: Engine, shown: str) -> UpgradePlan:
     """What `upgrade` would do to the database; nothing is written.
 
     Raises `BlackboardError` where it is no blackboard, or a newer one.
@@ -97,14 +97,14 @@ def outlook(engine: Engine, shown: str) -> Outlook:
         schema.SCHEMA_VERSION, found
     )
     said = tuple(" ".join(step.doc.split()) for step in steps)
-    return Outlook(found, schema.SCHEMA_VERSION, said[::-1])
+    return UpgradePlan(found, schema.SCHEMA_VERSION, said[::-1])
 
 
 def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
     """Bring an older database up to date, all of it or nothing; the versions before and after."""
     from alembic import command
 
-    with _loosely(engine) as connection:
+    with _without_foreign_keys(engine) as connection:
         names = set(inspect(connection).get_table_names())
         found = _older(connection, names, shown)
         if found == schema.SCHEMA_VERSION:
@@ -112,15 +112,15 @@ def upgrade(engine: Engine, shown: str) -> tuple[str, str]:
         if schema.version.name not in names:
             schema.version.create(connection)
             connection.execute(schema.version.insert(), {"version_num": found})
-        _unfurnish(connection)
+        _drop_views_and_triggers(connection)
         command.upgrade(_migrations(connection), schema.SCHEMA_VERSION)
-        furnish(connection)
-        _look_for_strays(connection, shown)
+        create_views_and_triggers(connection)
+        _check_references(connection, shown)
     return found, schema.SCHEMA_VERSION
 
 
 @contextmanager
-def _loosely(engine: Engine) -> Iterator[Connection]:
+def _without_foreign_keys(engine: Engine) -> Iterator[Connection]:
     """A transaction in which SQLite lets a table be made anew that others refer to."""
     with engine.execution_options(writes=True).connect() as connection:
         if connection.dialect.name != "sqlite":
@@ -136,7 +136,7 @@ def _loosely(engine: Engine) -> Iterator[Connection]:
             driver.execute("PRAGMA foreign_keys=ON")
 
 
-def _look_for_strays(connection: Connection, shown: str) -> None:
+def _check_references(connection: Connection, shown: str) -> None:
     """What SQLite did not look at meanwhile: rows that refer to what is not there."""
     if connection.dialect.name == "sqlite":
         strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
@@ -166,14 +166,14 @@ def _migrations(connection: Connection | None = None) -> Config:
     return config
 
 
-def _make(connection: Connection) -> None:
+def _create(connection: Connection) -> None:
     schema.metadata.create_all(connection)
-    furnish(connection)
+    create_views_and_triggers(connection)
     connection.execute(schema.tags.insert(), [{"tag": str(tag)} for tag in Tag])
     connection.execute(schema.version.insert(), {"version_num": schema.SCHEMA_VERSION})
 
 
-def _unfurnish(connection: Connection) -> None:
+def _drop_views_and_triggers(connection: Connection) -> None:
     """Take away every view and trigger of an older version: only tables and rows are migrated."""
     if connection.dialect.name == "sqlite":
         kinds = text("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
@@ -190,7 +190,7 @@ def _unfurnish(connection: Connection) -> None:
         connection.exec_driver_sql(f'DROP FUNCTION "{name}" CASCADE')
 
 
-def furnish(connection: Connection) -> None:
+def create_views_and_triggers(connection: Connection) -> None:
     """Make the views and triggers."""
     for name, query in VIEWS.items():
         connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pxp_fsm.automata import documents
-from pxp_fsm.errors import DataError, NoAnswer, quoted
+from pxp_fsm.errors import Fault, FileError, NoAnswer, quoted
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Capability, Reply, Request
 
@@ -110,20 +110,17 @@ class Script:
 def read_script(path: Path) -> Script:
     """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
 
-    Raises `DataError`, with every fault and its line.
+    Raises `FileError`, with every fault and its line.
     """
-    try:
-        text = documents.text_of(path, "a script")
-        raw = documents.read(text, path.name) if path.suffix in (".toml", ".json") else None
-    except documents.Unreadable as error:
-        raise DataError(str(error)) from error
+    text = documents.text_of(path, "a script")
+    raw = documents.read(text, path.name) if path.suffix in (".toml", ".json") else None
     name = f"{PREFIX}{path.name}"
     if raw is None:
         written = enumerate(text.splitlines(), start=1)
         return Script((_line(path, at, said) for at, said in written if said.strip()), name)
     found = documents.faults(raw, SCHEMA)
     if found:
-        raise DataError("\n".join(map(str, documents.located(found, text, str(path)))))
+        raise FileError(documents.located(found, text, str(path)))
     return Script(map(_line_of, raw["line"]), name)
 
 
@@ -131,10 +128,10 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
     try:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError.at(path, number, f"this is no JSON: {error}") from error
+        raise _at(path, number, f"this is no JSON: {error}") from error
     found = documents.faults(raw, LINE)
     if found:
-        raise DataError.at(path, number, "; ".join(fault.message for fault in found))
+        raise _at(path, number, "; ".join(fault.message for fault in found))
     return _line_of(raw)
 
 
@@ -153,6 +150,10 @@ def _holds(value: object, text: str) -> bool:
     if isinstance(value, Mapping):
         return any(_holds(one, text) for one in value.values())
     return isinstance(value, list) and any(_holds(one, text) for one in value)
+
+
+def _at(path: Path, line: int, message: str) -> FileError:
+    return FileError((Fault((), message, file=str(path), line=line),))
 
 
 EVERYTHING = frozenset(Capability)

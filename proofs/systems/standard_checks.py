@@ -99,7 +99,7 @@ class Standing:
     def _kind_of(self, place: int, row: Transition) -> tuple[object, ...]:
         """What a row shares with those that are it by another name, where symmetry is used."""
         partner = self._alike[self._system.places[row.partner]] if row.partner else ""
-        return (self._alike[place], row.source, row.action.split(" ")[0], row.target, partner)
+        return (self._alike[place], row.source, row.kind, row.label, row.target, partner)
 
     @cached_property
     def _alike(self) -> tuple[int, ...]:

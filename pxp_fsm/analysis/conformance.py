@@ -13,10 +13,9 @@ from proofs.conformance.suites import check_size
 from proofs.conformance.testing import Fault, Output, Report, conform
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.automata.tables import load_automaton
-from pxp_fsm.diagrams import state_diagram
+from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import NoAnswer, PXPError, UsageError
-from pxp_fsm.experiments.drawings import leave
 
 DIFFERS, UNKNOWN = 1, 4
 """Exit codes beside 0: the program differs from the table; no verdict was reached."""
@@ -217,5 +216,5 @@ def draw(found: Conformance, path: Path) -> bool:
     diagram = state_diagram(found.automaton, marked=state, path=taken)
     due, got = (shortened(_said(said[-1])) for said in (different.expected, different.got))
     note = f"A program differs in {state}, at {different.inputs[-1]}: expected {due}, got {got}."
-    leave(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
+    write(replace(diagram, note=f"{diagram.note} {note}".strip()), path)
     return True

@@ -26,9 +26,9 @@ from pxp_fsm.diagrams import (
     StateDiagram,
     sequence_chart,
     state_diagram,
+    write,
 )
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.drawings import leave
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.replay import trace
@@ -47,13 +47,13 @@ def draw(
     line, checker = counterexample(name, relations, n, k)
     model = checker.model(line.subject, line.assumptions)
     if agent is not None:
-        leave(way(line, model, agent), path)
+        write(way(line, model, agent), path)
         return (path,)
     files = {path: chart(line, model)} | {
         path.with_stem(f"{path.stem}-{one}"): way(line, model, one) for one in AGENTS
     }
     for file, diagram in files.items():
-        leave(diagram, file)
+        write(diagram, file)
     return tuple(files)
 
 
@@ -127,7 +127,7 @@ def draw_violation(tables: tuple[str, ...], name: str, channel: str, path: Path)
         told = f"; {verdict.detail}" if verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {verdict.status.value}{told}")
     remark = f"over {channel}: {_ending(verdict, trace)}"
-    leave(
+    write(
         violation_chart(system, trace, f"{name} fails", remark, _refused(system, trace, name)), path
     )
     return path

@@ -18,8 +18,9 @@ from proofs.export import (
 )
 from proofs.logic import parse
 from proofs.systems import Composition, System
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.automata.documents import Unreadable, text_of
+from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.tables import BUILTIN, load_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.errors import TableError, UsageError, quoted
@@ -57,11 +58,7 @@ def table_in(name_or_path: str) -> Automaton:
     path = Path(name_or_path)
     if name_or_path in BUILTIN or path.suffix != ".scxml":
         return load_automaton(name_or_path)
-    try:
-        text = text_of(path, "a table")
-    except Unreadable as error:
-        raise TableError((str(error),)) from error
-    return from_scxml(text, str(path))
+    return from_scxml(text_of(path, "a table", error=TableError), str(path))
 
 
 def export_table(table: Automaton, path: Path, form: str) -> tuple[Path, ...]:
@@ -121,10 +118,6 @@ def _left(files: dict[Path, bytes]) -> tuple[Path, ...]:
     for path in files:
         if path.exists():
             raise UsageError(f"{path} is there already; give another name, or remove it")
-        if not path.parent.is_dir():
-            raise UsageError(
-                f"{path}: there is no folder {path.parent}; make it, or choose another"
-            )
     for path, text in files.items():
-        path.write_bytes(text)
+        write_atomically(path, text)
     return tuple(files)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-
-from sqlalchemy import text
 
 from backends.databases import SessionRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import RecordedSession, recorded_sessions
 from proofs.logic.monitor import Outlook
 from proofs.logic.parsing import parse
 from proofs.logic.session_monitor import SessionMonitor, Watch
@@ -25,14 +22,6 @@ from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 _NAMED = 5
 """How many sessions a summary names that a formula is false of."""
 
-_SENT = text(
-    """
-    SELECT entries.session, entries.number, entries.sender, entries.tag, entries.receiver
-    FROM entries JOIN sessions ON sessions.session = entries.session
-    WHERE sessions.run = :run
-    ORDER BY entries.session, entries.number
-    """
-)
 _NOTHING = Answer("", "")
 """A monitor hears tags; the texts of a recording are not read."""
 
@@ -100,7 +89,9 @@ class Monitors:
             }
         return self._made[key]
 
-    def hear(self, record: SessionRecord, sent: Sequence[Message]) -> Iterator[Heard]:
+    def hear(
+        self, record: SessionRecord | RecordedSession, sent: Sequence[Message]
+    ) -> Iterator[Heard]:
         """How each formula stands after the messages of a recorded session."""
         for watch in self._watches(record).values():
             yield _listened(record.session, watch, sent)
@@ -114,7 +105,7 @@ class Monitors:
         for message in sent:
             yield message, tuple(_hears(record.session, watch, message) for watch in watches)
 
-    def _watches(self, record: SessionRecord) -> dict[str, Watch]:
+    def _watches(self, record: SessionRecord | RecordedSession) -> dict[str, Watch]:
         monitors = self.under(rules_of(record))
         names = [name for name, _ in record.agents]
         return {written: one.watch(names[0], names[1]) for written, one in monitors.items()}
@@ -192,29 +183,24 @@ def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, 
     Raises `NotThere` where there is no such run, `UsageError` where a session followed another
     table than today's.
     """
-    records = board.sessions(run)
-    if not records:
-        known = ", ".join(record.run for record in board.runs()) or "none"
-        raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
-    with explained(board.shown), board.engine.connect() as connection:
-        rows = connection.execute(_SENT, {"run": run}).all()
-    sent = {
-        session: [_message(*row) for row in found]
-        for session, found in groupby(rows, lambda r: r[0])
-    }
     heard: dict[str, list[Heard]] = {written: [] for written in monitors.formulas}
-    for record in records:
-        found = monitors.hear(record, sent.get(record.session, ()))
+    rules: Rules | None = None
+    for session in recorded_sessions(board, run):
+        rules = rules or rules_of(session)
+        found = monitors.hear(session, _messages(session))
         for written, one in zip(heard, found, strict=True):
             heard[written].append(one)
-    over = monitors.under(rules_of(records[0]))
+    if rules is None:
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise NotThere(f"{board.shown} has no run {quoted(run)} with sessions; runs: {known}")
+    over = monitors.under(rules)
     return tuple(
         Tally(written, tuple(found), over[written].over_the_protocol)
         for written, found in heard.items()
     )
 
 
-def rules_of(record: SessionRecord) -> Rules:
+def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     """The rules that a recorded session followed; `UsageError` where its table is not here."""
     check_table(record)
     if record.automaton not in BUILTIN:
@@ -243,5 +229,9 @@ def _hears(session: str, watch: Watch, message: Message) -> Outlook:
         raise UsageError(f"session {session} cannot be monitored: {error}") from error
 
 
-def _message(session: str, number: int, sender: str, tag: str, receiver: str) -> Message:
-    return Message(session, number, sender, tag, _NOTHING, receiver)
+def _messages(session: RecordedSession) -> list[Message]:
+    peer = {session.initiator: session.responder, session.responder: session.initiator}
+    return [
+        Message(session.session, number, sender, tag, _NOTHING, peer.get(sender, ""))
+        for number, sender, tag, *_ in session.messages
+    ]

@@ -35,11 +35,9 @@ class Request:
         None,
         metavar="NAME",
     )
-    n: int = option("INTERACT's n, where explored.", defaults.N, metavar="INTEGER")
+    n: int = option("INTERACT's n, where explored.", defaults.N)
     k: int = option(
-        "k, where explored; over --channel fifo, the largest that is tried.",
-        defaults.K,
-        metavar="INTEGER",
+        "k, where explored; over --channel fifo, the largest that is tried.", defaults.K
     )
     values: int | None = option(
         "INTERACT over V explicit values of y and of e, without symmetry.",
@@ -48,8 +46,8 @@ class Request:
         least=1,
     )
     formulas: tuple[str, ...] = option(
-        "Only this formula of temporal logic, on the TABLEs, or with --relations on sessions of "
-        "interact or pxp; repeatable.",
+        "Only this formula of temporal logic (docs/logic.md), on the TABLEs, or with --relations "
+        "on sessions of interact or pxp; repeatable.",
         (),
         name="formula",
         metavar="FORMULA",
@@ -58,15 +56,16 @@ class Request:
         "Which runs a formula speaks of.", "complete", choices=("complete", "finite", "infinite")
     )
     fair: tuple[str, ...] = option(
-        "Only runs that are fair to the steps after which WHAT holds (author.RATIFY), to each of "
-        "the rows, or of the agents; repeatable.",
+        "Only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each of the "
+        "rows, or of the agents; repeatable.",
         (),
         metavar="weak:WHAT|strong:WHAT",
     )
     termination: bool = option("Only whether the TABLEs end: can, must, under fairness.", False)
     channels: tuple[str, ...] = option(
         "Over this channel: sync, fifo:C, lossy:C, duplicating:C, reordering:C with a capacity C, "
-        "or several joined by +; fifo alone is of any capacity; repeatable.",
+        "or several joined by + (docs/systems.md); fifo alone is of any capacity "
+        "(docs/exchange.md); repeatable, a line each.",
         (),
         name="channel",
         metavar="CHANNEL",

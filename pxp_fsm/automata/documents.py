@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pxp_fsm.errors import Fault, Place, quoted, written
+from pxp_fsm.errors import Fault, FileError, Place, quoted, written
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -128,50 +128,54 @@ def _keys(node: Node) -> Location:
 _MAX_BYTES = 1_000_000
 
 
-class Unreadable(Exception):
-    """The text is none of the form at all; its words name file and line."""
-
-
-def text_of(path: Path, what: str, otherwise: str = "", most: int = _MAX_BYTES) -> str:
-    """The text of the file `path`; `Unreadable` where it is none that can be read.
+def text_of(
+    path: Path,
+    what: str,
+    otherwise: str = "",
+    *,
+    most: int = _MAX_BYTES,
+    error: type[FileError] = FileError,
+) -> str:
+    """The text of the file `path`; raises `error` where it is none that can be read.
 
     `what` the file is, and what else than a path could be given, are for the error; `most` is how
     many bytes it may have.
     """
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise Unreadable(
-            f"{path}: cannot be read ({error.strerror}); give the path of {what}{otherwise}"
-        ) from error
+    except OSError as reason:
+        said = f"{path}: cannot be read ({reason.strerror}); give the path of {what}{otherwise}"
+        raise error((said,)) from reason
     if len(data) > most:
-        raise Unreadable(f"{path}: {len(data)} bytes; {what} has at most {most}")
+        raise error((f"{path}: {len(data)} bytes; {what} has at most {most}",))
     try:
         return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error((f"{path}, line {line}: not UTF-8; save the file as UTF-8",)) from reason
 
 
-def read(text: str, filename: str, *, is_json: bool | None = None) -> dict[str, Any]:
-    """What a TOML or JSON text says; `Unreadable` where it is neither.
+def read(
+    text: str, filename: str, *, is_json: bool | None = None, error: type[FileError] = FileError
+) -> dict[str, Any]:
+    """What a TOML text says, or a JSON text; raises `error` where it is none.
 
-    Unless `is_json` says, it is JSON where `filename` ends so.
+    Unless `is_json` says which of them it is, a `filename` that ends in `.json` does.
     """
     if is_json is None:
         is_json = filename.endswith(".json")
     try:
         raw = json.loads(text) if is_json else tomllib.loads(text)
-    except ValueError as error:  # also a number with more digits than Python converts
+    except ValueError as reason:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
-        found = re.search(r" \(at line (\d+), column \d+\)$", str(error))
+        found = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
         where = f"{filename}, line {found[1]}" if found else filename
-        said = str(error)[: found.start()] if found else str(error)
-        raise Unreadable(f"{where}: this is not {kind}: {said}; mend the syntax") from error
-    except RecursionError as error:
-        raise Unreadable(f"{filename}: nested too deeply") from error
+        said = str(reason)[: found.start()] if found else str(reason)
+        raise error((f"{where}: this is not {kind}: {said}; mend the syntax",)) from reason
+    except RecursionError as reason:
+        raise error((f"{filename}: nested too deeply",)) from reason
     if not isinstance(raw, dict):
-        raise Unreadable(f"{filename}, line 1: the file is an object, not a list or a value")
+        raise error((f"{filename}, line 1: the file is an object, not a list or a value",))
     return raw
 
 

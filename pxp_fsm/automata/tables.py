@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
-from pxp_fsm.automata.documents import Unreadable, faults, located, read, text_of
+from pxp_fsm.automata.documents import faults, located, read, text_of
 from pxp_fsm.automata.soundness import faults_of
 from pxp_fsm.errors import Fault, TableError, quoted, written
 
@@ -77,19 +77,13 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
     path = Path(name_or_path)
     if path.suffix == ".scxml":
         raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
-    try:
-        text = text_of(path, "a table", f", or one of {_listed(_NAMES)}")
-    except Unreadable as error:
-        raise TableError((str(error),)) from error
+    text = text_of(path, "a table", f", or one of {_listed(_NAMES)}", error=TableError)
     return parse_automaton(text, str(path))
 
 
 def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:
     """The automaton that a TOML text (JSON, if `filename` ends so) describes."""
-    try:
-        raw = read(text, filename)
-    except Unreadable as error:
-        raise TableError((str(error),)) from error
+    raw = read(text, filename, error=TableError)
     return automaton_from(raw, lambda faults: located(faults, text, filename))
 
 

@@ -9,9 +9,9 @@ import click
 from backends.databases import SqlBlackboard
 from proofs.languages.published_code import ROUNDS
 from pxp_fsm.analysis.audits import page
-from pxp_fsm.analysis.audits.files import leave
 from pxp_fsm.analysis.audits.published_tags import is_published
 from pxp_fsm.analysis.audits.records import Report, audit_database, audit_published
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.cli.verify import CHANGED
@@ -29,7 +29,7 @@ def audit(request: options.Audit) -> int:
         for line in page.lines(report, request.shown):
             click.echo(printable(line))
     if as_json is not None and str(as_json) != "-":
-        leave(as_json, lambda file: print(data, file=file))
+        write_atomically(as_json, f"{data}\n")
     for path in (html, as_json):
         if path is not None and str(path) != "-":
             click.echo(printable(f"Written: {path}"), err=str(as_json) == "-")
@@ -47,7 +47,7 @@ def _audited(request: options.Audit) -> Report:
             raise UsageError(f"{database} is a file of tags, which has no runs")
         report = audit_published(Path(database), ROUNDS if rounds is None else rounds)
         if html is not None:
-            leave(html, lambda file: page.write(report, None, file))
+            page.write(report, None, html)
         return report
     if rounds is not None:
         raise UsageError(
@@ -56,5 +56,5 @@ def _audited(request: options.Audit) -> Report:
     with SqlBlackboard(database, create=False) as board:
         report = audit_database(board, runs)
         if html is not None:
-            leave(html, lambda file: page.write(report, board, file))
+            page.write(report, board, html)
     return report

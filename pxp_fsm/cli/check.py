@@ -1,25 +1,25 @@
-"""`pxp check`: what is true of the tables and protocols, one line a property."""
+"""`pxp check`: what is true of the tables and protocols, one line per property."""
 
 from __future__ import annotations
 
 import click
 
 from pxp_fsm.analysis import checks
-from pxp_fsm.cli.options.proofs import Check
+from pxp_fsm.cli.options import proofs as options
 from pxp_fsm.cli.presentation import results
 from pxp_fsm.cli.presentation.text import printable
 
 
-def check(request: Check) -> int:
-    """Check what is asked for, print and write it; the exit code."""
+def check(request: options.Check) -> int:
+    """Check what is asked for, and show the results."""
     checked = checks.run(request)
-    certificates = () if request.certificates is None else checked.leave(request.certificates)
+    left = () if request.certificates is None else checked.leave(request.certificates)
     if request.as_json:
         click.echo(results.as_json(checked.lines))
     else:
         for line in results.lines(checked.lines):
             click.echo(printable(line))
-        for path in certificates:
+        for path in left:
             click.echo(printable(f"Certificate: {path}"))
     for file, text in ((request.junit, results.as_junit), (request.sarif, results.as_sarif)):
         if file is not None:

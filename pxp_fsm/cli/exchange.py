@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard, jsonl, parquet
-from backends.databases.transfer import incoming, outgoing
+from backends.databases import SqlBlackboard, transfer
 from pxp_fsm.analysis import exports
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import OF_RUNS, OF_SYSTEMS, OF_TABLES
@@ -67,8 +66,8 @@ def _export_run(what: tuple[str, ...], output: Path | None, form: str, database:
     if path.exists():
         raise UsageError(f"{path} is there already; give another name, or remove it")
     with SqlBlackboard(database, create=False) as board:
-        write = jsonl.write if form == "jsonl" else parquet.write
-        write(outgoing(board.engine, what[0]), path)
+        write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
+        write(transfer.export_rows(board.engine, what[0]), path)
     click.echo(f"Exported: {path}")
 
 
@@ -85,8 +84,8 @@ def import_(request: options.Import) -> None:
         return
     if output is not None:
         raise UsageError("--output goes with a table; a run goes into --database")
-    found = (parquet.read if path.is_dir() else jsonl.read)(path)
+    found = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
     with SqlBlackboard(request.database) as board:
-        mark = incoming(board.engine, found, str(path))
+        mark = transfer.import_rows(board.engine, found, str(path))
         counted = f"{mark.sessions} sessions, {mark.messages} messages, mark {mark.mark}"
         click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {counted}")

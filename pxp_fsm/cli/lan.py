@@ -8,8 +8,8 @@ import click
 
 from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import printable, waits
+from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.drawings import leave
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import named
 from pxp_fsm.experiments.networks.terminal import operation
@@ -85,7 +85,7 @@ def undo(request: options.Undo) -> None:
 
 def draw(request: options.Draw) -> None:
     """Draw a network into a file."""
-    leave(diagram(Lan.load(request.network).network), request.output)
+    write(diagram(Lan.load(request.network).network), request.output)
     click.echo(printable(f"Drawn: {request.output}"))
 
 

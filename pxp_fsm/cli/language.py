@@ -10,8 +10,8 @@ from pxp_fsm.analysis.languages import comparison as languages
 from pxp_fsm.analysis.languages.operands import Settings, operand
 from pxp_fsm.cli.options import proofs as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments.drawings import leave
 
 
 def language(request: options.Language) -> None:
@@ -49,5 +49,5 @@ def language(request: options.Language) -> None:
         for line in lines:
             click.echo(printable(line))
     if draw is not None:
-        leave(one.language.diagram(), draw)
+        write(one.language.diagram(), draw)
         click.echo(f"Drawn: {printable(str(draw))}", err=request.as_json)

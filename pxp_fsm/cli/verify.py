@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from backends.databases.engine import explained, open_engine
+from backends.databases.engine import open_engine
+from backends.databases.faults import translated_errors
 from backends.databases.verify import Problem
 from backends.databases.verify import verify as verified
-from backends.databases.versions import outlook
+from backends.databases.versions import plan_upgrade
 from backends.databases.versions import upgrade as upgraded
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
@@ -49,8 +50,8 @@ def upgrade(request: options.Upgrade) -> None:
     engine = open_engine(request.database, create=False, current=False, reading=True)
     shown = engine.url.render_as_string(hide_password=True)
     try:
-        with explained(shown):
-            found = outlook(engine, shown)
+        with translated_errors(shown):
+            found = plan_upgrade(engine, shown)
     finally:
         engine.dispose()
     if found.before == found.after:
@@ -63,7 +64,7 @@ def upgrade(request: options.Upgrade) -> None:
         return
     engine = open_engine(request.database, create=False, current=False)
     try:
-        with explained(shown):
+        with translated_errors(shown):
             before, after = upgraded(engine, shown)
     finally:
         engine.dispose()

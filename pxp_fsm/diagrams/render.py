@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import secrets
 from importlib.util import find_spec
 from pathlib import Path
 
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram
@@ -58,7 +58,8 @@ def svg(diagram: Diagram) -> str:
 def write(diagram: Diagram, path: str | Path) -> None:
     """Draw `diagram` into the file `path`, which is replaced at once and never half-written.
 
-    Raises `UsageError` where the suffix is not one of `SUFFIXES` or the file cannot be written.
+    Raises `UsageError` where the suffix is not one of `SUFFIXES` or the folder is not there, and
+    `OSError` where the disk refuses.
     """
     target = Path(path)
     form = SUFFIXES.get(target.suffix.lower())
@@ -67,18 +68,7 @@ def write(diagram: Diagram, path: str | Path) -> None:
             f"{target}: a diagram's file name ends in one of {', '.join(SUFFIXES)}"
             f"{f', not in {target.suffix}' if target.suffix else ''}"
         )
-    data = render(diagram, form)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        try:
-            draft.write_bytes(data)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{target}: cannot be written ({error.strerror}); choose another place"
-        ) from error
+    write_atomically(target, render(diagram, form))
 
 
 def _svg(diagram: Diagram) -> bytes:

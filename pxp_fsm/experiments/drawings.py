@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from backends.databases import FAULTS, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases.recordings import RecordedSession
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
-from pxp_fsm.diagrams import (
-    SUFFIXES,
-    Diagram,
-    SequenceChart,
-    StateDiagram,
-    sequence_chart,
-    state_diagram,
-    write,
-)
-from pxp_fsm.errors import UsageError
+from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram, write
+from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.sessions.replay import trace
 
 
-def check_table(record: SessionRecord) -> None:
+def chosen_runs(
+    board: SqlBlackboard, names: Sequence[str], purpose: str = "to report"
+) -> tuple[RunRecord, ...]:
+    """The runs called `names`, each once, or all where none is named; `NotThere` if there is none.
+
+    `purpose` is what they are wanted for, for the error.
+    """
+    known = {record.run: record for record in board.runs()}
+    unknown = [name for name in names if name not in known]
+    if unknown or not known:
+        which = ", ".join(map(quoted, unknown)) or purpose
+        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    return tuple(known[name] for name in dict.fromkeys(names or known))
+
+
+def check_table(record: SessionRecord | RecordedSession) -> None:
     """Raise `UsageError` where today's table of that name is not the one the session followed.
 
     Of a researcher's own table only the name is recorded: nothing can be compared.
@@ -50,24 +59,8 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
         if agent is not None:
             raise UsageError(f"--agent goes with a session; {what} is a table")
         diagram = state_diagram(load_automaton(what), marked=state)
-    leave(diagram, path)
+    write(diagram, path)
     return path
-
-
-def leave(diagram: Diagram, path: Path) -> None:
-    """Draw `diagram` into the file `path`.
-
-    Raises `UsageError` where that is no name for a drawing or its folder is not there, and
-    `OSError` where the disk refuses it.
-    """
-    if path.suffix.lower() in SUFFIXES and not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
-    try:
-        write(diagram, path)
-    except UsageError as error:
-        if isinstance(error.__cause__, OSError):
-            raise OSError(str(error)) from error
-        raise
 
 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from backends.databases import SqlBlackboard
-from backends.databases.claims import Taken
 from backends.databases.engine import database_url
+from backends.databases.locks import RunLocked
 from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.runs import Unit
+from pxp_fsm.experiments.units import Unit
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
@@ -116,7 +116,7 @@ def spread(
             "models' limits and budgets are kept by one process; leave out --executor, and give "
             "--in-flight instead"
         )
-    blackboard.claim(run.name, shared=True)
+    blackboard.lock(run.name, shared=True)
     try:
         left = {unit.name: unit for unit in run.units()}
         for attempt in range(1, _ATTEMPTS + 1):
@@ -131,7 +131,7 @@ def spread(
             else:
                 return
     finally:
-        blackboard.release(run.name)
+        blackboard.unlock(run.name)
 
 
 def _deal_out(
@@ -179,7 +179,7 @@ def carry(assignment: Assignment) -> Done:
 
     try:
         with SqlBlackboard(assignment.database, create=False) as board:
-            board.claim(assignment.run, shared=True)
+            board.lock(assignment.run, shared=True)
             _claim(board, f"{assignment.run}/{unit.name}")
             runs.resume(assignment.run, board).execute_unit(unit, count)
     except PXPError as error:
@@ -194,8 +194,8 @@ def _claim(board: SqlBlackboard, unit: str) -> None:
     until, pause = time.monotonic() + PATIENCE, 0.05
     while True:
         try:
-            board.claim(unit)
-        except Taken:
+            board.lock(unit)
+        except RunLocked:
             if time.monotonic() > until:
                 raise
             time.sleep(pause)

@@ -18,7 +18,7 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm import __version__, options
 from pxp_fsm.automata import documents
-from pxp_fsm.errors import ExperimentError, Fault, UsageError
+from pxp_fsm.errors import Fault, FileError, UsageError
 from pxp_fsm.experiments import plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.tasks.task import DataSet, Task
@@ -86,23 +86,20 @@ def schema() -> dict[str, Any]:
 def load(path: Path) -> Experiment:
     """The experiment in the file `path` (TOML, or JSON by its name).
 
-    Raises `ExperimentError` with every fault of the file, each with its line, and `DataError` where
+    Raises `FileError` with every fault of the file, each with its line, and `DataError` where
     its data cannot be used; nothing is stored.
     """
-    try:
-        text = documents.text_of(path, "an experiment")
-        raw = documents.read(text, path.name)
-    except documents.Unreadable as error:
-        raise ExperimentError((str(error),)) from error
+    text = documents.text_of(path, "an experiment")
+    raw = documents.read(text, path.name)
     found = documents.faults(raw, schema())
     if found:
-        raise ExperimentError(documents.located(found, text, str(path)))
+        raise FileError(documents.located(found, text, str(path)))
     try:
         plan = plans.planned(options.values_of(Plan, raw), path.absolute().parent)
         task, data = plans.read_plan(plan)
     except UsageError as error:
         fault = Fault(_place(error.field), str(error))
-        raise ExperimentError(documents.located([fault], text, str(path))) from error
+        raise FileError(documents.located([fault], text, str(path))) from error
     return Experiment(path, raw.get("title", path.stem), plan, task, data)
 
 

@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sqlalchemy import text
-
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import Details, RecordedSession, recorded_sessions
 from backends.databases.records import CONCLUDED
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.intervals import (
     Estimate,
     Interval,
@@ -33,21 +31,6 @@ Place = tuple[int, str]
 
 _Z95 = 1.959963984540054
 _DRAWS = 2_000
-
-_OUTCOMES = text(
-    """
-    SELECT sessions.repetition, sessions.instance, sessions.position, sessions.ending,
-           human.one_way, machine.one_way, human.one_way * machine.one_way, human.strong,
-           machine.strong, human.ultra_strong, machine.ultra_strong
-    FROM sessions
-    JOIN intelligibility AS human
-      ON human.session = sessions.session AND human.agent = sessions.responder
-    JOIN intelligibility AS machine
-      ON machine.session = sessions.session AND machine.agent = sessions.initiator
-    WHERE sessions.run = :run
-    ORDER BY sessions.repetition, sessions.position
-    """
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +54,29 @@ class Outcomes:
 
 def outcomes_of(blackboard: SqlBlackboard, run: str) -> Outcomes:
     """The outcomes of `run`; `NotThere` where there is no such run."""
-    with explained(blackboard.shown), blackboard.engine.connect() as connection:
-        rows = connection.execute(_OUTCOMES, {"run": run}).all()
-    if not rows and run not in (known := [record.run for record in blackboard.runs()]):
-        raise NotThere(
-            f"{blackboard.shown} has no run {quoted(run)}; there are: {', '.join(known) or 'none'}"
-        )
-    over = [row for row in rows if row[3] in CONCLUDED]
+    sessions = list(recorded_sessions(blackboard, run, Details.CLASSES, messages=False))
+    if not sessions:
+        blackboard.run(run)
+    over = [session for session in sessions if session.ending in CONCLUDED]
     return Outcomes(
         run,
-        {(row[0], row[1]): row[2] for row in over},
-        {(row[0], row[1]): tuple(map(bool, row[4:])) for row in over},
-        len(rows) - len(over),
+        {(session.repetition, session.instance): session.position for session in over},
+        {(session.repetition, session.instance): _classes(session) for session in over},
+        len(sessions) - len(over),
+    )
+
+
+def _classes(session: RecordedSession) -> tuple[bool, ...]:
+    """The classes of a session in the order of `ROWS`."""
+    machine, human = session.classes
+    return (
+        human.one_way,
+        machine.one_way,
+        human.one_way and machine.one_way,
+        human.strong,
+        machine.strong,
+        human.ultra_strong,
+        machine.ultra_strong,
     )
 
 

@@ -14,6 +14,7 @@ from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Capability, Image, Model
@@ -50,7 +51,7 @@ class Pictures:
         name = hashlib.sha256(f"{instance.key}\x00{instance.x}".encode()).hexdigest()[:16]
         path = self.folder / f"{name}{_SUFFIXES.get(image.media_type, '')}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(image.data)
+        write_atomically(path, image.data)
         return path
 
 

@@ -25,41 +25,13 @@ from pxp_fsm.experiments import participants, plans
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.units import Unit, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
-
-_PARTS = 256
-"""Sessions that depend on no other are dealt out in about so many parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The sessions of a repetition at the positions `first` to `last`, both included."""
-
-    repetition: int
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        """What distinguishes it in its run."""
-        return f"{self.repetition}/{self.first}-{self.last}"
-
-
-def units(repetitions: int, sessions: int, carries: bool) -> Iterator[Unit]:
-    """The units of a run: whole repetitions where sessions depend on those before them.
-
-    They follow from the run alone, so that whoever carries it on has the same.
-    """
-    size = sessions if carries else min(sessions, max(1, repetitions * sessions // _PARTS))
-    for repetition in range(1, repetitions + 1):
-        for first in range(1, sessions + 1, size):
-            yield Unit(repetition, first, min(first + size - 1, sessions))
-
 
 __all__ = ["Plan", "Progress", "Run", "resume", "start"]
 
@@ -150,11 +122,11 @@ class Run:
         `BlackboardError` where another process is working on the run.
         """
         self._folder = folder
-        self._blackboard.claim(self.name)
+        self._blackboard.lock(self.name)
         try:
             asyncio.run(self._execute(on_step))
         finally:
-            self._blackboard.release(self.name)
+            self._blackboard.unlock(self.name)
 
     def execute_unit(
         self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None

@@ -10,10 +10,8 @@ from fractions import Fraction
 from importlib import resources
 from statistics import median
 
-from sqlalchemy import text
-
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import run_counts
 
 ROWS = (
     "one-way, human",
@@ -25,25 +23,6 @@ ROWS = (
     "ultra-strong, machine",
 )
 """The rows of Table 1 below the total, in its order."""
-
-_COUNTS = text(
-    """
-    SELECT repetition, total, one_way_human, one_way_machine, two_way, strong_human, strong_machine,
-           ultra_strong_human, ultra_strong_machine
-    FROM table1 WHERE run = :run ORDER BY repetition
-    """
-)
-_ENDINGS = text(
-    "SELECT ending, COUNT(*) FROM sessions WHERE run = :run GROUP BY ending ORDER BY ending"
-)
-_TAGS = text(
-    """
-    SELECT entries.sender, entries.tag, COUNT(*)
-    FROM entries JOIN sessions ON sessions.session = entries.session
-    WHERE sessions.run = :run
-    GROUP BY entries.sender, entries.tag
-    """
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +89,11 @@ class Published:
 
 def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
     """The statistics of a run, as far as it has got."""
-    with explained(blackboard.shown), blackboard.engine.connect() as connection:
-        counted = connection.execute(_COUNTS, {"run": run}).all()
-        endings = connection.execute(_ENDINGS, {"run": run}).all()
-        tags = connection.execute(_TAGS, {"run": run}).all()
+    found = run_counts(blackboard, run)
     return Statistics(
-        tuple(Repetition(row[0], row[1], tuple(int(n) for n in row[2:])) for row in counted),
-        Counter({row[0]: row[1] for row in endings}),
-        Counter({(row[0], row[1]): row[2] for row in tags}),
+        tuple(Repetition(row.repetition, row.total, row[2:]) for row in found.table1),
+        Counter(found.endings),
+        Counter(found.tags),
     )
 
 

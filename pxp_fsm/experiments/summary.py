@@ -11,14 +11,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
-
 from backends.databases import FAULTS, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import illustrative_session
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.defaults import DATABASE
-from pxp_fsm.diagrams import state_diagram
+from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.experiments.drawings import file_name, of_session
-from pxp_fsm.experiments.drawings import leave as leave_drawing
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run
@@ -171,41 +169,18 @@ def leave(
     left = []
     for suffix, written in texts.items():
         path = folder / f"{stem}-table{suffix}"
-        path.write_text(written, "utf-8")
+        write_atomically(path, written)
         left.append(("table", path))
     drawings = {
         "automaton": state_diagram(run.plan.rules().automaton),
-        "session": of_session(board.session(telling(board, run.name))),
+        "session": of_session(board.session(illustrative_session(board, run.name))),
     }
     for what, diagram in drawings.items():
         for suffix in ("svg", "png"):
             path = folder / f"{stem}-{what}.{suffix}"
-            leave_drawing(diagram, path)
+            write(diagram, path)
             left.append((f"drawing of the {what}", path))
     return left
-
-
-def telling(board: SqlBlackboard, run: str) -> str:
-    """The session that is drawn: the longest that was ratified after a REVISE, else the longest."""
-    with explained(board.shown), board.engine.connect() as connection:
-        found = connection.scalar(_TELLING, {"run": run})
-    return str(found)
-
-
-_TELLING = text(
-    """
-    SELECT sessions.session
-    FROM sessions
-    LEFT JOIN entries ON entries.session = sessions.session
-    WHERE sessions.run = :run
-    GROUP BY sessions.session, sessions.ordinal, sessions.ending
-    ORDER BY
-      CASE WHEN sessions.ending = 'ratified'
-            AND SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
-      COUNT(entries.number) DESC, sessions.ordinal
-    LIMIT 1
-    """
-)
 
 
 def _stem(run: Run, board: SqlBlackboard, folder: Path) -> str:

@@ -36,7 +36,7 @@ class Lan:
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Lan:
-        """The network in a file. Raises `LanError`."""
+        """The network in a file. Raises `FileError`."""
         return cls(files.load(Path(path)), model)
 
     def save(self, path: str | Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event, insert, text
 
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
-from backends.databases.rows import session_row
+from backends.databases.records import session_row
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from backends.databases import SqlBlackboard, jsonl, parquet
-from backends.databases.calls import Cost
-from backends.databases.transfer import incoming, outgoing
+from backends.databases import SqlBlackboard, transfer
+from backends.databases.records import Cost
+from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.prompting.model import Call, Reply, Request, Served, Stop, Usage, fingerprint
@@ -74,20 +74,21 @@ def test_a_reply_that_no_database_keeps_exactly_is_kept_as_an_escape(board: SqlB
     assert board.replies("drug-1")[-1][1].text == "a\\x00b\\ud800"
 
 
-@pytest.mark.parametrize(("module", "name"), [(jsonl, "run.jsonl"), (parquet, "run.parquet")])
-def test_calls_go_out_and_come_in_exactly(
-    board: SqlBlackboard, module: object, name: str, tmp_path: Path
-) -> None:
-    write, read = (
-        (jsonl if module is jsonl else parquet).write,
-        (jsonl if module is jsonl else parquet).read,
-    )
-    write(outgoing(board.engine, "drug-1"), tmp_path / name)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_calls_go_out_and_come_in_exactly(board: SqlBlackboard, form: str, tmp_path: Path) -> None:
+    name = f"run.{form}"
+    write, read = {
+        "jsonl": (transfer.write_jsonl, transfer.read_jsonl),
+        "parquet": (transfer.write_parquet, transfer.read_parquet),
+    }[form]
+    write(export_rows(board.engine, "drug-1"), tmp_path / name)
     with SqlBlackboard(":memory:") as other:
-        incoming(other.engine, read(tmp_path / name), name)
+        import_rows(other.engine, read(tmp_path / name), name)
         assert other.costs("drug-1") == board.costs("drug-1")
         assert other.replies("drug-1") == board.replies("drug-1")
-        assert list(outgoing(other.engine, "drug-1")) == list(outgoing(board.engine, "drug-1"))
+        assert list(export_rows(other.engine, "drug-1")) == list(
+            export_rows(board.engine, "drug-1")
+        )
 
 
 def test_a_text_that_was_changed_is_found_in_its_call(empty: SqlBlackboard) -> None:

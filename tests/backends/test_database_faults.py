@@ -22,7 +22,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, event, text
 
-from backends.databases import SqlBlackboard, rows
+from backends.databases import SqlBlackboard, records
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.experiments.runs import Plan, Progress
@@ -93,10 +93,10 @@ def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
             if asked == 1:
                 cut_all(postgresql.get_uri())
 
-    board.claim("s-1")
+    board.lock("s-1")
     assert asked == 2
     with SqlBlackboard(database) as second, pytest.raises(BlackboardError, match="another"):
-        second.claim("s-1")
+        second.lock("s-1")
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -156,7 +156,7 @@ def test_a_clock_that_jumps_changes_no_order(
     board: SqlBlackboard, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([f"{year}-01-01T00:00:00.000+00:00" for year in (2031, 1970, 2026, 1999)] * 1000)
-    monkeypatch.setattr(rows, "now", lambda: next(times))
+    monkeypatch.setattr(records, "now", lambda: next(times))
     for number in (1, 2, 3):
         open_run(board, task(), PLAN, SESSIONS, f"s-{number}").execute()
     assert transcript(board) == undisturbed

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.databases import RunRecord, SqlBlackboard, jsonl, parquet, schema
+from backends.databases import RunRecord, SqlBlackboard, schema, transfer
 from backends.databases.engine import open_engine
-from backends.databases.transfer import Rows, incoming, outgoing
+from backends.databases.transfer import Rows, export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.protocol.messages import Instance
@@ -41,8 +41,8 @@ def board(empty: SqlBlackboard) -> SqlBlackboard:
 
 
 FORMS = [
-    pytest.param(jsonl.write, jsonl.read, "run.jsonl", id="jsonl"),
-    pytest.param(parquet.write, parquet.read, "run.parquet", id="parquet"),
+    pytest.param(transfer.write_jsonl, transfer.read_jsonl, "run.jsonl", id="jsonl"),
+    pytest.param(transfer.write_parquet, transfer.read_parquet, "run.parquet", id="parquet"),
 ]
 
 
@@ -54,26 +54,28 @@ def test_a_run_comes_back_exactly(
     name: str,
     tmp_path: Path,
 ) -> None:
-    write(outgoing(board.engine, "drug-1"), tmp_path / name)
+    write(export_rows(board.engine, "drug-1"), tmp_path / name)
     with SqlBlackboard(":memory:") as other:
         other.start_run(RunRecord("another", "drug", "{}", 1, "0", "f"))
-        mark = incoming(other.engine, read(tmp_path / name), name)
+        mark = import_rows(other.engine, read(tmp_path / name), name)
         assert mark == verify_engine(board.engine).marks[0]
         assert verify_engine(other.engine).problems == ()
         assert other.sessions("drug-1") == board.sessions("drug-1")
         assert other.runs()[1] == board.runs()[0]
         for found in board.sessions("drug-1"):
             assert other.entries(found.session) == board.entries(found.session)
-        assert list(outgoing(other.engine, "drug-1")) == list(outgoing(board.engine, "drug-1"))
+        assert list(export_rows(other.engine, "drug-1")) == list(
+            export_rows(board.engine, "drug-1")
+        )
         again = tmp_path / f"again-{name}"
-        write(outgoing(other.engine, "drug-1"), again)
+        write(export_rows(other.engine, "drug-1"), again)
         files = sorted(again.iterdir()) if again.is_dir() else [again]
         for file in files:
             first = tmp_path / name / file.name if again.is_dir() else tmp_path / name
             assert file.read_bytes() == first.read_bytes()
         other.append(message(3, "", "y", "e", "drug-1/1/2"), "{}", [])
         with pytest.raises(DataError, match="has a run 'drug-1' already"):
-            incoming(other.engine, read(tmp_path / name), name)
+            import_rows(other.engine, read(tmp_path / name), name)
 
 
 @pytest.mark.parametrize(("write", "read", "name"), FORMS)
@@ -90,26 +92,25 @@ def test_an_export_of_version_2_comes_in(
     schema_version2.make(engine)
     schema.calls.create(engine)  # so that today's program can read it
     with monkeypatch.context() as patched:
-        for module in (jsonl, parquet):
-            patched.setattr(module, "SCHEMA_VERSION", "2")
-        write(outgoing(engine, "drug-1"), tmp_path / name)
+        patched.setattr(transfer, "SCHEMA_VERSION", "2")
+        write(export_rows(engine, "drug-1"), tmp_path / name)
     for later in tmp_path.glob("*/calls.parquet"):
         later.unlink()
-    rows = list(outgoing(engine, "drug-1"))
+    rows = list(export_rows(engine, "drug-1"))
     engine.dispose()
     with SqlBlackboard(":memory:") as other:
-        incoming(other.engine, read(tmp_path / name), name)
-        assert list(outgoing(other.engine, "drug-1")) == rows
+        import_rows(other.engine, read(tmp_path / name), name)
+        assert list(export_rows(other.engine, "drug-1")) == rows
         assert verify_engine(other.engine).problems == ()
         assert [found.messages for found in other.sessions("drug-1")] == [2, 2]
 
 
 def test_only_the_run_that_was_asked_for_goes_out(board: SqlBlackboard, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    jsonl.write(outgoing(board.engine, "drug-2"), path)
+    transfer.write_jsonl(export_rows(board.engine, "drug-2"), path)
     assert "drug-1" not in path.read_text("utf-8")
     with pytest.raises(BlackboardError, match="no run 'drug-3'; there are: drug-1, drug-2"):
-        list(outgoing(board.engine, "drug-3"))
+        list(export_rows(board.engine, "drug-3"))
 
 
 @pytest.mark.parametrize(
@@ -137,14 +138,14 @@ def test_a_file_that_was_changed_does_not_come_in(
     board: SqlBlackboard, table: str, change: dict[str, object], says: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.jsonl"
-    jsonl.write(outgoing(board.engine, "drug-1"), path)
+    transfer.write_jsonl(export_rows(board.engine, "drug-1"), path)
     lines = [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
     place = next((i for i, line in enumerate(lines) if line.get("table") == table), 3)
     lines[place] = {**lines[place], "table": table, **change}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     with SqlBlackboard(":memory:") as other:
         with pytest.raises((DataError, BlackboardError), match=says):
-            incoming(other.engine, jsonl.read(path), "run.jsonl")
+            import_rows(other.engine, transfer.read_jsonl(path), "run.jsonl")
         assert other.runs() == ()
         with other.engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT COUNT(*) FROM texts").scalar() == 0
@@ -169,10 +170,10 @@ def test_a_file_that_is_no_export_is_said_to_be_none(
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
     with SqlBlackboard(":memory:") as other, pytest.raises(DataError, match=says):
-        incoming(other.engine, jsonl.read(path), str(path))
+        import_rows(other.engine, transfer.read_jsonl(path), str(path))
 
 
 def test_a_folder_that_is_no_export_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "texts.parquet").write_bytes(b"PAR1 nonsense PAR1")
     with SqlBlackboard(":memory:") as other, pytest.raises(DataError, match="no Parquet file"):
-        incoming(other.engine, parquet.read(tmp_path), str(tmp_path))
+        import_rows(other.engine, transfer.read_parquet(tmp_path), str(tmp_path))

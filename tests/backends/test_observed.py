@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.databases import SqlBlackboard
-from pxp_fsm.experiments.reports import observed as reading
+from backends.databases import SqlBlackboard, recordings
 from pxp_fsm.experiments.reports.observed import observed, reason
 from pxp_fsm.protocol.relations import LEARN, Judgement, Outcome
 from tests.backends.records import RUN, message, record
@@ -23,7 +22,7 @@ def test_sessions_are_read_whole_and_in_their_order(
     empty: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However few rows come at once, and with sessions that have no message or no judgement."""
-    monkeypatch.setattr(reading, "_AT_ONCE", 2)
+    monkeypatch.setattr(recordings, "_BATCH", 2)
     empty.start_run(RUN)
     lengths = {1: 3, 2: 0, 3: 5, 4: 1, 5: 2}
     for position in reversed(lengths):  # stored in another order than planned
@@ -33,9 +32,8 @@ def test_sessions_are_read_whole_and_in_their_order(
             judged = said(name, "no", "yes", "yes", "no") if number > 1 else []
             empty.append(message(number, session=name), "{}", judged)
     empty.close("drug-1/1/3", "broken", "x", said("", "yes"))
-    with empty.engine.connect() as connection:
-        found = list(observed(connection, "drug-1"))
-        assert list(observed(connection, "nobody")) == []
+    found = list(observed(empty, "drug-1"))
+    assert list(observed(empty, "nobody")) == []
     assert [session.position for session in found] == [1, 2, 3, 4, 5]
     assert {session.position: len(session.steps) for session in found} == lengths
     assert [session.ending for session in found] == [None, None, "broken", None, None]
@@ -43,4 +41,4 @@ def test_sessions_are_read_whole_and_in_their_order(
     firsts = [session.steps[0] for session in found if session.steps]
     assert all(step.machine and step.tag == "INIT" and step.reason is None for step in firsts)
     others = {step.reason for step in steps if step not in firsts}
-    assert others == {reason(("no", "yes", "yes", "no"))}
+    assert others == {reason((Outcome.NO, Outcome.YES, Outcome.YES, Outcome.NO))}

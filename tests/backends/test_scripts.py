@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.models.scripts import Script, ScriptLine, read_script
-from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.errors import FileError, NoAnswer
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import Request, Role, Turn
 
@@ -93,5 +93,5 @@ def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: 
 def test_a_fault_is_told_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
     path = tmp_path / name
     path.write_text(text, "utf-8")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(FileError, match=said):
         read_script(path)

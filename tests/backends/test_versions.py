@@ -11,7 +11,7 @@ from sqlalchemy import Engine, inspect, text
 from backends.databases import SqlBlackboard, schema
 from backends.databases.engine import open_engine
 from backends.databases.verify import verify
-from backends.databases.versions import outlook, upgrade
+from backends.databases.versions import plan_upgrade, upgrade
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
@@ -44,7 +44,7 @@ def test_what_an_upgrade_would_do_is_said_without_doing_it(
     path = Path(old.removeprefix("sqlite:///"))
     before = path.read_bytes() if dialect == "sqlite" else b""
     engine = open_engine(old, create=False, current=False, reading=True)
-    found = outlook(engine, "it")
+    found = plan_upgrade(engine, "it")
     assert (found.before, found.after) == (version, "4")
     said = [step.partition(":")[0] for step in found.steps]
     assert said == [f"Version {number}" for number in range(int(version) + 1, 5)]
@@ -62,7 +62,7 @@ def test_an_older_database_is_brought_up_to_date_and_nothing_is_lost(
     engine = open_engine(old, create=False, current=False)
     assert upgrade(engine, "it") == (version, "4")
     assert upgrade(engine, "it") == ("4", "4")
-    assert outlook(engine, "it").steps == ()
+    assert plan_upgrade(engine, "it").steps == ()
     engine.dispose()
     with SqlBlackboard(old) as board:
         first, second = board.sessions("drug-1")
@@ -140,7 +140,7 @@ def test_a_failed_upgrade_leaves_the_database_as_it_was(
         raise RuntimeError("power cut")
 
     with monkeypatch.context() as patched:
-        patched.setattr("backends.databases.versions.furnish", fail)
+        patched.setattr("backends.databases.versions.create_views_and_triggers", fail)
         with pytest.raises(RuntimeError, match="power cut"):
             upgrade(engine, "it")
     assert set(inspect(engine).get_table_names()) == before
@@ -165,7 +165,7 @@ def test_rows_that_refer_to_nothing_are_not_upgraded(old: str) -> None:
         connection.connection.cursor().execute("PRAGMA foreign_keys=ON")
     with pytest.raises(BlackboardError, match="entries the first, refer to what is not in tags"):
         upgrade(engine, "it")
-    assert outlook(engine, "it").steps != ()
+    assert plan_upgrade(engine, "it").steps != ()
     engine.dispose()
 
 

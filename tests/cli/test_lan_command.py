@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from backends.databases import SqlBlackboard
 from backends.models import scripts
 from pxp_fsm.cli.main import commands
-from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.errors import FileError, NoAnswer, UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.terminal import operation
 from pxp_fsm.networks.lan import Lan
@@ -250,7 +250,7 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
         '{"purpose": "", "reply": 1, "times": 0}',
     ):
         path.write_text(line, "utf-8")
-        with pytest.raises(DataError, match=r"s\.jsonl, line 1"):
+        with pytest.raises(FileError, match=r"s\.jsonl, line 1"):
             scripts.read_script(path)
 
 

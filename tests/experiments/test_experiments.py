@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli import main
-from pxp_fsm.errors import DataError, ExperimentError, UsageError
+from pxp_fsm.errors import DataError, FileError, UsageError
 from pxp_fsm.experiments import files, outcomes, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
@@ -69,7 +69,7 @@ def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
 def test_a_file_that_is_wrong_is_refused_with_its_line(
     text: str, says: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ExperimentError) as caught:
+    with pytest.raises(FileError) as caught:
         files.load(written(tmp_path, text))
     assert says in str(caught.value)
     assert "e.toml" in str(caught.value)
@@ -81,16 +81,16 @@ def test_the_examples_are_experiments(path: Path) -> None:
 
 
 def test_every_fault_of_a_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError) as caught:
+    with pytest.raises(FileError) as caught:
         files.load(written(tmp_path, BASE + "x = 1\nn = 0\nrepetitions = 0\n"))
     assert len(caught.value.problems) == 3
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="cannot be read"):
+    with pytest.raises(FileError, match="cannot be read"):
         files.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'title = "caf\xe9"\n')
-    with pytest.raises(ExperimentError, match="line 1: not UTF-8"):
+    with pytest.raises(FileError, match="line 1: not UTF-8"):
         files.load(tmp_path / "latin.toml")
     with pytest.raises(DataError, match="there is no such folder"):
         files.load(written(tmp_path, BASE + 'data = "nowhere"\n'))
@@ -99,7 +99,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_control_without_a_validation_set_is_refused(tmp_path: Path) -> None:
     (tmp_path / "retro.csv").write_text('input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide"\n')
     text = 'format = 1\ntask = "drug"\ndata = "."\n[learning]\nkeep = "better"\n'
-    with pytest.raises(ExperimentError, match=r"line 4: .* needs a validation set"):
+    with pytest.raises(FileError, match=r"line 4: .* needs a validation set"):
         files.load(written(tmp_path, text))
 
 

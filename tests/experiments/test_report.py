@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard
+from backends.databases.recordings import illustrative_session
 from pxp_fsm.experiments import runs, summary
 from pxp_fsm.experiments.intervals import Estimate, Interval
 from pxp_fsm.experiments.plans import Plan
@@ -104,7 +105,7 @@ def test_the_session_that_is_drawn_was_ratified_after_a_revise_or_is_the_longest
         ((short, short), 1),
     ):
         with board_with(*sessions) as board:
-            assert summary.telling(board, "drug-1") == f"drug-1/1/{position}"
+            assert illustrative_session(board, "drug-1") == f"drug-1/1/{position}"
 
 
 def test_machine_and_human_are_known_by_their_roles_and_every_ending_counts_or_is_a_fault() -> None:

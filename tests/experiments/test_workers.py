@@ -18,13 +18,13 @@ import pytest
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
-from backends.databases.claims import Taken
+from backends.databases.locks import RunLocked
 from backends.databases.verify import verify
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.runs import Unit, units
+from pxp_fsm.experiments.units import Unit, units
 from tests.backends.postgresql_servers import fresh_schema, running
 from tests.experiments.slow_task import install
 
@@ -125,24 +125,24 @@ def test_a_run_that_workers_carry_is_not_carried_alone_and_the_other_way_round(
 ) -> None:
     with SqlBlackboard(database) as board, SqlBlackboard(database) as other:
         run = runs.start(replace(PLAN, instances="1"), board)
-        board.claim(run.name, shared=True)
-        other.claim(run.name, shared=True)
-        other.release(run.name)
-        with pytest.raises(Taken, match="another process is working on run slow-1"):
+        board.lock(run.name, shared=True)
+        other.lock(run.name, shared=True)
+        other.unlock(run.name)
+        with pytest.raises(RunLocked, match="another process is working on run slow-1"):
             runs.resume(run.name, other).execute()
-        board.release(run.name)
-        other.claim(run.name)
+        board.unlock(run.name)
+        other.lock(run.name)
         done = carry(Assignment(database, run.name, Unit(1, 1, 1)))
         assert "another process is working on run slow-1" in done.error
         assert done.sessions == 0
-        other.release(run.name)
+        other.unlock(run.name)
         assert carry(Assignment(database, run.name, Unit(1, 1, 1))).error == ""
 
 
 def test_only_postgresql_is_shared(tmp_path: Path) -> None:
     refused = pytest.raises(BlackboardError, match="only a PostgreSQL blackboard can be shared")
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board, refused:
-        board.claim("r", shared=True)
+        board.lock("r", shared=True)
 
 
 @contextmanager

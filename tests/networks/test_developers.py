@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments.networks.conditions import AddsExamples, FollowsEdits, HandEdit
 from pxp_fsm.experiments.networks.developers import hand, named, read_edits, read_lines
 from pxp_fsm.networks.model.operations import Connect, Edit, Field
@@ -86,5 +86,5 @@ def test_a_terminal_is_asked_for_only_where_there_is_one(tmp_path: Path) -> None
 def test_a_file_with_a_fault_says_where(path: Path, old: str, new: str, said: str) -> None:
     assert old in FILE
     path.write_text(FILE.replace(old, new))
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(FileError, match=said):
         read_edits(path)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pxp_fsm.errors import DataError, LanError, PXPError, UsageError
+from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.edits import applied
@@ -212,7 +212,7 @@ TEXT = """{
 )
 def test_a_fault_of_a_file_is_told_with_its_line(old: str, new: str, said: str) -> None:
     assert old in TEXT
-    with pytest.raises(LanError) as raised:
+    with pytest.raises(FileError) as raised:
         files.parse(TEXT.replace(old, new, 1), "my.lan.json")
     assert any(f"my.lan.json, {said}" in line or said in line for line in raised.value.problems)
 
@@ -222,10 +222,10 @@ def test_a_file_without_a_log_begins_as_it_is_and_a_log_must_lead_to_the_network
     assert history.network.names == ("A", "B") and history.version == 1
     raw = files.of_history(history)
     raw["agents"][0]["task"] = "another"
-    with pytest.raises(LanError, match="the log does not lead to the network"):
+    with pytest.raises(FileError, match="the log does not lead to the network"):
         files.parse(json.dumps(raw))
     raw["log"][0]["operations"].append({"do": "delete", "name": "Z"})
-    with pytest.raises(LanError, match="line 1: log: there is no agent 'Z'"):
+    with pytest.raises(FileError, match="line 1: log: there is no agent 'Z'"):
         files.parse(json.dumps(raw))
 
 
@@ -235,9 +235,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     lan.save(path)
     assert Lan.load(path).history == lan.history
     assert [one.name for one in tmp_path.iterdir()] == ["my.lan.json"]
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(UsageError, match="there is no folder"):
         lan.save(tmp_path / "nowhere" / "my.lan.json")
-    with pytest.raises(LanError, match="cannot be read"):
+    with pytest.raises(FileError, match="cannot be read"):
         Lan.load(tmp_path / "none.lan.json")
 
 
@@ -251,7 +251,7 @@ def test_the_published_schema_is_one() -> None:
 @given(st.lists(st.sampled_from(NAMES), max_size=3), st.text(max_size=200))
 def test_no_text_is_a_traceback(names: list[str], junk: str) -> None:
     for text in (junk, json.dumps({"format": "pxp-fsm lan", "version": 1, "agents": names})):
-        with pytest.raises(LanError):
+        with pytest.raises(FileError):
             files.parse(text)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.errors import FileError, NoAnswer
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import RULES, characters, labels, met
 from pxp_fsm.experiments.networks.tasks import (
@@ -185,13 +185,13 @@ def test_a_task_of_ones_own_is_read_the_same_way(tmp_path: Path) -> None:
 )
 def test_a_file_with_a_fault_says_where_and_what(old: str, new: str, said: str) -> None:
     assert old in OWN
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(FileError) as refused:
         parse(OWN.replace(old, new, 1), "own.toml")
     assert said.replace("'x' is", "x is") in str(refused.value)
 
 
 def test_a_file_that_is_not_there_says_which_tasks_there_are() -> None:
-    with pytest.raises(DataError, match="grammar, translation, compression, couplets"):
+    with pytest.raises(FileError, match="grammar, translation, compression, couplets"):
         load("nowhere.toml")
 
 

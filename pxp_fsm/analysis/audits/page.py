@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
 from backends.databases import SqlBlackboard
 from proofs.audit import Finding, Kind, Possible
 from proofs.audit.findings import ABOUT
 from pxp_fsm import __version__
 from pxp_fsm.analysis.audits.records import Noted, Report
+from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.diagrams.text import legible, shortened
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.reports import palette
@@ -131,11 +133,11 @@ class Conversation:
         return {one.number for one in self.noted.findings}
 
 
-def write(report: Report, board: SqlBlackboard | None, file: TextIO) -> None:
-    """Write the page; texts come from `board`, where there is one.
+def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
+    """Write the page to the file `path`; texts come from `board`, where there is one.
 
     Everything that models, people and files said is shown as text. Raises `UsageError` where a
-    library that the page needs is not installed.
+    library that the page needs is not installed, and as `atomic_path` does.
     """
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -172,7 +174,8 @@ def write(report: Report, board: SqlBlackboard | None, file: TextIO) -> None:
         most=_MOST,
         conversations=lambda: _conversations(report, board),
     )
-    file.writelines(parts)
+    with atomic_path(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(parts)
 
 
 def _conversations(report: Report, board: SqlBlackboard | None) -> Iterator[Conversation]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
 from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
 from proofs.audit.findings import FAULTS
 from proofs.audit.sessions import AsPublished
@@ -17,7 +17,8 @@ from proofs.languages import Word
 from proofs.languages.published_code import K
 from pxp_fsm.analysis.audits.published_tags import as_counted, published_recordings
 from pxp_fsm.analysis.audits.reading import recordings
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.summary import counted
 
 
@@ -79,28 +80,22 @@ def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
 
     Raises `NotThere` for a run that is not there.
     """
-    known = [record.run for record in board.runs()]
-    unknown = [run for run in runs if run not in known]
-    if unknown or not known:
-        which = ", ".join(map(quoted, unknown)) or "to audit"
-        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    records = chosen_runs(board, runs, "to audit")
     report = Report(board.shown)
     followed: dict[object, Protocols] = {}
-    with explained(board.shown), board.engine.connect() as connection:
-        for run in dict.fromkeys(runs or known):
-            for stored in recordings(connection, run):
-                report.sessions += 1
-                report.messages += len(stored.recording.said)
-                if stored.rules is None:
-                    report.skipped[stored.why_not] += 1
-                    continue
-                protocol = followed.setdefault(stored.rules, Protocols(stored.rules))
-                try:
-                    found = audited(stored.recording, protocol)
-                except UsageError as error:
-                    report.skipped[str(error)] += 1
-                    continue
-                report.take(stored.recording, stored.instance, found)
+    for stored in chain.from_iterable(recordings(board, record.run) for record in records):
+        report.sessions += 1
+        report.messages += len(stored.recording.said)
+        if stored.rules is None:
+            report.skipped[stored.why_not] += 1
+            continue
+        protocol = followed.setdefault(stored.rules, Protocols(stored.rules))
+        try:
+            found = audited(stored.recording, protocol)
+        except UsageError as error:
+            report.skipped[str(error)] += 1
+            continue
+        report.take(stored.recording, stored.instance, found)
     return report
 
 

@@ -30,8 +30,7 @@ from pxp_fsm.analysis import checks
 from pxp_fsm.analysis.counterexamples import chart
 from pxp_fsm.analysis.findings import languages
 from pxp_fsm.analysis.requests import Request
-from pxp_fsm.diagrams import Diagram, sequence_chart
-from pxp_fsm.experiments.drawings import leave
+from pxp_fsm.diagrams import Diagram, sequence_chart, write
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.network_decisions import AGENT, PIPELINE
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption
@@ -125,7 +124,7 @@ class Findings:
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)
         (folder / PAGE).write_text(self.page, "utf-8")
         for name, diagram in self.pictures.items():
-            leave(diagram, folder / PICTURES / f"{name}.svg")
+            write(diagram, folder / PICTURES / f"{name}.svg")
 
 
 def find() -> Findings:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import recorded_sessions
 from backends.databases.records import CONCLUDED
 from proofs.claims.catalogue import NAMED, assumptions_of, name_of
 from proofs.languages import (
@@ -24,8 +24,7 @@ from proofs.languages import (
 from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
 from pxp_fsm import defaults
 from pxp_fsm.analysis.audits.published_tags import is_published, published_words
-from pxp_fsm.errors import NotThere, UsageError, quoted
-from pxp_fsm.experiments.reports.observed import observed
+from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 ANY = "any"
@@ -176,17 +175,13 @@ def recorded(database: str, run: str | None = None) -> Language:
     The initiator is m, the responder h. Raises `NotThere` where there is no such run.
     """
     with SqlBlackboard(database, create=False) as board:
-        known = [record.run for record in board.runs()]
-        if run is not None and run not in known:
-            there = ", ".join(known) or "none"
-            raise NotThere(f"{board.shown} has no run {quoted(run)}; there are: {there}")
-        with explained(board.shown), board.engine.connect() as connection:
-            words = {
-                word_of((step.machine, step.tag) for step in session.steps)
-                for name in ([run] if run is not None else known)
-                for session in observed(connection, name, reasons=False)
-                if session.ending in CONCLUDED
-            }
+        runs = [board.run(run)] if run is not None else board.runs()
+        words = {
+            word_of((sent.sender == session.initiator, sent.tag) for sent in session.messages)
+            for record in runs
+            for session in recorded_sessions(board, record.run)
+            if session.ending in CONCLUDED
+        }
         title = f"recorded in {board.shown}" + (f", {run}" if run is not None else "")
     return of_words(title, words)
 

@@ -18,10 +18,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import text
-
 from backends.databases import SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import protocols_of
 from backends.databases.records import CONCLUDED
 from proofs.probability import Behaviour, Player
 from proofs.probability.behaviour import ANSWERED, REVISING
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
 
 SENT: tuple[str, ...] = (Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
 """The tags of the messages after the first, in the order in which they are shown."""
-
-_PLAN = text("SELECT DISTINCT protocol, n, k FROM sessions WHERE run = :run")
 
 
 class Context(NamedTuple):
@@ -120,19 +116,19 @@ def _is(context: Context, agent: int, received: str) -> bool:
 
 def counts_of(board: SqlBlackboard, run: str) -> Counts:
     """The counts of `run`; `NotThere` or `UsageError` where nothing can be counted."""
-    with explained(board.shown), board.engine.connect() as connection:
-        plans = connection.execute(_PLAN, {"run": run}).all()
-        if not plans:
-            known = ", ".join(record.run for record in board.runs()) or "none"
-            raise NotThere(f"{board.shown} has no sessions of run {quoted(run)}; runs: {known}")
-        if len(plans) > 1 or plans[0][0] != "interact":
-            said = ", ".join(sorted({plan[0] for plan in plans}))
-            raise UsageError(
-                f"run {quoted(run)} followed {said}; the odds are those of one INTERACT(n, k)"
-            )
-        counts = Counts(run, plans[0][1], plans[0][2])
-        for session in observed(connection, run):
-            counts.add(session)
+    plans = protocols_of(board, run)
+    if not plans:
+        known = ", ".join(record.run for record in board.runs()) or "none"
+        raise NotThere(f"{board.shown} has no sessions of run {quoted(run)}; runs: {known}")
+    plan = plans[0]
+    if len(plans) > 1 or plan.protocol != "interact" or plan.n is None or plan.k is None:
+        said = ", ".join(sorted({plan.protocol for plan in plans}))
+        raise UsageError(
+            f"run {quoted(run)} followed {said}; the odds are those of one INTERACT(n, k)"
+        )
+    counts = Counts(run, plan.n, plan.k)
+    for session in observed(board, run):
+        counts.add(session)
     if not counts.sessions:
         raise UsageError(f"no session of run {quoted(run)} is over, so there is nothing to count")
     return counts

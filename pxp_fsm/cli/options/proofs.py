@@ -1,4 +1,4 @@
-"""What the commands take that prove: `pxp check`, `pxp language`, `pxp odds`, `pxp conform`."""
+"""What the commands take that prove: `pxp check`, `language`, `odds`, `conform`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ class Check(Request):
     where one is unknown.
     """
 
-    as_json: bool = common.as_json("Results as JSON on standard output.")
-    junit: Path | None = option("JUnit XML too.", None)
-    sarif: Path | None = option("SARIF too.", None)
-    itf: Path | None = option("Each trace as ITF JSON, into this folder.", None, path="folder")
+    as_json: bool = common.as_json()
+    junit: Path | None = option("JUnit XML too.", None, metavar="FILE", path="any")
+    sarif: Path | None = option("SARIF too.", None, metavar="FILE", path="any")
+    itf: Path | None = option(
+        "Each trace as ITF JSON, into this folder.", None, metavar="DIR", path="folder"
+    )
     certificates: Path | None = option(
         "Write the certificates of what is proved for all n and k into this folder.",
         None,
+        metavar="DIR",
         path="folder",
     )
 

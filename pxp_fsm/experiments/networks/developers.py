@@ -10,7 +10,7 @@ from typing import Any
 
 from backends.people import terminal_there
 from pxp_fsm.automata import documents
-from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.errors import FileError, UsageError, quoted
 from pxp_fsm.experiments.networks.conditions import AddsExamples, FollowsEdits, HandEdit, HandEditor
 from pxp_fsm.experiments.networks.terminal import TerminalDeveloper
 from pxp_fsm.networks.model import files
@@ -83,7 +83,7 @@ def schema() -> dict[str, Any]:
 def named(
     name: str, seed: int, will_do: Satisfied | None = None, drafts: Path = DRAFTS
 ) -> Developer | None:
-    """The developer that `name` means; None is nobody. Raises `UsageError` or `DataError`.
+    """The developer that `name` means; None is nobody. Raises `UsageError` or `FileError`.
 
     `will_do` says of outputs whether they will do; without it a person is asked, and a simulated
     developer wants the output to be the one that was asked for. `drafts` is where a person's texts
@@ -107,7 +107,7 @@ def named(
 def hand(name: str) -> HandEditor:
     """Who edits the baseline by hand: `adds-examples`, or `follows:FILE`.
 
-    Raises `UsageError` or `DataError`.
+    Raises `UsageError` or `FileError`.
     """
     kind, _, rest = name.partition(":")
     if name == "adds-examples":
@@ -118,7 +118,7 @@ def hand(name: str) -> HandEditor:
 
 
 def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
-    """What a developer does about steps, from a file (TOML or JSON); raises `DataError`."""
+    """What a developer does about steps, from a file (TOML or JSON); raises `FileError`."""
     return tuple(
         ScriptedAct(
             row["step"],
@@ -132,7 +132,7 @@ def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
 
 
 def read_edits(path: Path) -> tuple[HandEdit, ...]:
-    """What a developer does by hand, from a file (TOML or JSON); raises `DataError`."""
+    """What a developer does by hand, from a file (TOML or JSON); raises `FileError`."""
     found = tuple(
         HandEdit(tuple(map(files.operation, row["operations"])), row.get("about", ""))
         for row in _read(path).get("edit", ())
@@ -141,19 +141,16 @@ def read_edits(path: Path) -> tuple[HandEdit, ...]:
         if not isinstance(operation, MANUAL):
             names = ", ".join(kind.__name__.lower() for kind in MANUAL)
             done = type(operation).__name__.lower()
-            raise DataError(f"{path}: {done} is not done by hand; what is: {names}")
+            raise FileError((f"{path}: {done} is not done by hand; what is: {names}",))
     return found
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = documents.text_of(path, "what a developer does")
-        raw = documents.read(text, path.name)
-    except documents.Unreadable as error:
-        raise DataError(str(error)) from error
+    text = documents.text_of(path, "what a developer does")
+    raw = documents.read(text, path.name)
     found = documents.faults(raw, schema())
     if found:
-        raise DataError("\n".join(map(str, documents.located(found, text, str(path)))))
+        raise FileError(documents.located(found, text, str(path)))
     return raw
 
 

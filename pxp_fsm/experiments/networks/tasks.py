@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.automata import documents
-from pxp_fsm.errors import DataError, Fault, Place
+from pxp_fsm.errors import Fault, FileError, Place
 from pxp_fsm.protocol.messages import text_problem
 
 BUNDLED = ("grammar", "translation", "compression", "couplets")
@@ -112,28 +112,22 @@ def bundled_text(name: str) -> str:
 def load(name_or_path: str | Path) -> LanTask:
     """A bundled task by its name, or one from a file (TOML, or JSON by its name).
 
-    Raises `DataError` with every fault found, each with its line.
+    Raises `FileError` with every fault found, each with its line.
     """
     if isinstance(name_or_path, str) and name_or_path in BUNDLED:
         where = f"{name_or_path}.toml"
         return parse(bundled_text(where), where)
     path = Path(name_or_path)
-    try:
-        text = documents.text_of(path, "a task", f", or one of {', '.join(BUNDLED)}")
-    except documents.Unreadable as error:
-        raise DataError(str(error)) from error
+    text = documents.text_of(path, "a task", f", or one of {', '.join(BUNDLED)}")
     return parse(text, str(path))
 
 
 def parse(text: str, filename: str) -> LanTask:
-    """The task that `text` says; raises `DataError` with every fault found."""
-    try:
-        raw = documents.read(text, filename)
-    except documents.Unreadable as error:
-        raise DataError(str(error)) from error
+    """The task that `text` says; raises `FileError` with every fault found."""
+    raw = documents.read(text, filename)
     found = documents.faults(raw, schema()) or list(_faults(raw))
     if found:
-        raise DataError("\n".join(map(str, documents.located(found, text, filename))))
+        raise FileError(documents.located(found, text, filename))
     return LanTask(
         **{key: raw[key] for key in ("name", "title", "task", "output", "source")},
         criteria=tuple(Criterion(**(row | {"by": By(row["by"])})) for row in raw["criteria"]),

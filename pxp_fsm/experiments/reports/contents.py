@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import machine_predictions
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
@@ -116,29 +114,16 @@ def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, s
 def _counted(
     board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
 ) -> tuple[Tally, Rightness | None]:
-    tally = Tally()
-    with explained(board.shown), board.engine.connect() as connection:
-        rightness = None
-        if task is not None and data is not None:
-            normal = normal_form(task)
-            right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
-            texts = {row.digest: row.text for row in connection.execute(_PREDICTIONS, {"run": run})}
-            rightness = Rightness(right, normal, texts.__getitem__)
-        for session in observed(connection, run):
-            tally.add(session)
-            if rightness is not None:
-                rightness.add(session)
+    tally, rightness = Tally(), None
+    if task is not None and data is not None:
+        normal = normal_form(task)
+        right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
+        rightness = Rightness(right, normal, machine_predictions(board, run).__getitem__)
+    for session in observed(board, run):
+        tally.add(session)
+        if rightness is not None:
+            rightness.add(session)
     return tally, rightness
-
-
-_PREDICTIONS = text(
-    """
-    SELECT digest, text FROM texts WHERE digest IN (
-      SELECT entries.prediction_digest FROM sessions
-      JOIN entries ON entries.session = sessions.session AND entries.sender = sessions.initiator
-      WHERE sessions.run = :run)
-    """
-)
 
 
 def _on_test_set(

@@ -11,7 +11,7 @@ from typing import TextIO
 from markupsafe import Markup
 
 from backends.databases import FAULTS, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
@@ -20,7 +20,6 @@ from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import LONGEST, REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Mark
-from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
 from pxp_fsm.experiments.reports.tables import Table
@@ -243,10 +242,9 @@ def _conversations(
 def _listed(board: SqlBlackboard, section: Section) -> Iterator[Listed]:
     """The sessions that are not shown whole, `LISTED` at most."""
     name, whole = section.report.name, frozenset(section.whole)
-    with explained(board.shown), board.engine.connect() as connection:
-        found = (s for s in observed(connection, name, reasons=False) if s.session not in whole)
-        for session in islice(found, LISTED):
-            tags = tuple(step.tag for step in session.steps)
-            ended = session.ending or NOT_OVER
-            fault = " (a fault)" if session.ending in FAULTS else ""
-            yield Listed(session.session, session.instance, tags, f"{ended}{fault}")
+    found = (one for one in recorded_sessions(board, name) if one.session not in whole)
+    for session in islice(found, LISTED):
+        tags = tuple(message.tag for message in session.messages)
+        ended = session.ending or NOT_OVER
+        fault = " (a fault)" if session.ending in FAULTS else ""
+        yield Listed(session.session, session.instance, tags, f"{ended}{fault}")

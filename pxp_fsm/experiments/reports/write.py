@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 
 from backends.databases import RunRecord, SqlBlackboard
-from backends.databases.engine import explained
+from backends.databases.recordings import recorded_sessions
+from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.reports import data, figures, page, sheets
 from pxp_fsm.experiments.reports.contents import RunReport, gather
-from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.published import SESSIONS
 from pxp_fsm.experiments.reports.tables import Cell, as_csv, as_latex
 from pxp_fsm.experiments.statistics import ROWS
@@ -77,25 +80,16 @@ def write(
     stem = path.with_suffix("")
     texts = dict(_texts(board, reports))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
-    drafts: dict[Path, Path] = {}
-    try:
-        drafts[path] = _draft(path)
-        with drafts[path].open("w", encoding="utf-8", newline="") as file:
-            page.write(board, reports, whole, [name.name for name in names.values()], file)
+    with ExitStack() as stack:
+
+        def opened(target: Path) -> TextIO:
+            draft = stack.enter_context(atomic_path(target))
+            return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
+
+        page.write(board, reports, whole, [name.name for name in names.values()], opened(path))
         for suffix, target in names.items():
-            drafts[target] = _draft(target)
-            with drafts[target].open("w", encoding="utf-8", newline="") as file:
-                file.writelines(texts[suffix])
-        for target, draft in drafts.items():
-            draft.replace(target)
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
-    return reports, tuple(drafts)
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.draft")
+            opened(target).writelines(texts[suffix])
+    return reports, (path, *names.values())
 
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
@@ -104,17 +98,14 @@ def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
-    known = {record.run: record for record in board.runs()}
-    unknown = [run for run in runs if run not in known]
-    if unknown or not known:
-        which = ", ".join(map(repr, unknown)) or "to report"
-        raise NotThere(f"{board.shown} has no run {which}; there are: {', '.join(known) or 'none'}")
+    found = chosen_runs(board, runs)
     if runs:
-        return [known[run] for run in dict.fromkeys(runs)]
-    reported = [record for record in known.values() if record.task != NETWORKS]
+        return found
+    reported = [record for record in found if record.task != NETWORKS]
     if not reported:
+        known = ", ".join(record.run for record in found)
         raise NotThere(
-            f"{board.shown} has no run to report: {', '.join(known)} trained networks of agents; "
+            f"{board.shown} has no run to report: {known} trained networks of agents; "
             f"pxp sessions lists their sessions"
         )
     return reported
@@ -159,17 +150,9 @@ def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Seque
 def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:
     headings = ("session", "run", "repetition", "position", "instance", "ended", "messages", "tags")
     yield as_csv(headings, ())
-    with explained(board.shown), board.engine.connect() as connection:
-        for report in reports:
-            for session in observed(connection, report.name, reasons=False):
-                tags = " ".join(step.tag for step in session.steps)
-                place = (session.repetition, session.position, session.instance)
-                row = (
-                    session.session,
-                    report.name,
-                    *place,
-                    session.ending or "",
-                    len(session.steps),
-                    tags,
-                )
-                yield as_csv(row, ())
+    for report in reports:
+        for session in recorded_sessions(board, report.name):
+            tags = " ".join(message.tag for message in session.messages)
+            place = (session.repetition, session.position, session.instance)
+            ended, length = session.ending or "", len(session.messages)
+            yield as_csv((session.session, report.name, *place, ended, length, tags), ())

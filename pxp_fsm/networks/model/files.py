@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pxp_fsm.automata.documents import Unreadable, faults, json_line_of, read, text_of
-from pxp_fsm.errors import DataError, Fault, LanError, PXPError, written
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.automata.documents import faults, json_line_of, read, text_of
+from pxp_fsm.errors import Fault, FileError, PXPError, written
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as, replayed
 from pxp_fsm.networks.model.network import (
     Agent,
@@ -177,53 +177,40 @@ def schema() -> dict[str, Any]:
 
 
 def load(path: Path) -> History:
-    """The network in the file `path`, with its log. Raises `LanError`."""
-    try:
-        text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
-    except Unreadable as error:
-        raise LanError((str(error),)) from error
+    """The network in the file `path`, with its log. Raises `FileError`."""
+    text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
     return parse(text, str(path))
 
 
 def parse(text: str, filename: str = "network.lan.json") -> History:
-    """The network that a JSON text holds, with its log. Raises `LanError`."""
-    try:
-        raw = read(text, filename, is_json=True)
-    except Unreadable as error:
-        raise LanError((str(error),)) from error
+    """The network that a JSON text holds, with its log. Raises `FileError`."""
+    raw = read(text, filename, is_json=True)
     found = faults(raw, schema())
     if found:
-        raise LanError(_located(text, filename, fault) for fault in found)
+        raise FileError(_located(text, filename, fault) for fault in found)
     network = network_from_json(raw)
     unsound = list(faults_of(network))
     if unsound:
-        raise LanError(_located(text, filename, fault) for fault in unsound)
+        raise FileError(_located(text, filename, fault) for fault in unsound)
     try:
         if "log" not in raw:
             return begun_as(network)
         history = replayed(map(change, raw["log"]))
     except PXPError as error:
-        raise LanError((_located(text, filename, Fault(("log",), str(error))),)) from error
+        raise FileError((_located(text, filename, Fault(("log",), str(error))),)) from error
     if history.network != network:
         said = (
             "the log does not lead to the network that the file holds; undo what was changed by "
             "hand, and use pxp lan edit, or take the log out: the network then begins as it is"
         )
-        raise LanError((_located(text, filename, Fault(("log",), said)),))
+        raise FileError((_located(text, filename, Fault(("log",), said)),))
     return history
 
 
 def save(history: History, path: Path) -> None:
-    """Write the network with its log into the file `path`, whole or not at all."""
+    """Write the network with its log into the file `path`; raises as `write_atomically` does."""
     text = json.dumps(of_history(history), indent=1, ensure_ascii=False)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text + "\n", "utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        why = str(error.strerror).lower()
-        raise DataError(f"{path}: the network cannot be written ({why})") from error
+    write_atomically(path, text + "\n")
 
 
 def _located(text: str, filename: str, fault: Fault) -> Fault:

@@ -1,23 +1,30 @@
-"""What is read from a blackboard: runs, sessions, entries."""
+"""What is read from a blackboard as it was recorded: runs, sessions, entries, calls."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, func, select, text
 
-from backends.databases import schema
-from backends.databases.records import RunRecord, RunSummary, SessionLine, SessionRecord
-from backends.databases.rows import judgement_of
+from backends.databases import chain, schema
+from backends.databases.records import (
+    Cost,
+    RunRecord,
+    RunSummary,
+    SessionLine,
+    SessionRecord,
+    judgement_of,
+)
+from pxp_fsm.prompting.model import Reply, Served, Stop, Usage
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.session import Entry
-
-_RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
 
 
 def runs(connection: Connection) -> tuple[RunRecord, ...]:
     """Every run, oldest first."""
     r = schema.runs.c
-    query = select(*(r[name] for name in _RUN)).order_by(r.ordinal)
+    query = select(*(r[name] for name in chain.RUN)).order_by(r.ordinal)
     return tuple(RunRecord(*row) for row in connection.execute(query))
 
 
@@ -176,3 +183,45 @@ def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
         )
         for row in connection.execute(_ENTRIES, {"session": name})
     )
+
+
+def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
+    """What a run's calls took, by purpose and model."""
+    query = text(
+        "SELECT purpose, model, calls, cached, failed, retries, sent, received, cache_read, "
+        "cache_written, dollars, seconds FROM costs WHERE run = :run ORDER BY purpose, model"
+    )
+    return tuple(
+        Cost(
+            one.purpose,
+            one.model,
+            int(one.calls),
+            int(one.cached),
+            int(one.failed),
+            int(one.retries),
+            Usage(*map(int, (one.sent, one.received, one.cache_read, one.cache_written))),
+            one.dollars,
+            one.seconds,
+        )
+        for one in connection.execute(query, {"run": run})
+    )
+
+
+def replies(connection: Connection, run: str) -> Iterator[tuple[tuple[str, str, int], Reply]]:
+    """What each model replied to what: the first reply to each (model, prompt, epoch)."""
+    c, t = schema.calls.c, schema.texts.c
+    columns = [c.model, c.prompt, c.epoch, t.text, c.stop, c.sent, c.received]
+    more = [c.cache_read, c.cache_written, c.request_id]
+    query = (
+        select(*columns, *more)
+        .join(schema.texts, t.digest == c.reply_digest)
+        .where(c.run == run)
+        .order_by(c.number)
+    )
+    known = set[tuple[str, str, int]]()
+    for found in connection.execute(query):
+        asked = (found.model, found.prompt, found.epoch)
+        if asked not in known:
+            known.add(asked)
+            usage = Usage(found.sent, found.received, found.cache_read, found.cache_written)
+            yield asked, Reply(found.text, Stop(found.stop), usage, Served(found.request_id))

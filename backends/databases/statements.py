@@ -1,7 +1,6 @@
-"""Messages at the driver: what each of them costs is most of what a run waits for.
+"""The statements that the blackboard writes with, made once: making one costs more than running it.
 
-SQLAlchemy makes the statements and keeps the connections; between the two, for a message that is
-the next one as far as this process knows, its execution costs more than the database.
+`named` is the name of the run or session that a statement is about.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from backends.databases.rows import Made
+from backends.databases.records import Row
 from backends.databases.schema import calls, entries, judgements, runs, sessions
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
@@ -56,8 +55,12 @@ ADD_CALL = insert(calls)
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
-    """The statements of every message as the driver takes them, with parameters by name."""
+class MessageStatements:
+    """The statements of every message as the driver takes them, with parameters by name.
+
+    What a message costs is most of what a run waits for: for one that is the next as far as this
+    process knows, SQLAlchemy's own execution costs more than the database.
+    """
 
     begin: str
     keep_text: str
@@ -65,23 +68,23 @@ class Direct:
     add_judgement: str
 
     def steps(
-        self, said: Sequence[Made], entry: Made, judged: Sequence[Made]
-    ) -> list[tuple[str, Sequence[Made]]]:
+        self, said: Sequence[Row], entry: Row, judged: Sequence[Row]
+    ) -> list[tuple[str, Sequence[Row]]]:
         """What a message is stored with: each statement with its rows."""
         steps = [(self.keep_text, said), (self.add_entry, [entry])]
         return [*steps, (self.add_judgement, judged)] if judged else steps
 
 
-def direct(dialect: Dialect) -> Direct:
+def message_statements(dialect: Dialect) -> MessageStatements:
     """The statements for `dialect`; PostgreSQL's driver begins transactions by itself."""
     sqlite = dialect.name == "sqlite"
     kind: Callable[..., Dialect] = type(dialect)
     named = kind(paramstyle="named" if sqlite else "pyformat")
     written = (str(made.compile(dialect=named)) for made in (KEEP_TEXT, ADD_ENTRY, ADD_JUDGEMENT))
-    return Direct("BEGIN IMMEDIATE" if sqlite else "", *written)
+    return MessageStatements("BEGIN IMMEDIATE" if sqlite else "", *written)
 
 
-def committed(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Made]]]) -> bool:
+def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]]) -> bool:
     """Whether all of `steps` were committed as one transaction.
 
     False where the database or its driver objects. Whether a commit was done whose answer was lost

@@ -1,7 +1,7 @@
-"""A claim on a run: one process works on it, another is told so. It ends with its process.
+"""A lock on a run: one process works on it, another is told so. It ends with its process.
 
 Nothing is written and no clock is read: PostgreSQL keeps an advisory lock as long as the connection
-lives; beside an SQLite file, another one is held locked. A process that was killed leaves no claim.
+lives; beside an SQLite file, another one is held locked. A process that was killed leaves no lock.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from sqlalchemy.exc import SQLAlchemyError
 from pxp_fsm.errors import BlackboardError
 
 
-class Taken(BlackboardError):
-    """Another process has the claim."""
+class RunLocked(BlackboardError):
+    """Another process works on the run."""
 
 
-class Claim(Protocol):
+class RunLock(Protocol):
     """What is held while a run is worked on."""
 
     def release(self) -> None:
         """Let others have it."""
 
 
-def claim(engine: Engine, run: str, *, shared: bool = False) -> Claim:
-    """Claim `run`; raises `Taken` where another process has.
+def lock_run(engine: Engine, run: str, *, shared: bool = False) -> RunLock:
+    """Lock `run`; raises `RunLocked` where another process has.
 
-    A `shared` claim is one of many that keep out whoever wants the run alone; workers have it while
-    each claims its own part. Only PostgreSQL has such claims: `BlackboardError` elsewhere.
+    A `shared` lock is one of many that keep out a process that wants the run alone; workers have it
+    while each locks its own part. Only PostgreSQL has such locks: `BlackboardError` elsewhere.
     """
     number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)
     if engine.dialect.name == "postgresql":
@@ -42,17 +42,17 @@ def claim(engine: Engine, run: str, *, shared: bool = False) -> Claim:
         raise BlackboardError("only a PostgreSQL blackboard can be shared by several workers")
     name = engine.url.database
     if not name or name == ":memory:":
-        return _Nothing()
+        return _NoLock()
     return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}")
 
 
-def _taken(run: str) -> Taken:
-    return Taken(
+def _locked(run: str) -> RunLocked:
+    return RunLocked(
         f"another process is working on run {run}; nothing was changed: let it finish, or stop it"
     )
 
 
-class _Nothing:
+class _NoLock:
     """A database in memory belongs to one process."""
 
     def release(self) -> None:
@@ -73,7 +73,7 @@ class _AdvisoryLock:
             raise
         if not free:
             self._connection.close()
-            raise _taken(run)
+            raise _locked(run)
 
     def release(self) -> None:
         with suppress(SQLAlchemyError):  # a connection that was cut holds no lock
@@ -108,7 +108,7 @@ class _LockedFile:
                 self._connection.execute("BEGIN EXCLUSIVE")
             except sqlite3.OperationalError as error:
                 self._connection.close()
-                raise _taken(run) from error
+                raise _locked(run) from error
             if before is not None and self._identity() == before:
                 return
             self._connection.close()  # its last holder removed it in between

@@ -1,0 +1,333 @@
+"""What analyses read of a run: its sessions without their texts, one by one, and counts of them.
+
+A text is known by its digest. Everything comes in the order in which the sessions were planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, TextClause, text
+
+from backends.databases.blackboard import SqlBlackboard
+from backends.databases.faults import translated_errors
+from pxp_fsm.protocol.relations import Outcome
+
+_BATCH = 2000
+"""Rows that are fetched at a time."""
+
+
+class RecordedJudgement(NamedTuple):
+    """An answer of MATCH or AGREE about an ordered pair of texts.
+
+    The digests `left` and `right` are empty where they were not asked for.
+    """
+
+    relation: str
+    outcome: Outcome
+    left: str = ""
+    right: str = ""
+
+
+class RecordedMessage(NamedTuple):
+    """A message with what was judged to arrive at it; its texts are digests."""
+
+    number: int
+    sender: str
+    tag: str
+    prediction: str
+    explanation: str
+    judgements: tuple[RecordedJudgement, ...] = ()
+
+
+class RecordedClasses(NamedTuple):
+    """Which definitions of intelligibility hold for an agent, as the database computes them."""
+
+    one_way: bool
+    one_way_any: bool
+    strong: bool
+    ultra_strong: bool
+
+
+class RecordedSession(NamedTuple):
+    """A session without its texts; a tuple, for there may be a hundred thousand.
+
+    `agents` are name and description of initiator and responder; `unsent` was judged for a message
+    that is not stored; `classes` are of initiator and responder. Of these and of `two_way`, what
+    was not asked for is empty.
+    """
+
+    session: str
+    repetition: int
+    position: int
+    instance: str
+    protocol: str
+    n: int | None
+    k: int | None
+    automaton: str
+    fingerprint: str
+    assumptions: str
+    ending: str | None
+    agents: tuple[tuple[str, str], tuple[str, str]]
+    messages: tuple[RecordedMessage, ...]
+    unsent: tuple[RecordedJudgement, ...]
+    classes: tuple[RecordedClasses, ...]
+    two_way: bool | None
+
+    @property
+    def initiator(self) -> str:
+        """The agent that sends first: the machine of the papers' tables."""
+        return self.agents[0][0]
+
+    @property
+    def responder(self) -> str:
+        """The other agent: the human of the papers' tables."""
+        return self.agents[1][0]
+
+
+class Details(Enum):
+    """What is read of a session beside its messages."""
+
+    OUTCOMES = "what MATCH and AGREE answered"
+    PAIRS = "what MATCH and AGREE answered, of which texts"
+    CLASSES = "which definitions of intelligibility hold for each agent"
+    TWO_WAY = "whether the session is two-way intelligible"
+
+
+_SESSIONS = text(
+    """
+    SELECT session, repetition, position, instance, protocol, n, k, automaton, fingerprint,
+           assumptions, ending, initiator, initiator_description, responder, responder_description
+    FROM sessions WHERE run = :run ORDER BY repetition, position
+    """
+)
+_MESSAGES = text(
+    """
+    SELECT s.session, e.number, e.sender, e.tag, e.prediction_digest, e.explanation_digest
+    FROM sessions AS s JOIN entries AS e ON e.session = s.session
+    WHERE s.run = :run ORDER BY s.repetition, s.position, e.number
+    """
+)
+_JUDGEMENTS, _PAIRS = (
+    text(
+        f"""
+        SELECT s.session, j.number, j.relation, j.outcome{columns}
+        FROM sessions AS s JOIN judgements AS j ON j.session = s.session
+        WHERE s.run = :run AND j.relation IN ('MATCH', 'AGREE')
+        ORDER BY s.repetition, s.position, j.number, j.place
+        """  # noqa: S608 - our own names
+    )
+    for columns in ("", ", j.left_digest, j.right_digest")
+)
+_CLASSES = text(
+    """
+    SELECT s.session, first.one_way, first.one_way_any, first.strong, first.ultra_strong,
+           second.one_way, second.one_way_any, second.strong, second.ultra_strong
+    FROM sessions AS s
+    JOIN intelligibility AS first ON first.session = s.session AND first.agent = s.initiator
+    JOIN intelligibility AS second ON second.session = s.session AND second.agent = s.responder
+    WHERE s.run = :run ORDER BY s.repetition, s.position
+    """
+)
+_TWO_WAY = text(
+    """
+    SELECT s.session, t.two_way
+    FROM sessions AS s JOIN two_way_intelligibility AS t ON t.session = s.session
+    WHERE s.run = :run ORDER BY s.repetition, s.position
+    """
+)
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+_UNKNOWN = Outcome.BROKEN
+
+
+def recorded_sessions(
+    board: SqlBlackboard, run: str, *details: Details, messages: bool = True
+) -> Iterator[RecordedSession]:
+    """Every session of `run`, with its messages unless they are not wanted, and with `details`.
+
+    One session at a time is in memory: the queries are in the same order and are merged.
+    """
+    with translated_errors(board.shown), board.engine.connect() as connection:
+        streaming, values = connection.execution_options(yield_per=_BATCH), {"run": run}
+
+        def rows(query: TextClause, wanted: bool) -> _RowsBySession:
+            return _RowsBySession(streaming.execute(query, values) if wanted else ())
+
+        pairs = Details.PAIRS in details
+        judgement = _judgement if pairs else cache(_judgement)
+        sent = rows(_MESSAGES, messages)
+        judged = rows(_PAIRS if pairs else _JUDGEMENTS, pairs or Details.OUTCOMES in details)
+        classified = rows(_CLASSES, Details.CLASSES in details)
+        two_way = rows(_TWO_WAY, Details.TWO_WAY in details)
+        for name, *row, initiator, initiator_is, responder, responder_is in streaming.execute(
+            _SESSIONS, values
+        ):
+            judgements = _judgements(judged.of(name), judgement)
+            yield RecordedSession._make(
+                (
+                    name,
+                    *row,
+                    ((initiator, initiator_is), (responder, responder_is)),
+                    tuple(
+                        [
+                            RecordedMessage(number, sender, tag, y, e, judgements.pop(number, ()))
+                            for _, number, sender, tag, y, e in sent.of(name)
+                        ]
+                    ),
+                    tuple([one for unsent in judgements.values() for one in unsent]),
+                    tuple(
+                        [
+                            RecordedClasses(*map(bool, holds))
+                            for each in classified.of(name)
+                            for holds in (each[1:5], each[5:])
+                        ]
+                    ),
+                    next((bool(each[1]) for each in two_way.of(name)), None),
+                )
+            )
+
+
+def _judgements(
+    rows: Iterable[Sequence[Any]], judgement: Callable[..., RecordedJudgement]
+) -> dict[int, tuple[RecordedJudgement, ...]]:
+    """The judgements of a session by the number of the message they are about."""
+    return {
+        number: tuple([judgement(*row[2:]) for row in of_message])
+        for number, of_message in groupby(rows, key=itemgetter(1))
+    }
+
+
+def _judgement(relation: str, outcome: str, left: str = "", right: str = "") -> RecordedJudgement:
+    # what no program of ours wrote counts as an oracle that failed
+    return RecordedJudgement(relation, _OUTCOMES.get(outcome, _UNKNOWN), left, right)
+
+
+class _RowsBySession:
+    """Rows that begin with a session's name, taken session by session in their order."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._groups = groupby(rows, key=itemgetter(0))
+        self._next = next(self._groups, None)
+
+    def of(self, session: str) -> Iterable[Sequence[Any]]:
+        """The rows of `session`; sessions are asked for in their order."""
+        if self._next is None or self._next[0] != session:
+            return ()
+        rows = list(self._next[1])
+        self._next = next(self._groups, None)
+        return rows
+
+
+class Table1Row(NamedTuple):
+    """A repetition in the papers' Table 1: its sessions that the protocol ended, by class."""
+
+    repetition: int
+    total: int
+    one_way_human: int
+    one_way_machine: int
+    two_way: int
+    strong_human: int
+    strong_machine: int
+    ultra_strong_human: int
+    ultra_strong_machine: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """Counts over a run: Table 1, sessions by ending (None: not over), messages by sender, tag."""
+
+    table1: tuple[Table1Row, ...]
+    endings: Mapping[str | None, int]
+    tags: Mapping[tuple[str, str], int]
+
+
+_TABLE1 = text(
+    f"SELECT {', '.join(Table1Row._fields)} FROM table1 WHERE run = :run ORDER BY repetition"  # noqa: S608 - our own names
+)
+_ENDINGS = text(
+    "SELECT ending, COUNT(*) FROM sessions WHERE run = :run GROUP BY ending ORDER BY ending"
+)
+_TAGS = text(
+    """
+    SELECT entries.sender, entries.tag, COUNT(*)
+    FROM entries JOIN sessions ON sessions.session = entries.session
+    WHERE sessions.run = :run
+    GROUP BY entries.sender, entries.tag
+    """
+)
+
+
+def run_counts(board: SqlBlackboard, run: str) -> RunCounts:
+    """What is counted of `run`, as far as it has got."""
+
+    def counted(connection: Connection) -> RunCounts:
+        table1, endings, tags = (
+            connection.execute(query, {"run": run}).all() for query in (_TABLE1, _ENDINGS, _TAGS)
+        )
+        return RunCounts(
+            tuple(Table1Row(*map(int, row)) for row in table1),
+            dict(map(tuple, endings)),
+            {(sender, tag): number for sender, tag, number in tags},
+        )
+
+    return board.read(counted)
+
+
+class Bounds(NamedTuple):
+    """A protocol with the bounds under which sessions ran."""
+
+    protocol: str
+    n: int | None
+    k: int | None
+
+
+def protocols_of(board: SqlBlackboard, run: str) -> tuple[Bounds, ...]:
+    """The protocols and bounds that sessions of `run` followed, each once."""
+    query = text("SELECT DISTINCT protocol, n, k FROM sessions WHERE run = :run")
+    return board.read(
+        lambda connection: tuple(Bounds(*row) for row in connection.execute(query, {"run": run}))
+    )
+
+
+_PREDICTIONS = text(
+    """
+    SELECT digest, text FROM texts WHERE digest IN (
+      SELECT entries.prediction_digest FROM sessions
+      JOIN entries ON entries.session = sessions.session AND entries.sender = sessions.initiator
+      WHERE sessions.run = :run)
+    """
+)
+
+
+def machine_predictions(board: SqlBlackboard, run: str) -> Mapping[str, str]:
+    """The predictions that initiators sent in `run`, by digest."""
+    return board.read(
+        lambda connection: dict(map(tuple, connection.execute(_PREDICTIONS, {"run": run})))
+    )
+
+
+_ILLUSTRATIVE = text(
+    """
+    SELECT sessions.session
+    FROM sessions
+    LEFT JOIN entries ON entries.session = sessions.session
+    WHERE sessions.run = :run
+    GROUP BY sessions.session, sessions.ordinal, sessions.ending
+    ORDER BY
+      CASE WHEN sessions.ending = 'ratified'
+            AND SUM(CASE WHEN entries.tag = 'REVISE' THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END,
+      COUNT(entries.number) DESC, sessions.ordinal
+    LIMIT 1
+    """
+)
+
+
+def illustrative_session(board: SqlBlackboard, run: str) -> str:
+    """The session to draw: the longest that was ratified after a REVISE, else the longest."""
+    return board.read(lambda connection: str(connection.scalar(_ILLUSTRATIVE, {"run": run})))

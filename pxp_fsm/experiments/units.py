@@ -1,0 +1,34 @@
+"""The parts of a run that depend on no other, and so may be carried anywhere, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_PARTS = 256
+"""Sessions that depend on no other are dealt out in about so many parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The sessions of a repetition at the positions `first` to `last`, both included."""
+
+    repetition: int
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it in its run."""
+        return f"{self.repetition}/{self.first}-{self.last}"
+
+
+def units(repetitions: int, sessions: int, carries: bool) -> Iterator[Unit]:
+    """The units of a run: whole repetitions where sessions depend on those before them.
+
+    They follow from the run alone, so that whoever carries it on has the same.
+    """
+    size = sessions if carries else min(sessions, max(1, repetitions * sessions // _PARTS))
+    for repetition in range(1, repetitions + 1):
+        for first in range(1, sessions + 1, size):
+            yield Unit(repetition, first, min(first + size - 1, sessions))
