@@ -5,6 +5,7 @@ Hypothesis (extra `conformance`) is loaded when a machine is made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from proofs.conformance.endpoints import Build, End, TableEnd
@@ -23,7 +24,14 @@ STEPS = 50
 
 
 class Wrong(AssertionError):
-    """Two agents did not do what their tables say; its words say where, and how it came there."""
+    """Two agents did not do what their tables say; its words say where, and how it came there.
+
+    `way` is what was tried, the last of which went wrong.
+    """
+
+    def __init__(self, said: str, way: Sequence[Attempt]) -> None:
+        super().__init__(said)
+        self.way = tuple(way)
 
 
 class Pair:
@@ -102,7 +110,7 @@ class Pair:
     def _wrong(self, move: Attempt, what: str) -> Wrong:
         before = ", ".join(map(str, self._way[:-1])) or "nothing"
         states = f"{NAMES[0]} in {self.at.states[0]}, {NAMES[1]} in {self.at.states[1]}"
-        return Wrong(f"{move} ({states}) {what}; before it: {before}")
+        return Wrong(f"{move} ({states}) {what}; before it: {before}", self._way)
 
 
 def state_machine(
@@ -192,16 +200,36 @@ def drive(
     from hypothesis import HealthCheck, Phase, settings
     from hypothesis.stateful import run_state_machine_as_test
 
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=STEPS,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=(HealthCheck.too_slow,),  # a slow machine is no fault
-        ),
-    )
+    try:
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=STEPS,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                phases=(Phase.generate, Phase.shrink),
+                suppress_health_check=(HealthCheck.too_slow,),  # a slow machine is no fault
+            ),
+        )
+    except Wrong as found:
+        told = _shortest(found, coverage.plan, (build, peer_build or build))
+        raise told from told.__cause__
     return coverage
+
+
+def _shortest(found: Wrong, plan: Plan, builds: tuple[Build, Build]) -> Wrong:
+    """What went wrong by a shortest way of the tables: Hypothesis may stop at a longer one."""
+    ways = (plan.way(case, plan.start) for case in plan.cases)
+    for way in sorted(filter(None, ways), key=len):
+        if len(way) >= len(found.way):
+            break
+        pair = Pair(plan, builds)
+        try:
+            for move in way:
+                pair.attempt(move)
+        except Wrong as shorter:
+            if shorter.way[-1] == found.way[-1]:
+                return shorter
+    return found
