@@ -1,4 +1,4 @@
-# Everything sets itself up: `make run` and `make test` work in a fresh clone.
+# Every target installs what it needs: `make run` and `make test` work in a fresh clone.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,13 +9,13 @@ READY_DEEP := $(VENV)/.ready-deep
 .PHONY: help run quick test test-deep check bench findings clean
 
 help:
-	@echo "make run        the main job: 5 repetitions of 20 DRUG sessions, offline, into runs/"
-	@echo "make quick      the same for what is edited most, in under a minute when caches are warm"
-	@echo "make test       formatting, lint, types, import contracts and tests"
-	@echo "make test-deep  what takes longer: hostile messages, kills, restarts, the wheel"
-	@echo "make check      formatting, lint, types and import contracts alone"
-	@echo "make bench      the benchmarks, a table each"
-	@echo "make findings   docs/findings*.md and the pictures, from a run of every check"
+	@echo "make run        run the main job offline: 5 repetitions of 20 DRUG sessions, into runs/"
+	@echo "make quick      check, and run the core tests; under a minute with warm caches"
+	@echo "make test       check, and run all tests but the slow ones"
+	@echo "make test-deep  run the slow tests: hostile messages, kills, restarts, the wheel"
+	@echo "make check      check formatting, lint, types and import contracts"
+	@echo "make bench      run the benchmarks; each prints a table"
+	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
 	@echo "make clean      remove the virtual environment and the caches"
 
 $(BIN)/python:
@@ -44,7 +44,7 @@ check: $(READY_DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# The rooms that everything stands on; the types of what changed (mypy keeps a cache).
+# The tests of the rooms on which all others depend.
 QUICK := tests/automata tests/protocol tests/prompting tests/sessions tests/guards tests/house
 
 quick: check

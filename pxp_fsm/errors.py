@@ -43,11 +43,11 @@ class Fault:
     def __str__(self) -> str:
         if not self.file:
             return self.message
-        where = f", at {written(self.path)}" if self.line is None else f", line {self.line}"
+        where = f", at {format_path(self.path)}" if self.line is None else f", line {self.line}"
         return f"{self.file}{where}: {self.message}"
 
 
-def written(path: Place) -> str:
+def format_path(path: Place) -> str:
     """The way to a value as people write it: `agents.machine`, `instances[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).lstrip(".") or "the top"
@@ -157,5 +157,5 @@ def quoted(value: object, longest: int = 60) -> str:
     """`value` as an error quotes it: what was refused may be long."""
     if isinstance(value, (str, bytes)):
         value = value[: longest + 1]
-    written = repr(value)
-    return written if len(written) <= longest else f"{written[:longest]}…"
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}…"

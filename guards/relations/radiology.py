@@ -56,7 +56,7 @@ def label_set(text: str, labels: Iterable[str]) -> frozenset[str]:
     return frozenset(_found(part, known) for part in parts)
 
 
-def written(labels: Iterable[str]) -> str:
+def format_labels(labels: Iterable[str]) -> str:
     """A set of labels as a message carries it: sorted, joined with ", ", or `none`."""
     return ", ".join(sorted(set(labels))) or NONE
 

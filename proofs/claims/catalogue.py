@@ -179,9 +179,9 @@ def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
         "never-stuck",
         "some message can always be sent, and the receiver can take it",
         protocol,
-        predicates.nothing_stuck,
+        predicates.no_deadlock,
         given(NOISY),
-        induction=Induction(must.no_node(must.stuck), under),
+        induction=Induction(must.no_node(must.deadlock), under),
     )
     yield Claim(
         "silent-end",
@@ -227,7 +227,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.said(REVISED), REFLEXIVE),
+        induction=Induction(must.tags_are(REVISED), REFLEXIVE),
     )
     yield Claim(
         "ratified-at-3",
@@ -261,7 +261,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.said(REFUTED), EQUIVALENCE),
+        induction=Induction(must.tags_are(REFUTED), EQUIVALENCE),
     )
     yield Claim(
         "ends-agreed",

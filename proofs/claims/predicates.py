@@ -29,7 +29,7 @@ from pxp_fsm.sessions.session import CLOSE
 Check = Callable[[SessionModel, Space[State]], Verdict]
 
 
-def _stuck(state: State) -> bool:
+def _is_deadlock(state: State) -> bool:
     return state.over == "stuck"
 
 
@@ -53,9 +53,9 @@ def reject_only_after_k(model: SessionModel, space: Space[State]) -> Verdict:
     return each_step(space, lambda _s, t: tag_of(t) == Tag.REJECT, lambda _s, t: t.target.sent > k)
 
 
-def nothing_stuck(_model: SessionModel, space: Space[State]) -> Verdict:
+def no_deadlock(_model: SessionModel, space: Space[State]) -> Verdict:
     """No session gets stuck: the tables allow what the rules demand."""
-    return always(space, lambda s: not _stuck(s))
+    return always(space, lambda s: not _is_deadlock(s))
 
 
 def nothing_after_the_end(model: SessionModel, space: Space[State]) -> Verdict:
@@ -70,7 +70,7 @@ def nothing_after_the_end(model: SessionModel, space: Space[State]) -> Verdict:
     def ended(state: State) -> bool:
         return any(at in table.final for table, at in zip(model.both, state.at, strict=True))
 
-    return always(space, lambda s: silent(s) and not _stuck(s) if s.over else not ended(s))
+    return always(space, lambda s: silent(s) and not _is_deadlock(s) if s.over else not ended(s))
 
 
 def no_revise_at_two(_model: SessionModel, space: Space[State]) -> Verdict:

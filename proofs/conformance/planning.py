@@ -281,7 +281,7 @@ class Coverage:
         return {what: (count[0], count[1]) for what, count in found.items()}
 
 
-def told(coverage: Coverage) -> Iterator[str]:
+def coverage_lines(coverage: Coverage) -> Iterator[str]:
     """Lines that say what was tried, what was not, and what no way leads to over this channel."""
     plan = coverage.plan
     for agent, table in enumerate(plan.tables):

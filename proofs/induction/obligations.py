@@ -170,7 +170,7 @@ def ultra_strong(_: Invariant, node: Node) -> bool:
     return bool(node.state.over) and ULTRA_STRONG.holds(node.replied or frozenset())
 
 
-def stuck(_: Invariant, node: Node) -> bool:
+def deadlock(_: Invariant, node: Node) -> bool:
     """The rules demand what the tables do not allow, or nothing is possible."""
     return node.state.over == "stuck"
 
@@ -184,7 +184,7 @@ def loops_on(invariant: Invariant, node: Node) -> bool:
     )
 
 
-def said(sequence: tuple[Say, ...]) -> Check:
+def tags_are(sequence: tuple[Say, ...]) -> Check:
     """The session so far is `sequence`; it must be watched for."""
     return no_node(lambda _, node: node.said == sequence)
 

@@ -42,7 +42,7 @@ Duties = frozenset[Formula]
 Holds = Callable[[Formula, S], bool]
 
 
-def is_shown_early(formula: Formula) -> bool:
+def is_co_safety(formula: Formula) -> bool:
     """Whether every run that satisfies the path formula has shown so after finitely many states.
 
     A condition on how it is written: in negation normal form it has no R (and so no G).
@@ -176,7 +176,7 @@ class Checker(Generic[S]):
         if not any(state in self.continuing for state in self._starts):
             return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
         bad = negated(path)
-        if is_shown_early(bad):
+        if is_co_safety(bad):
             trace = earliest(self._space, self._starts, bad, self.holds, self.continuing)
             return Verdict(Status.HOLDS) if trace is None else Verdict(Status.FAILS, trace=trace)
         found = self.run_with(bad)

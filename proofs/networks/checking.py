@@ -15,7 +15,7 @@ from proofs.core.actions import Decide, External
 from proofs.core.explore import Space, Trace, explore
 from proofs.core.results import Result, Status, Verdict
 from proofs.networks.agent import NetworkAgent
-from proofs.networks.claims import CLAIMS, Network, NetworkClaim, asked, ends, label_of
+from proofs.networks.claims import CLAIMS, Network, NetworkClaim, ends, has_external_input, label_of
 from proofs.networks.pipeline import EDIT, Bounds, Pipeline
 from pxp_fsm.automata.automaton import Automaton, one_hot
 from pxp_fsm.automata.tables import builtin
@@ -101,7 +101,9 @@ def _beyond(claim: NetworkClaim, model: Network, verdict: Verdict) -> Verdict:
     space: Space[Any] = explore(wide)
     if claim.endless:
         ranked = _ranked(wide, space, counts)
-        found = ends(lambda s, t: label_of(t) not in counts and not asked(s, t))(wide, space)
+        found = ends(lambda s, t: label_of(t) not in counts and not has_external_input(s, t))(
+            wide, space
+        )
         holds = ranked and found.status is Status.HOLDS
     else:
         holds = claim.check(wide, space).status is Status.HOLDS

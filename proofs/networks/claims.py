@@ -61,7 +61,7 @@ def guard_of(step: Step[Any]) -> str:
     return step.action.guard if isinstance(step.action, Decide) else ""
 
 
-def asked(place: Turn | Place, step: Step[Any]) -> bool:
+def has_external_input(place: Turn | Place, step: Step[Any]) -> bool:
     """Whether somebody outside has had a say: an example was given, or a developer asked."""
     if isinstance(place, Turn):
         return False
@@ -264,7 +264,7 @@ CLAIMS: tuple[NetworkClaim, ...] = (
         PIPELINE,
         "never-loops-unasked",
         "the pipeline never goes on for ever without asking somebody",
-        ends(lambda place, step: not asked(place, step)),
+        ends(lambda place, step: not has_external_input(place, step)),
         "a bound on retries",
         _out("retries_left"),
         endless=True,

@@ -22,7 +22,7 @@ from pxp_fsm.protocol.network_decisions import (
     Counters,
     Facts,
     counted,
-    made_anew,
+    is_beginning,
     pipeline_guard,
 )
 
@@ -209,7 +209,7 @@ def _action(row: Transition) -> Action:
 
 def _carried(place: Place, row: Transition, cause: str) -> Place:
     """Where the row leads, with what it leaves in hand."""
-    fresh = place.fresh or made_anew(row.label)
+    fresh = place.fresh or is_beginning(row.label)
     cyclic = place.cyclic or (row.label == "COMMIT" and not place.valid)
     if row.target not in _IN_HAND:
         return Place(row.target, place.attended, fresh=fresh, cyclic=cyclic)

@@ -42,7 +42,7 @@ class Checked:
     certificates: tuple[Certificate, ...] = ()
     interrupted: bool = False
 
-    def leave(self, folder: Path) -> tuple[Path, ...]:
+    def write(self, folder: Path) -> tuple[Path, ...]:
         """Write the certificates into `folder`, which is made if need be."""
         if self.certificates:
             folder.mkdir(parents=True, exist_ok=True)
@@ -74,10 +74,10 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
     bounds.rules("interact")
     if request.relations is not None:
         assumptions_of(request.relations)
-        if request.formulas and not systems.is_asked_for(replace(request, formulas=(), fair=())):
+        if request.formulas and not systems.is_about_system(replace(request, formulas=(), fair=())):
             yield from _over_sessions(request, bounds)
             return
-    if systems.is_asked_for(request):
+    if systems.is_about_system(request):
         yield from systems.results(request)
         return
     own = [table for table in request.tables if table not in (*PROVED_OF, *NETWORKS)]

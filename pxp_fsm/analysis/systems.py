@@ -36,7 +36,7 @@ UNBOUNDED = "fifo"
 """The channel without a capacity."""
 
 
-def is_asked_for(request: Request) -> bool:
+def is_about_system(request: Request) -> bool:
     """Whether a request is about its tables as one system, not about each protocol by itself."""
     return bool(
         len([table for table in request.tables if table not in PROVED_OF]) > 2

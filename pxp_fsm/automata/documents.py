@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pxp_fsm.errors import Fault, FileError, Place, quoted, written
+from pxp_fsm.errors import Fault, FileError, Place, format_path, quoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -210,7 +210,7 @@ def _fault(error: Any, said: str | None) -> Fault:
     path: Place = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path:
         path = (*path, error.instance)
-    where = f"{written(path)}: " if path else ""
+    where = f"{format_path(path)}: " if path else ""
     properties = error.schema.get("properties", {})
     known, value = error.validator_value, error.instance
     allowed: tuple[str, ...] = ()

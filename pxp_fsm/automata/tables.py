@@ -21,7 +21,7 @@ from typing import Any
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.documents import faults, located, read, text_of
 from pxp_fsm.automata.soundness import faults_of
-from pxp_fsm.errors import Fault, TableError, quoted, written
+from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
 """The protocols' automata that come with the package."""
@@ -148,7 +148,7 @@ def build_automaton(
         raw["peer"] = peer
 
     def in_words(fault: Fault) -> Fault:
-        path, where = fault.path, written(fault.path)
+        path, where = fault.path, format_path(fault.path)
         if path[:1] == ("rows",) and len(path) > 1:
             index = int(path[1])
             where = f"row {index + 1} {quoted(given[index], 90)}"

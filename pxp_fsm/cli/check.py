@@ -13,7 +13,7 @@ from pxp_fsm.cli.presentation.text import printable
 def check(request: options.Check) -> int:
     """Check what is asked for, and show the results."""
     checked = checks.run(request)
-    left = () if request.certificates is None else checked.leave(request.certificates)
+    left = () if request.certificates is None else checked.write(request.certificates)
     if request.as_json:
         click.echo(results.as_json(checked.lines))
     else:

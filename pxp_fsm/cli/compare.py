@@ -13,7 +13,7 @@ from pxp_fsm.experiments import comparison, files, outcomes, summary
 
 def compare(request: options.Compare) -> None:
     """Print how two runs differ, session by session."""
-    names = [files.run_named(name) for name in (request.first, request.second)]
+    names = [files.run_name(name) for name in (request.first, request.second)]
     if names[0] == names[1]:
         raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
     with SqlBlackboard(request.database, create=False) as board:

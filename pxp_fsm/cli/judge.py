@@ -17,7 +17,7 @@ from pxp_fsm.experiments import participants, rejudging
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plans import Plan, stored_plan
 from pxp_fsm.experiments.rejudging import Judged
-from pxp_fsm.tasks.prompts import written
+from pxp_fsm.tasks.prompts import prompts_text
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet
 
@@ -43,17 +43,17 @@ def judge(request: options.Judge) -> None:
 
 def _named(
     board: SqlBlackboard, run: str, model: str, prompts: Path | None, settings: Settings
-) -> participants.Named:
+) -> participants.Selection:
     """The judge and how it is asked; raises what `named.models` does."""
     (record,) = [record for record in board.runs() if record.run == run]
     plan = stored_plan(record)
-    source = plan.prompts if prompts is None else written(prompts)
+    source = plan.prompts if prompts is None else prompts_text(prompts)
     wanted = Plan(plan.task, judge=model, prompts=source)
     return participants.models(wanted, find_task(plan.task), DataSet("", ()), settings)
 
 
 async def _measured(
-    found: participants.Named,
+    found: participants.Selection,
     model: str,
     pairs: tuple[Judged, ...],
     number: int,

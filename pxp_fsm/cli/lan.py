@@ -11,7 +11,7 @@ from pxp_fsm.cli.presentation.text import printable, waits
 from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.networks import setup
-from pxp_fsm.experiments.networks.developers import named
+from pxp_fsm.experiments.networks.developers import find_developer
 from pxp_fsm.experiments.networks.terminal import operation
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running.execution import Activation, Event, Produced
@@ -41,7 +41,7 @@ def train(request: options.Train) -> None:
     developer = request.developer
     if request.unattended is (developer is not None):
         raise UsageError("give either --unattended or --developer, such as --developer terminal")
-    who = None if developer is None else named(developer, seed=0)
+    who = None if developer is None else find_developer(developer, seed=0)
     training = setup.Training(
         request.network,
         setup.examples(request.examples),

@@ -107,7 +107,9 @@ def compare(request: options.Compare) -> None:
                 setting = Setting(
                     found, found.split(seed), model, by, calls, request.models.in_flight
                 )
-                developer = developers.named(request.developer, seed, setting.meets.will_do)
+                developer = developers.find_developer(
+                    request.developer, seed, setting.meets.will_do
+                )
                 hand = developers.hand(request.hand)
                 limits = Limits(iterations=request.iterations)
                 measured += [
@@ -167,7 +169,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _print_score(task: LanTask, name: str, measured: Score) -> None:
-    click.echo(f"{name}: {comparison.shown_score([measured])}, {measured.total} examples")
+    click.echo(f"{name}: {comparison.format_score([measured])}, {measured.total} examples")
     for criterion in task.criteria:
         met = f"{measured.met(criterion)}/{measured.total}"
         click.echo(printable(f"  {met:>6}  {criterion.says} [{criterion.by}]"))

@@ -93,7 +93,7 @@ def _plan(request: options.Run) -> plans.Plan:
         values["k"] = plans.UNBOUNDED
     if "preset" in values:
         values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
-    return plans.planned(values, Path())
+    return plans.build_plan(values, Path())
 
 
 def _refuse_with_resume(request: options.Run) -> None:
@@ -175,14 +175,14 @@ def _announce(run: runs.Run, output: Path) -> None:
         f"{counted(len(run.data.sessions), 'instance')}, "
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
     )
-    seated = [f"{seat} {name}" for seat, name in run.named.seats if name is not None]
-    if seated:
-        click.echo(printable(f"Models: {', '.join(seated)}"))
+    chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
+    if chosen:
+        click.echo(printable(f"Models: {', '.join(chosen)}"))
     if plan.learn != "always":
         held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
         weighed = "" if plan.learn == "never" else held
         click.echo(f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}")
-    for line in coverage.told(run, output):
+    for line in coverage.coverage_lines(run, output):
         click.echo(printable(line))
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
@@ -314,7 +314,7 @@ def _finish(
     """Files first: they are there even where nobody reads what is printed."""
     statistics = statistics_of(board, run.name)
     try:
-        left = summary.leave(run, board, statistics, output)
+        left = summary.write_artifacts(run, board, statistics, output)
     except OSError as error:
         raise _unwritable(output, error) from error
     table = summary.table1(statistics, summary.compared(run))

@@ -25,12 +25,14 @@ class _Unopened:
         raise NoAnswer(f"{self.name} was not opened")
 
 
-def told(run: Run, folder: Path) -> Iterator[str]:
+def coverage_lines(run: Run, folder: Path) -> Iterator[str]:
     """Lines that name the certificate of what `run` runs, or say that there is none."""
     rules = run.plan.rules()
-    seats = participants.Seats(run.plan, run.task, run.data, folder, run.named, _Unopened)
+    roles = participants.Participants(
+        run.plan, run.task, run.data, folder, run.selection, _Unopened
+    )
     instance = run.data.sessions[0].instance
-    assumed = Session(rules, seats.agents(1), instance=instance).assumptions
+    assumed = Session(rules, roles.agents(1), instance=instance).assumptions
     table = f"{rules.automaton.name} {rules.automaton.fingerprint[:12]}"
     found = certificates.coverage(rules, assumed)
     if found is None:

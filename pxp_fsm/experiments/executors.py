@@ -115,7 +115,7 @@ def spread(
             "a person works at one terminal, so such a run cannot be spread over workers",
             "executor",
         )
-    if run.named.any:
+    if run.selection.any:
         raise UsageError(
             "limits and budgets of models are kept by one process, so such a run cannot be spread "
             "over workers; allow more requests in flight instead",

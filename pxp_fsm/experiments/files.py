@@ -95,7 +95,7 @@ def load(path: Path) -> Experiment:
     if found:
         raise FileError(documents.located(found, text, str(path)))
     try:
-        plan = plans.planned(options.values_of(Plan, raw), path.absolute().parent)
+        plan = plans.build_plan(options.values_of(Plan, raw), path.absolute().parent)
         task, data = plans.read_plan(plan)
     except UsageError as error:
         fault = Fault(_place(error.field), str(error))
@@ -116,7 +116,7 @@ def open_run(
     return runs.start(experiment.plan, blackboard, found, settings, experiment.run)
 
 
-def run_named(name: str) -> str:
+def run_name(name: str) -> str:
     """The run that `name` means: that of an experiment's file, or one of that name."""
     path = Path(name)
     return load(path).run if path.suffix in (".toml", ".json") else name

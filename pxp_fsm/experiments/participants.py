@@ -61,8 +61,8 @@ def check_person(human: str | None, task: Task) -> None:
         raise UsageError(f"task {task.name} has no questions for a person", "human")
 
 
-def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
-    """`human` with a person at the terminal in its seat.
+def with_person(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
+    """`human` with a person at the terminal in its role.
 
     What they look at, and what they leave unsent, is kept in `folder`.
     """
@@ -79,8 +79,8 @@ def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """The models that a plan names, and how they are asked; empty where it names none.
+class Selection:
+    """The models that a plan selects, with their prompts; empty if it selects none.
 
     `notes` say what of the plan's preset they do not take.
     """
@@ -91,8 +91,8 @@ class Named:
     notes: tuple[str, ...] = ()
 
     @property
-    def seats(self) -> tuple[tuple[str, str | None], ...]:
-        """Each seat with the model that sits there, if one does."""
+    def roles(self) -> tuple[tuple[str, str | None], ...]:
+        """Each role with its model, if it has one."""
         return ("machine", self.machine), ("judge", self.judge)
 
     @property
@@ -100,7 +100,7 @@ class Named:
         return self.machine is not None or self.judge is not None
 
 
-def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = None) -> Named:
+def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = None) -> Selection:
     """The models that `plan` names, found able to do what it asks of them.
 
     Raises `UsageError` or `DataError` for a name that is none, a task that asks no models, prompts
@@ -117,13 +117,13 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
     return _able(machine, judge, plan, task, data, paper, settings)
 
 
-def _none(plan: Plan) -> Named:
+def _none(plan: Plan) -> Selection:
     for field, value in (("prompts", plan.prompts), ("scope", plan.scope)):
         if value is not None:
             raise UsageError("this has no effect without a model as machine or as judge", field)
     if plan.votes != 1:
         raise UsageError("this has no effect without a model as judge", "votes")
-    return Named()
+    return Selection()
 
 
 def _able(
@@ -134,7 +134,7 @@ def _able(
     data: DataSet,
     paper: Preset | None,
     settings: Settings | None,
-) -> Named:
+) -> Selection:
     settings = settings or Settings()
     prompts = written.prompts(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def _able(
     for name, needs in ((machine, _asked(task, data, prompts)), (judge, _judged(prompts))):
         if name is not None:
             registry.check_model(name, needs, settings)
-    return Named(machine, judge, prompts, notes)
+    return Selection(machine, judge, prompts, notes)
 
 
 def _paper(plan: Plan) -> Preset | None:
@@ -182,23 +182,23 @@ def _judged(prompts: Prompts) -> Iterable[Capability]:
         yield Capability.TEMPERATURE
 
 
-def notes(plan: Plan, named: Named, task: Task) -> Sequence[str]:
-    """What a reader must know of who sat there."""
-    kept = [*named.notes, *task.notes]
-    for seat, model in (("judge", named.judge), ("machine", named.machine)):
+def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
+    """Remarks on the participants that a reader of the results needs."""
+    kept = [*selection.notes, *task.notes]
+    for role, model in (("judge", selection.judge), ("machine", selection.machine)):
         if model is None:
-            kept += task.seat_notes.get(seat, ())
-    if named.judge is not None:
+            kept += task.role_notes.get(role, ())
+    if selection.judge is not None:
         scope = scope_of(plan)
         assumed = ", ".join(sorted(GIVES[scope])) or "nothing (noisy)"
         kept.append(
-            f"AGREE is judged by {named.judge}, scope {scope}. Assumed of it: {assumed}"
+            f"AGREE is judged by {selection.judge}, scope {scope}. Assumed of it: {assumed}"
             + ("; within a session, that it remembers." if plan.memo else ".")
         )
-    if named.machine is not None:
+    if selection.machine is not None:
         takes = "the conversations before it" if plan.goes_on else "nothing"
         kept.append(
-            f"The machine is {named.machine}: asked again, it may answer otherwise; it takes "
+            f"The machine is {selection.machine}: asked again, it may answer otherwise; it takes "
             f"{takes} from one session to the next."
         )
     return kept
@@ -215,11 +215,11 @@ Opened = Callable[[str], Model]
 """The model of a name; the same one each time."""
 
 
-class Seats:
+class Participants:
     """Who sits in the sessions of one run; judges live as long as it does.
 
     What people look at, and what they leave unsent, is kept in `folder`; `opened` opens the models
-    that `named` names. Raises `UsageError`.
+    that `selection` names. Raises `UsageError`.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class Seats:
         task: Task,
         data: DataSet,
         folder: Path,
-        named: Named,
+        selection: Selection,
         opened: Opened,
     ) -> None:
         check_person(plan.human, task)
@@ -236,24 +236,24 @@ class Seats:
         self._task = task
         self._data = data
         self._folder = folder
-        self._named = named
+        self._selection = selection
         self._opened = opened
         self._judges = self._make_judges()
 
     def agents(self, repetition: int) -> Members:
         """Fresh agents, the machine first, for one repetition, counted from 1."""
         machine, human = self._task.agents(self._data, self._plan.memo)
-        named, problem = self._named, self._task.problem
-        if named.machine is not None and named.prompts is not None and problem is not None:
+        selection, problem = self._selection, self._task.problem
+        if selection.machine is not None and selection.prompts is not None and problem is not None:
             respondent = ModelRespondent(
-                self._opened(named.machine), problem, named.prompts, repetition=repetition
+                self._opened(selection.machine), problem, selection.prompts, repetition=repetition
             )
             machine = replace(machine, respondent=respondent, query=machine.query or problem.query)
         if self._judges is not None:
             first, second = self._judges
             machine, human = replace(machine, agree=first), replace(human, agree=second)
         if self._plan.human is not None and problem is not None:
-            human = seated(human, self._plan.human, problem, self._folder)
+            human = with_person(human, self._plan.human, problem, self._folder)
         return {MACHINE: machine, HUMAN: human}
 
     def remember(self, session: str, initiator: str, entries: Iterable[Entry]) -> None:
@@ -267,10 +267,10 @@ class Seats:
 
     def _make_judges(self) -> tuple[Judge, Judge] | None:
         """The judges of the two agents: one and the same where they share its memory."""
-        if self._named.judge is None or self._named.prompts is None:
+        if self._selection.judge is None or self._selection.prompts is None:
             return None
-        model, scope = self._opened(self._named.judge), scope_of(self._plan)
-        votes, prompts = self._plan.votes, self._named.prompts
+        model, scope = self._opened(self._selection.judge), scope_of(self._plan)
+        votes, prompts = self._plan.votes, self._selection.prompts
         if scope in (Scope.RUN, Scope.PAIR):
             both = Judge(model, prompts, scope, votes=votes)
             return both, both

@@ -20,7 +20,7 @@ from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import option
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
-from pxp_fsm.tasks.prompts import written
+from pxp_fsm.tasks.prompts import prompts_text
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Row, Task
 
@@ -286,7 +286,7 @@ def _no_plan(raw: object) -> str | None:
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 
-def planned(given: Mapping[str, Any], folder: Path) -> Plan:
+def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
     `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
@@ -309,7 +309,7 @@ def planned(given: Mapping[str, Any], folder: Path) -> Plan:
     if "data" in values:
         values["data"] = str(folder / values["data"])
     if "prompts" in values:
-        values["prompts"] = written(folder / values["prompts"])
+        values["prompts"] = prompts_text(folder / values["prompts"])
     return Plan(**values)
 
 

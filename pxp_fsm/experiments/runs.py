@@ -51,8 +51,8 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """What a session is about: its place in the run, and its row."""
+class Slot:
+    """The place of a session in its run, and its row."""
 
     repetition: int
     position: int
@@ -63,7 +63,8 @@ class Run:
     """A run on a blackboard, new or resumed; `start` and `resume` make one.
 
     `total` is the number of sessions planned; `meter` counts what its models cost, as it goes on;
-    `on_wait` is told when a server keeps it waiting, and why. Raises what `named.models` does.
+    `on_wait` is called with the reason when a server keeps it waiting. Raises what
+    `participants.models` raises.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Run:
         blackboard: SqlBlackboard,
         settings: Settings | None = None,
     ) -> None:
-        self.named = participants.models(plan, task, data, settings)
+        self.selection = participants.models(plan, task, data, settings)
         self.meter = Meter()
         self.on_wait: Callable[[str], None] = lambda _why: None
         self.name = name
@@ -100,12 +101,12 @@ class Run:
     @property
     def notes(self) -> Sequence[str]:
         """What a reader must know of who sat in its sessions."""
-        return participants.notes(self.plan, self.named, self.task)
+        return participants.notes(self.plan, self.selection, self.task)
 
     @property
     def carries(self) -> bool:
         """Whether a session depends on those before it in its repetition."""
-        return self.plan.goes_on and (self.task.at_once == 1 or self.named.machine is not None)
+        return self.plan.goes_on and (self.task.at_once == 1 or self.selection.machine is not None)
 
     def units(self) -> Iterator[Unit]:
         """The parts of the run that depend on no other, in order."""
@@ -141,25 +142,25 @@ class Run:
         size = len(self.data.sessions)
         whole = (Unit(one, 1, size) for one in range(1, self.plan.repetitions + 1))
         async with self._serving() as serving:
-            seats = self._seats(serving)
+            roles = self._participants(serving)
             for unit in whole if chosen is None else chosen:
-                await self._unit(unit, seats, serving, on_step)
+                await self._unit(unit, roles, serving, on_step)
 
-    def _seats(self, serving: Serving | None) -> participants.Seats:
+    def _participants(self, serving: Serving | None) -> participants.Participants:
         opened = serving.model if serving is not None else _no_model
-        seats = participants.Seats(
-            self.plan, self.task, self.data, self._folder, self.named, opened
+        roles = participants.Participants(
+            self.plan, self.task, self.data, self._folder, self.selection, opened
         )
-        if self.named.judge is not None:
+        if self.selection.judge is not None:
             for record in self._blackboard.sessions(self.name):
                 entries = self._blackboard.entries(record.session)
-                seats.remember(record.session, record.agents[0][0], entries)
-        return seats
+                roles.remember(record.session, record.agents[0][0], entries)
+        return roles
 
     async def _unit(
         self,
         unit: Unit,
-        seats: participants.Seats,
+        roles: participants.Participants,
         serving: Serving | None,
         on_step: Callable[[Progress], None],
     ) -> None:
@@ -170,36 +171,36 @@ class Run:
         order = plans.ordered(
             self.data.sessions, plans.Order(self.plan.order), self.plan.seed, unit.repetition
         )
-        seated = [
-            Seat(unit.repetition, position, order[position - 1])
+        slots = [
+            Slot(unit.repetition, position, order[position - 1])
             for position in range(unit.first, unit.last + 1)
         ]
 
         def agents() -> Members:
-            return self._gated(seats.agents(unit.repetition))
+            return self._gated(roles.agents(unit.repetition))
 
         if self.carries:
             both, earlier = agents(), dict[str, tuple[Episode, ...]]()
-            for seat in seated:
+            for slot in slots:
                 with _noted(serving):
-                    session = await self._session(seat, both, earlier, stored, on_step)
+                    session = await self._session(slot, both, earlier, stored, on_step)
                 for name, episode in session.episodes().items():
                     earlier[name] = (*earlier.get(name, ()), episode)
             return
         # what is over is not replayed: nobody needs what was learned in it
-        left = [seat for seat in seated if not _over(stored.get(self._named(seat)))]
+        left = [slot for slot in slots if not _over(stored.get(self._session_name(slot)))]
         shared = agents() if self.plan.goes_on and self.plan.learn == Keep.ALWAYS else None
 
-        async def carry(seat: Seat) -> None:
+        async def carry(slot: Slot) -> None:
             with _noted(serving):
-                await self._session(seat, shared or agents(), {}, stored, on_step)
+                await self._session(slot, shared or agents(), {}, stored, on_step)
 
         await _together(map(carry, left), self._at_once(serving))
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[Serving | None]:
         """The models of the run while it is carried on; none where it names none."""
-        if not self.named.any:
+        if not self.selection.any:
             yield None
             return
         costs = self._blackboard.costs(self.name)
@@ -228,27 +229,27 @@ class Run:
         gate = gate_of(self.plan, self.data)
         return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
 
-    def _named(self, seat: Seat) -> str:
-        return f"{self.name}/{seat.repetition}/{seat.position}"
+    def _session_name(self, slot: Slot) -> str:
+        return f"{self.name}/{slot.repetition}/{slot.position}"
 
     def _timed(self, agent: Agent) -> Agent:
         return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
 
     async def _session(
         self,
-        seat: Seat,
+        slot: Slot,
         members: Members,
         earlier: Mapping[str, tuple[Episode, ...]],
         known: Mapping[str, SessionRecord],
         on_step: Callable[[Progress], None],
     ) -> Session:
-        name = self._named(seat)
-        place = (name, seat.repetition, seat.position, seat.row.instance.key)
+        name = self._session_name(slot)
+        place = (name, slot.repetition, slot.position, slot.row.instance.key)
         stored = known.get(name)
         session = Session(
             self._rules,
             members,
-            instance=seat.row.instance,
+            instance=slot.row.instance,
             name=name,
             blackboard=self._blackboard if not _over(stored) else None,
             on_message=lambda message: on_step(Progress(*place, message)),
@@ -256,7 +257,7 @@ class Run:
             record_faults=True,
         )
         if stored is None:
-            self._blackboard.start_session(self._record(session, seat, members))
+            self._blackboard.start_session(self._record(session, slot, members))
         else:
             self._check_agents(stored, members)
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
@@ -278,14 +279,14 @@ class Run:
                     f"changed; start a new run"
                 )
 
-    def _record(self, session: Session, seat: Seat, members: Members) -> SessionRecord:
+    def _record(self, session: Session, slot: Slot, members: Members) -> SessionRecord:
         automaton = self._rules.automaton
         return SessionRecord(
             session=session.name,
             run=self.name,
-            repetition=seat.repetition,
-            position=seat.position,
-            instance=seat.row.instance,
+            repetition=slot.repetition,
+            position=slot.position,
+            instance=slot.row.instance,
             protocol=self._rules.name,
             n=self._rules.n,
             k=self._rules.k,

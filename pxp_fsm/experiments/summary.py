@@ -147,12 +147,12 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
         told = f"{counted(failed, 'session')} {were} ended by a fault"
         lines.append(f"{told} and in no count of the table.")
     lines += run.notes
-    if run.named.machine is None:
+    if run.selection.machine is None:
         lines += run.task.accuracy(run.data)
     return lines
 
 
-def leave(
+def write_artifacts(
     run: Run, board: SqlBlackboard, statistics: Statistics, folder: Path
 ) -> Sequence[tuple[str, Path]]:
     """Write table and drawings into `folder`; what each is, and where.

@@ -122,7 +122,7 @@ def counted(counters: Counters, label: str) -> Counters:
     return counters
 
 
-def made_anew(label: str) -> bool:
+def is_beginning(label: str) -> bool:
     """Whether a row with `label` begins something for the network as it is then."""
     return label in _BEGINNINGS
 

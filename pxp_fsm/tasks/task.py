@@ -62,7 +62,7 @@ class Task:
     sessions m and h, for
     one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
     printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
-    beside the order of instances; `seat_notes` say it of the task's own `machine` and `judge`, and
+    beside the order of instances; `role_notes` say it of the task's own `machine` and `judge`, and
     are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
     go on at a time: more than 1 only where no agent takes anything from one session to the next.
     `problem` is how models and people are asked; None where the task can only be answered by its
@@ -77,4 +77,4 @@ class Task:
     notes: tuple[str, ...] = ()
     at_once: int = 1
     problem: Problem | None = None
-    seat_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from guards import Derived, NormalisedText, Reactants
 from guards.relations.judge import Judge
 from pxp_fsm.cli import sessions
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.runs import Plan, Run, Seat, start
+from pxp_fsm.experiments.runs import Plan, Run, Slot, start
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.prompting.model import Request, Role
 from pxp_fsm.protocol.messages import Answer, Instance
@@ -170,7 +170,7 @@ def session(
     with SqlBlackboard(":memory:") as board:
         run = start(Plan("drug", instances="1"), board)
         planned = Session(Interact(), members, instance=ASPIRIN, name=name)
-        record = run._record(planned, Seat(1, 1, row(run)), members)
+        record = run._record(planned, Slot(1, 1, row(run)), members)
         board.start_session(record)
         session = Session(Interact(4), members, instance=ASPIRIN, name=name, blackboard=board)
         now(session.run())

@@ -125,7 +125,7 @@ def test_the_files_of_another_database_are_not_written_over(tmp_path: Path) -> N
         with SqlBlackboard(str(tmp_path / database)) as board:
             run = runs.start(Plan("drug", instances="1"), board)
             run.execute()
-            left = summary.leave(run, board, statistics_of(board, run.name), tmp_path)
+            left = summary.write_artifacts(run, board, statistics_of(board, run.name), tmp_path)
             names += [path.name for _, path in left]
     assert len(set(names)) == 12
     assert {"drug-1-table.csv", "other-drug-1-table.csv"} <= set(names)

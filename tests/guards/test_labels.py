@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guards import LabelSets
-from guards.relations.radiology import LONGEST, InvalidLabels, label_set, written
+from guards.relations.radiology import LONGEST, InvalidLabels, format_labels, label_set
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 LABELS = ("Atelectasis", "Cardiomegaly", "Pleural Effusion", "Pneumonia", "Pneumothorax")
@@ -23,9 +23,9 @@ def spelled(label: str, upper: bool, spaces: str) -> str:
 
 @given(sets)
 def test_what_is_written_is_read_again(labels: frozenset[str]) -> None:
-    text = written(labels)
+    text = format_labels(labels)
     assert label_set(text, LABELS) == labels
-    assert written(label_set(text, LABELS)) == text
+    assert format_labels(label_set(text, LABELS)) == text
 
 
 @given(
@@ -38,12 +38,12 @@ def test_order_repetition_case_and_space_do_not_count(
 ) -> None:
     text = ",".join(spelled(label, upper, spaces) for label in labels)
     assert label_set(text, LABELS) == frozenset(labels)
-    assert asyncio.run(MATCH.holds(text, written(labels))) is Outcome.YES
+    assert asyncio.run(MATCH.holds(text, format_labels(labels))) is Outcome.YES
 
 
 @given(sets, sets)
 def test_match_is_equality_of_sets(left: frozenset[str], right: frozenset[str]) -> None:
-    outcome = asyncio.run(MATCH.holds(written(left), written(right)))
+    outcome = asyncio.run(MATCH.holds(format_labels(left), format_labels(right)))
     assert outcome is (Outcome.YES if left == right else Outcome.NO)
     assert MATCH.assumptions == EQUIVALENCE
 

@@ -8,7 +8,7 @@ import pytest
 
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments.networks.conditions import AddsExamples, FollowsEdits, HandEdit
-from pxp_fsm.experiments.networks.developers import hand, named, read_edits, read_lines
+from pxp_fsm.experiments.networks.developers import find_developer, hand, read_edits, read_lines
 from pxp_fsm.networks.model.operations import Connect, Edit, Field
 from pxp_fsm.networks.training.developer import Choice
 from pxp_fsm.networks.training.simulated import Confirming, Editing, Following, ScriptedAct, equal
@@ -37,9 +37,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_each_name_is_a_developer(path: Path, tmp_path: Path) -> None:
-    assert named("nobody", 1, equal, tmp_path) is None
-    assert type(named("confirms", 1, equal, tmp_path)) is Confirming
-    editing, following = (named(x, 1, equal, tmp_path) for x in ("edits:0.25", f"follows:{path}"))
+    assert find_developer("nobody", 1, equal, tmp_path) is None
+    assert type(find_developer("confirms", 1, equal, tmp_path)) is Confirming
+    editing, following = (
+        find_developer(x, 1, equal, tmp_path) for x in ("edits:0.25", f"follows:{path}")
+    )
     assert isinstance(editing, Editing)
     assert "probability 0.25, seed 1" in editing.name
     assert isinstance(following, Following)
@@ -61,12 +63,12 @@ def test_a_file_says_what_is_done_about_steps_and_by_hand(path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "me", "edits", "edits:", "edits:2", "edits:nan", "follows:"])
 def test_a_name_that_is_none_is_refused_with_those_that_are(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there are: nobody|from 0 to 1"):
-        named(name, 1, equal, tmp_path)
+        find_developer(name, 1, equal, tmp_path)
 
 
 def test_a_terminal_is_asked_for_only_where_there_is_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a terminal"):
-        named("terminal", 1, equal, tmp_path)
+        find_developer("terminal", 1, equal, tmp_path)
 
 
 @pytest.mark.parametrize(

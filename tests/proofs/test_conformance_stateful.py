@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from proofs.conformance.endpoints import Act, AgentEnd, Build, TableEnd
 from proofs.conformance.mealy import Stimulus
-from proofs.conformance.planning import Attempt, Coverage, Plan, What, kind_of, told
+from proofs.conformance.planning import Attempt, Coverage, Plan, What, coverage_lines, kind_of
 from proofs.conformance.stateful import Pair, Wrong, drive, state_machine
 from pxp_fsm.automata.automaton import (
     DECIDE,
@@ -78,7 +78,7 @@ def test_the_report_names_what_was_not_tried_and_what_cannot_be() -> None:
     coverage = Coverage(plan, examples=3)
     for case in plan.cases[1:]:
         coverage.note(case)
-    said = list(told(coverage))
+    said = list(coverage_lines(coverage))
     assert said[0] == "m (pxp_hang_up): rows 9 of 10, guard outcomes 6 of 6, refusals 43 of 43"
     assert said[2] == "3 examples, 117 cases decided; not complete"
     assert said[3:] == [
@@ -227,7 +227,7 @@ def test_two_tables() -> None:
     client, server = parse_automaton(CLIENT), parse_automaton(SERVER)
     coverage = drive(client, peer=server, examples=20)
     assert coverage.missing == ()
-    assert list(told(coverage))[:2] == [
+    assert list(coverage_lines(coverage))[:2] == [
         "m (client): rows 2 of 2, guard outcomes 0 of 0, refusals 6 of 6",
         "h (server): rows 2 of 2, guard outcomes 0 of 0, refusals 6 of 6",
     ]

@@ -46,10 +46,10 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
             if place == shown:
                 yield "  …"
                 break
-            yield f"  {noted.session}{said(one)}"
+            yield f"  {noted.session}{describe(one)}"
 
 
-def said(finding: Finding) -> str:
+def describe(finding: Finding) -> str:
     """A finding in a line, after the name of its session."""
     where = "" if finding.number is None else f" message {finding.number}"
     parts = [f"{where}: {finding.what}"]
@@ -168,7 +168,7 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
         kinds=[kind for kind in Kind if report.kinds[kind]],
         about=ABOUT,
         counted=counted,
-        said=said,
+        said=describe,
         listed=LISTED,
         longest=_LONGEST,
         most=_MOST,

@@ -119,7 +119,7 @@ class Findings:
     page: str
     pictures: Mapping[str, Diagram]
 
-    def leave(self, folder: Path) -> None:
+    def write(self, folder: Path) -> None:
         """Write page and pictures into `folder`."""
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)
         (folder / PAGE).write_text(self.page, "utf-8")
@@ -307,7 +307,7 @@ def _pictures() -> Iterator[tuple[str, Diagram]]:
 def main() -> None:
     """Write the page into the folder that is given, by default `docs`."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs")
-    find().leave(folder)
+    find().write(folder)
 
 
 if __name__ == "__main__":

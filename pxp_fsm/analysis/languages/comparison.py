@@ -174,15 +174,15 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
         if rest.witness is not None:
             sent = " (sent by the real machines)" if rest.replayed else ""
             yield f"Only in the {where}: {_shown(rest.count)}; the shortest{sent}:"
-            yield f"  {said(rest.witness)}"
+            yield f"  {format_word(rest.witness)}"
 
 
 def listed(language: Language, limit: int) -> Iterator[str]:
     """The first `limit` sequences, the shortest first."""
-    yield from map(said, islice(language.words(), limit))
+    yield from map(format_word, islice(language.words(), limit))
 
 
-def said(word: Word) -> str:
+def format_word(word: Word) -> str:
     """A sequence for a person."""
     return " ".join(word) or "(no message)"
 

@@ -25,8 +25,8 @@ def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     """
     by = _by_condition(measured)
     ours: list[tuple[str, str, Callable[[Sequence[Measured]], str]]] = [
-        ("score", "score, test", lambda some: shown_score([one.test for one in some])),
-        ("", "score, train", lambda some: shown_score([one.train for one in some])),
+        ("score", "score, test", lambda some: format_score([one.test for one in some])),
+        ("", "score, train", lambda some: format_score([one.train for one in some])),
         ("UED", "user editing distance", _mean(lambda one: ued(one.actions))),
         ("LMD", "modification distance", _lmd),
         ("modifications", "modifications", _mean(lambda one: one.modifications)),
@@ -101,7 +101,7 @@ def criteria(task: LanTask, measured: Sequence[Measured]) -> Sheet:
     return Sheet("Criteria: test outputs that meet them", ("", "decided by", *by), tuple(rows))
 
 
-def shown_score(scores: Sequence[Score]) -> str:
+def format_score(scores: Sequence[Score]) -> str:
     """A mean over seeds with its 95 % interval; or the range where verdicts are missing."""
     total = sum(one.total for one in scores)
     if not total:

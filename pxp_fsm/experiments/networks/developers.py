@@ -80,7 +80,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def named(
+def find_developer(
     name: str, seed: int, will_do: Satisfied | None = None, drafts: Path = DRAFTS
 ) -> Developer | None:
     """The developer that `name` means; None is nobody. Raises `UsageError` or `FileError`.

@@ -170,7 +170,7 @@ def form_cost(before: Agent, after: Agent, text: TextCost = text_cost) -> int:
     return spent + cost("save") if spent else 0
 
 
-def made_cost(agent: Agent) -> int:
+def creation_cost(agent: Agent) -> int:
     """The least UED of a new agent like this, without its edges."""
     return cost("create") + form_cost(EMPTY, agent)
 

@@ -16,8 +16,8 @@ from pxp_fsm.networks.distance.costs import (
     FIELDS,
     TextCost,
     cost,
+    creation_cost,
     edited_cost,
-    made_cost,
     text_cost,
     text_costs,
 )
@@ -62,7 +62,7 @@ def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> D
     text = _Texts(before, after)
     saved = {
         (a, b): cost("delete")
-        + made_cost(after.agent(b))
+        + creation_cost(after.agent(b))
         - edited_cost(before.agent(a), after.agent(b), text)
         for a, b in _allowed(before, after)
     }
@@ -138,7 +138,7 @@ def _steps(before: Network, after: Network, found: Found, text: TextCost) -> Ite
     made = set(becomes.values())
     for agent in after.agents:
         if agent.name not in made:
-            yield EditStep("create", agent.name, made_cost(agent))
+            yield EditStep("create", agent.name, creation_cost(agent))
     for edge in sorted(after.edges - set(kept)):
         yield EditStep("connect", " → ".join(edge), cost("connect"))
     required = _required(before)

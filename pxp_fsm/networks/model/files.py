@@ -11,7 +11,7 @@ from typing import Any
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.documents import faults, json_line_of, read, text_of
-from pxp_fsm.errors import Fault, FileError, PXPError, written
+from pxp_fsm.errors import Fault, FileError, PXPError, format_path
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as, replayed
 from pxp_fsm.networks.model.network import (
     Agent,
@@ -214,7 +214,7 @@ def save(history: History, path: Path) -> None:
 
 
 def _located(text: str, filename: str, fault: Fault) -> Fault:
-    named = f"{written(fault.path)}: "
+    named = f"{format_path(fault.path)}: "
     known = fault.message.startswith(named) or not fault.path
     message = fault.message if known else named + fault.message
     line = json_line_of(text, fault.path)

@@ -32,7 +32,7 @@ from pxp_fsm.protocol.network_decisions import (
     Counters,
     Facts,
     counted,
-    made_anew,
+    is_beginning,
     pipeline_guard,
 )
 from pxp_fsm.protocol.relations import Relation
@@ -200,7 +200,7 @@ class Trainer:
             self._hand.strategy = Strategy(row.label)
             self._hand.refused = None
         self._counters = counted(self._counters, row.label)
-        if made_anew(row.label):
+        if is_beginning(row.label):
             self._version = self.lan.version
         self._on_event(Moved(row, facts, self._hand.why))
         return row

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from pxp_fsm.automata.documents import faults
-from pxp_fsm.errors import quoted, written
+from pxp_fsm.errors import format_path, quoted
 from pxp_fsm.networks.model.network import Network
 from pxp_fsm.networks.running.requests import form, text
 from pxp_fsm.networks.training.wildcards import holes
@@ -119,7 +119,7 @@ def problem_of(
     """
     found = next(holes(value), None)
     if found is not None:
-        return f"there is a hole at {written(found)}"
+        return f"there is a hole at {format_path(found)}"
     if not isinstance(value, dict):
         return f"it is not a JSON object, but {quoted(value)}"
     wrong = faults(value, form_of(step, strategy))

@@ -128,7 +128,7 @@ DRUG = Task(
     accuracy=accuracy,
     problem=PROBLEM,
     notes=("The human is a database (an oracle agent: it never REVISEs).",),
-    seat_notes={
+    role_notes={
         "judge": (
             "AGREE is an approximation: it reads the class of reaction out of the explanations.",
         ),

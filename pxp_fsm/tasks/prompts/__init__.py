@@ -28,7 +28,7 @@ def bundled(task: str) -> str:
     return found[task].read_text("utf-8")
 
 
-def written(path: Path) -> str:
+def prompts_text(path: Path) -> str:
     """The text of the prompts in the file `path`; raises `DataError` where they cannot be used."""
     try:
         raw = path.read_bytes()[: LARGEST + 1]

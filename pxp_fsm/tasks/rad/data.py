@@ -15,7 +15,7 @@ from pathlib import Path
 
 from backends.models.local.radiograph import LABELS, checked
 from backends.models.local.radiograph.images import LARGEST_FILE
-from guards.relations.radiology import InvalidLabels, label_set, written
+from guards.relations.radiology import InvalidLabels, format_labels, label_set
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Answer, Instance
@@ -122,7 +122,7 @@ def _phantoms() -> Mapping[str, tuple[Row, ...]]:
     for _line, record in records(read(table), table, _PHANTOM_COLUMNS):
         path = bundled_path(record["img_path"])
         x = f"{path.name}#{reference(path).rpartition('#')[2]}"
-        answer = Answer(written(label_set(record["label"], LABELS)), record["report"])
+        answer = Answer(format_labels(label_set(record["label"], LABELS)), record["report"])
         sets.setdefault(record["set"], []).append(Row(Instance(record["case"], x), answer))
     return {name: tuple(rows) for name, rows in sets.items()}
 
@@ -177,13 +177,15 @@ def _published_row(path: Path, line: int, key: str, record: Mapping[str, str]) -
     given = ",".join(sorted(part.strip() for part in record["label_short"].split(",")))
     if given != ",".join(sorted(short.split(","))):
         raise DataError.at(
-            path, line, f"column label says {written(labels)}, label_short {given!r}, not {short}"
+            path,
+            line,
+            f"column label says {format_labels(labels)}, label_short {given!r}, not {short}",
         )
     try:
         x = reference(_image(path.parent, record["img_path"].strip()))
     except DataError as error:
         raise DataError.at(path, line, f"column img_path: {error}") from error
-    return Row(Instance(key, x), Answer(written(labels), record["report"]))
+    return Row(Instance(key, x), Answer(format_labels(labels), record["report"]))
 
 
 def _image(folder: Path, written_path: str) -> Path:

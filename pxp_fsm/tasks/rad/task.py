@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backends.databases.proxy import Proxy
 from backends.models.local.radiograph import LABELS, Radiograph
-from guards.relations.radiology import NONE, LabelSets, SameFindings, label_set, written
+from guards.relations.radiology import NONE, LabelSets, SameFindings, format_labels, label_set
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Message, Tag
@@ -27,7 +27,7 @@ QUERY = (
 
 def from_text(text: str) -> str:
     """Labels joined with ",", or `none`, as a message carries them; raises `DataError`."""
-    return written(label_set(text, LABELS))
+    return format_labels(label_set(text, LABELS))
 
 
 def from_json(value: object) -> str:
@@ -39,7 +39,7 @@ def from_json(value: object) -> str:
     for label in value:
         if not isinstance(label, str):
             raise DataError(f"a label must be a text, not {quoted(label)}")
-    return written(label for one in value for label in _one(one))
+    return format_labels(label for one in value for label in _one(one))
 
 
 def _one(label: str) -> frozenset[str]:
@@ -186,7 +186,7 @@ RAD = Task(
         "Nothing here is a diagnosis.",
         "The human is a database (an oracle agent: it never REVISEs).",
     ),
-    seat_notes={
+    role_notes={
         "judge": (
             "AGREE is an approximation: it reads findings and their sides out of the reports.",
         ),

@@ -1,4 +1,4 @@
-"""Whether answers can be those of a tolerance or an equivalence, beside trying every one."""
+"""Consistency of answers with a tolerance or an equivalence, compared with brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model as respondent: how it is asked, and what becomes of replies of every kind."""
+"""A model as respondent: its requests, and the handling of replies of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EasyLAN, the baseline and the naive network side by side, trained with one scripted model."""
+"""Comparison of EasyLAN, the baseline and the naive network, with one scripted model."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_without_a_judge_the_score_is_a_range() -> None:
     truths = {example.input: example.truth for example in task.examples}
     model = Speaking(lambda _p, frames: {"thoughts": "", "result": truths[frames["input"]]})
     found = asyncio.run(naive_lan(Setting(task, task.split(1), model)))
-    assert comparison.shown_score([found.test]) == "0.00 to 1.00, not all judged"
+    assert comparison.format_score([found.test]) == "0.00 to 1.00, not all judged"
     assert "no judge's verdict" in comparison.notes([found])[-1]
 
 

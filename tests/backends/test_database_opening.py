@@ -1,4 +1,4 @@
-"""Opening a database: what is refused is left as it is, and what may only be read is read."""
+"""Opening a database: a refused one is left unchanged, and a read-only one can be read."""
 
 from __future__ import annotations
 

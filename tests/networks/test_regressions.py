@@ -1,4 +1,4 @@
-"""Earlier examples run again: what a judge cannot decide is told, and ends nothing."""
+"""Earlier examples run again: an undecided judgement is reported, and ends nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far published counts can be explained, and the law of tolerance behind it."""
+"""Explanations of published counts, and the law of tolerance behind them."""
 
 from __future__ import annotations
 

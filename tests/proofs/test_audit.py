@@ -1,4 +1,4 @@
-"""Audits: nothing is found of sessions that are as they should be, and everything of others."""
+"""Audits: correct sessions have no findings, and every fault of other sessions is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole experiments with models of both protocols: against a server of others, and in batches."""
+"""Experiments with models of both protocols: against an independent server, and in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message takes does not grow with the conversation, nor is anything kept twice."""
+"""The cost of a message does not grow with the conversation, and nothing is stored twice."""
 
 from __future__ import annotations
 

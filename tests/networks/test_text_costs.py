@@ -1,4 +1,4 @@
-"""The least cost of editing a text is that of an editor in which every gesture is tried."""
+"""The least cost of editing a text equals that of an editor in which every gesture is tried."""
 
 from __future__ import annotations
 

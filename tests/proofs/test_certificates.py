@@ -1,4 +1,4 @@
-"""The certificates that come with the package speak of the tables and functions that run."""
+"""The bundled certificates are about the tables and functions that run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks run as they are drawn: order, forwarding, required predecessors, errors, at once."""
+"""Execution of networks: order, forwarding, required predecessors, errors, concurrency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that carry their conversations on, and whose lessons are weighed: whole runs."""
+"""Runs with models that carry their conversations on, and whose lessons are weighed."""
 
 from __future__ import annotations
 

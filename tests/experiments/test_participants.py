@@ -1,4 +1,4 @@
-"""Models at the table: whole runs against a server, interrupted, capped, recorded, refused."""
+"""Runs with models as participants: served, interrupted, capped, recorded, refused."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_a_resumed_run_refuses_other_agents(table: Table, tmp_path: Path) -> Non
         with pytest.raises(KeyboardInterrupt):
             runs.start(plan(table), board).execute(stop)
         run = runs.resume("drug-1", board)
-        run.named = replace(run.named, machine="openai:another@http://127.0.0.1:9/v1")
+        run.selection = replace(run.selection, machine="openai:another@http://127.0.0.1:9/v1")
         with pytest.raises(UsageError, match="would now be"):
             run.execute()
 

@@ -1,4 +1,4 @@
-"""What reports count is read in one pass, alike from SQLite and from PostgreSQL."""
+"""Reports read their counts in one pass, with equal results from SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

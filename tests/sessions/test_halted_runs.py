@@ -1,4 +1,4 @@
-"""What halts a run ends no session: nothing is stored, and it is carried on where it was."""
+"""A halted run ends no session: nothing is stored, and the run continues where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The running agent, learned back as a black box, is the table; a wrong one never is."""
+"""Automata learning of the running agent gives the table; of a wrong agent it never does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report opened in a real browser and set by a real LaTeX, where they are installed."""
+"""A report in a real browser and typeset by a real LaTeX, where they are installed."""
 
 from __future__ import annotations
 
