@@ -28,14 +28,14 @@ from pxp_fsm.networks.model.network import (
     Control,
     ControlExample,
     ExecutionExample,
-    Handled,
+    HandledExample,
     Network,
     Piece,
     Received,
 )
 from pxp_fsm.networks.model.operations import Teach
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.regressions import remembered, replay
 from pxp_fsm.prompting.model import Capability, Reply, Request, Role, Turn
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
@@ -81,7 +81,7 @@ def chain(length: int, handled: int, *, enabled: bool = False) -> Network:
         control = replace(bare.control, examples=decisions)
         made.append(replace(bare, name=f"A{place}", control=control, examples=results))
     kept = tuple(
-        Handled(f"input {i}", "so", "so", tuple((one.name, "so") for one in made))
+        HandledExample(f"input {i}", "so", "so", tuple((one.name, "so") for one in made))
         for i in range(handled)
     )
     edges = frozenset((f"A{place}", f"A{place + 1}") for place in range(length - 1))
@@ -128,7 +128,7 @@ def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
 
 
 def running(length: int, sizes: tuple[int, ...]) -> None:
-    runner = Runner(Asker(AtOnce(), bundled()))
+    runner = Runner(Requester(AtOnce(), bundled()))
     print(f"{'a run without model time':<40} {'µs an agent':>12} {'against ours':>13}")
     first = 0.0
     for handled in sizes:
@@ -148,7 +148,7 @@ def running(length: int, sizes: tuple[int, ...]) -> None:
 def at_once() -> None:
     agents = tuple(Agent(name, "do", "text") for name in "ABCD")
     edges = frozenset({("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")})
-    runner = Runner(Asker(AtOnce(0.05), bundled()))
+    runner = Runner(Requester(AtOnce(0.05), bundled()))
     clock, _cpu = least(lambda: runner.run(Network("a task", agents, edges), "x"))
     print(
         f"\na diamond of 4 agents at 50 ms a call: {clock * 1e3:.0f} ms ({clock / 0.05:.2f} calls)"
@@ -158,7 +158,7 @@ def at_once() -> None:
 def replaying(handled: int) -> None:
     network = chain(10, handled, enabled=True)
     copy = applied(network, [Teach("A4", "a rule", control=False)])
-    runner = Runner(Asker(AtOnce(), bundled()), remembered(network))
+    runner = Runner(Requester(AtOnce(), bundled()), remembered(network))
     started = time.process_time()
     lost = asyncio.run(replay(copy, runner, Equal()))
     seconds = time.process_time() - started

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from automata.fa.dfa import DFA
 
 from proofs.logic import parse
-from proofs.logic.monitor import Outlook
+from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.session_monitor import SessionMonitor
 from proofs.sessions.model import SessionModel, action_of, tag_of
 from proofs.sessions.relational import Theory
@@ -50,7 +50,7 @@ def sessions() -> Sessions:
 
 def by_monitor(monitor: SessionMonitor) -> Way:
     """Four verdicts; told here is the one if the session ended now."""
-    positive = {outlook: outlook.positive for outlook in Outlook}
+    positive = {outlook: outlook.positive for outlook in MonitorVerdict}
 
     def way(sent: list[Message]) -> Iterator[bool]:
         hear = monitor.watch().hear

@@ -258,7 +258,7 @@ TOO_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ModelParameters:
     """How a model is asked: which one, how freely it draws, how long its reply may be."""
 
     model: str
@@ -278,8 +278,8 @@ class Preset:
     name: str
     task: str
     source: str
-    machine: Asking
-    judge: Asking
+    machine: ModelParameters
+    judge: ModelParameters
     repetitions: int
     chosen: tuple[str, ...] = ()
 
@@ -292,8 +292,8 @@ def presets() -> tuple[Preset, ...]:
         Preset(
             **{
                 **raw,
-                "machine": Asking(**raw["machine"]),
-                "judge": Asking(**raw["judge"]),
+                "machine": ModelParameters(**raw["machine"]),
+                "judge": ModelParameters(**raw["judge"]),
                 "chosen": tuple(raw.get("chosen", ())),
             }
         )
@@ -310,7 +310,9 @@ def find_preset(name: str) -> Preset:
     raise UsageError(f"there is no preset {quoted(name)}; there are: {known}")
 
 
-def adapted(asking: Asking, model: str, can: frozenset[Capability]) -> tuple[Asking, str | None]:
+def adapted(
+    asking: ModelParameters, model: str, can: frozenset[Capability]
+) -> tuple[ModelParameters, str | None]:
     """`asking` with the `model` of today, and in words what it does not take of it."""
     asking = replace(asking, model=model)
     if asking.temperature is None or Capability.TEMPERATURE in can:

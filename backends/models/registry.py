@@ -14,12 +14,12 @@ from backends.models.catalogue import ModelFacts, catalogue
 from backends.models.clients.anthropic_messages import AnthropicMessages
 from backends.models.clients.keys import Key, find_key
 from backends.models.clients.openai_chat import OpenAIChat
-from backends.models.middleware.batches import BatchQueue, Gathering
+from backends.models.middleware.batches import BatchMembers, BatchQueue
 from backends.models.middleware.budget import Budget, capped, unpriced
 from backends.models.middleware.cache import Asked, CallCache, cached, replayed
 from backends.models.middleware.limits import Limits, limited
 from backends.models.middleware.recording import recorded
-from backends.models.middleware.retry import Patience, retried
+from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.middleware.telemetry import traced
 from backends.models.settings import Settings
 from pxp_fsm.errors import UsageError
@@ -103,7 +103,7 @@ class Serving:
         self._sleep = sleep
         self._on_wait = on_wait
         self.budget = Budget(settings.dollars, settings.calls, spent=spent, made=made)
-        self.gathering = Gathering()
+        self.gathering = BatchMembers()
         self._log = log
         self._transport = transport
         self._table = catalogue(settings.catalogue)
@@ -150,7 +150,7 @@ class Serving:
         if self.settings.replay is not None:
             model = replayed(facts, self._cache)
         else:
-            patience = Patience(self.settings.attempts)
+            patience = RetryPolicy(self.settings.attempts)
             model = layered(
                 self._live(facts),
                 capped(self.budget, facts),

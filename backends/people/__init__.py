@@ -1,5 +1,5 @@
 """People as participants of sessions."""
 
-from backends.people.terminal import PersonsRelation, TerminalPerson, terminal_there
+from backends.people.terminal import PersonsRelation, TerminalPerson, has_terminal
 
-__all__ = ["PersonsRelation", "TerminalPerson", "terminal_there"]
+__all__ = ["PersonsRelation", "TerminalPerson", "has_terminal"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
-class Left(KeyboardInterrupt):
+class UserLeft(KeyboardInterrupt):
     """The person left; `typed` is what stood in the line that they left."""
 
     def __init__(self, typed: str) -> None:
@@ -40,7 +40,7 @@ class Keys:
         return pressed
 
 
-def terminal_there() -> bool:
+def has_terminal() -> bool:
     """Whether somebody can be asked: input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -151,7 +151,7 @@ async def _ask(question: str, keys: Keys | None, **options: object) -> str:
     try:
         return await session.prompt_async(question, **options)  # type: ignore[arg-type] # passed on
     except (KeyboardInterrupt, EOFError):
-        raise Left(session.default_buffer.text) from None
+        raise UserLeft(session.default_buffer.text) from None
 
 
 @dataclass(frozen=True, slots=True)

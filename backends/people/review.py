@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from backends.people.input import Draft, Drafts, Keys, Left, ask_line, ask_lines, one_of, say
+from backends.people.input import Draft, Drafts, Keys, UserLeft, ask_line, ask_lines, one_of, say
 from pxp_fsm.errors import PXPError
 
 _HEADING, _NAME = "bold", "ansicyan"
@@ -70,7 +70,7 @@ class Reviewer:
         self._told: Sequence[str] = ()
 
     async def review(self, shown: Reviewed, also: Also = MappingProxyType({})) -> Sent:
-        """What they do about `shown`, or `also`; `Left`, a `KeyboardInterrupt`, if they leave."""
+        """The action on `shown` or `also`; raises `UserLeft`, a `KeyboardInterrupt`."""
         version, hint = _written(shown.value), ""
         draft = self._drafts.read(shown.key, 1)
         self._show(shown)
@@ -121,7 +121,7 @@ class Reviewer:
         """Do something else, and keep what was typed here if they leave from there."""
         try:
             await done()
-        except Left:
+        except UserLeft:
             self._keep(shown, version, hint)
             raise
         self._show(shown)
@@ -132,7 +132,7 @@ class Reviewer:
             words.remove("type")
         try:
             return await self._line(f"{', '.join(words)}? ", words)
-        except Left:
+        except UserLeft:
             self._keep(shown, version, hint)
             raise
 
@@ -156,7 +156,7 @@ class Reviewer:
                     say("   ", problem, "; it is kept as you left it, edit it again")
             else:
                 version = await self._set(word, shown, version)
-        except Left as left:
+        except UserLeft as left:
             part = left.typed if word in ("hint", "edit") else part
             self._keep(
                 shown,

@@ -14,19 +14,19 @@ from pathlib import Path
 from backends.people.input import (
     Draft,
     Drafts,
-    Left,
+    UserLeft,
     ask_line,
     ask_lines,
+    has_terminal,
     one_of,
     say,
-    terminal_there,
 )
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
 
-__all__ = ["PersonsRelation", "TerminalPerson", "terminal_there"]
+__all__ = ["PersonsRelation", "TerminalPerson", "has_terminal"]
 
 _MEANING = {
     "RAT": "the prediction matches yours, and you agree with the explanation",
@@ -131,7 +131,7 @@ class TerminalPerson:
         """Write the draft down if the person leaves now; the line they left is its `part`."""
         try:
             yield
-        except Left as left:
+        except UserLeft as left:
             if part is not None:
                 self._draft = replace(self._draft, **{part: left.typed})
             if self._draft != Draft():

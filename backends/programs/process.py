@@ -29,7 +29,7 @@ Request = Mapping[str, Any]
 RESET: Request = {"do": "reset"}
 
 
-class Unfit(Exception):
+class InvalidLine(Exception):
     """A line that is no answer; its words say what is wrong with it."""
 
 
@@ -57,17 +57,17 @@ def written(asked: Request) -> bytes:
 
 
 def parse_answer(line: bytes) -> str | None:
-    """What an answer says was done, or None where it is a refusal; raises `Unfit`."""
+    """What an answer says was done, or None where it is a refusal; raises `InvalidLine`."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unfit(f"a line that is not UTF-8: {quoted(line)}") from None
+        raise InvalidLine(f"a line that is not UTF-8: {quoted(line)}") from None
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unfit(f"a line that is not JSON: {quoted(text)}") from None
+        raise InvalidLine(f"a line that is not JSON: {quoted(text)}") from None
     if not _answers().is_valid(answer):
-        raise Unfit(
+        raise InvalidLine(
             f'a line that is not an answer: {quoted(text)}; one is {{"did": "+TAG"}} or '
             f'{{"refused": "why"}}'
         )
@@ -93,7 +93,7 @@ _LAST_WORDS = 1.0
 """Seconds in which a program that has nothing more to say or to hear is to have ended."""
 
 
-class Broke(PXPError):
+class ProgramFailed(PXPError):
     """The program ended, or said what is no answer; its words say which, and to what."""
 
 
@@ -116,7 +116,8 @@ class Program:
 
     `timeout` is in seconds, for each answer. With `restart` each reset is a new process; otherwise
     it is asked to start anew, and only one that refuses is started again each time. Raises
-    `UsageError` where it cannot be started, `Broke`, and `NoAnswer` where it says nothing in time.
+    `UsageError` where it cannot be started, `ProgramFailed`, and `NoAnswer` where it does not reply
+    in time.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class Program:
         try:
             os.write(stdin.fileno(), line)
         except OSError:
-            raise Broke(f"{self._ended()} instead of an answer {told}") from None
+            raise ProgramFailed(f"{self._ended()} instead of an answer {told}") from None
         until = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as ready:
             ready.register(stdout, selectors.EVENT_READ)
@@ -227,7 +228,7 @@ class Program:
                 ready.register(stderr, selectors.EVENT_READ)
             while b"\n" not in self._said:
                 if len(self._said) >= LONGEST:
-                    raise Broke(f"it said more than {LONGEST} bytes in one line {told}")
+                    raise ProgramFailed(f"it said more than {LONGEST} bytes in one line {told}")
                 left = until - time.monotonic()
                 found = ready.select(left) if left > 0 else []
                 if not found:
@@ -240,11 +241,11 @@ class Program:
         said, _, rest = bytes(self._said).partition(b"\n")
         self._said.clear()
         if rest:
-            raise Broke(f"it said more than one line {told}")
+            raise ProgramFailed(f"it said more than one line {told}")
         try:
             return parse_answer(said)
-        except Unfit as error:
-            raise Broke(f"it said {error}, {told}") from None
+        except InvalidLine as error:
+            raise ProgramFailed(f"it said {error}, {told}") from None
 
     def _hear(self, ready: selectors.BaseSelector, stream: object, told: str) -> None:
         _, stdout, stderr = self._streams()
@@ -258,7 +259,7 @@ class Program:
         data = os.read(stdout.fileno(), LONGEST)
         self._said += data
         if not data:
-            raise Broke(f"{self._ended()} instead of an answer {told}")
+            raise ProgramFailed(f"{self._ended()} instead of an answer {told}")
 
     def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
         process = self._process

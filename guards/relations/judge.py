@@ -249,7 +249,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgedPair:
     """A pair with what a judge said of it, in its order and turned round; empty where nothing."""
 
     pair: Pair
@@ -268,7 +268,7 @@ class Consistency:
     """
 
     number: int
-    asked: tuple[Asked, ...]
+    asked: tuple[JudgedPair, ...]
     silent: int
 
     @property
@@ -300,7 +300,7 @@ class Consistency:
             for asked in self.asked
         )
 
-    def _answered(self) -> list[Asked]:
+    def _answered(self) -> list[JudgedPair]:
         return [asked for asked in self.asked if asked.samples]
 
 
@@ -314,7 +314,7 @@ async def consistency(judge: Judge, pairs: Sequence[Pair], number: int) -> Consi
     questions = [*pairs, *((right, left) for left, right in pairs)]
     said = await asyncio.gather(*(_samples(judge, pair, number) for pair in questions))
     here, there = said[: len(pairs)], said[len(pairs) :]
-    asked = tuple(map(Asked, pairs, here, there))
+    asked = tuple(map(JudgedPair, pairs, here, there))
     return Consistency(number, asked, sum(not samples for samples in said))
 
 

@@ -141,7 +141,7 @@ def held(outcome: str) -> bool | None:
     return _HELD.get(outcome)
 
 
-class Said(NamedTuple):
+class AuditedMessage(NamedTuple):
     """A message: who sent it, its tag, its two texts, and what was judged to arrive at it."""
 
     initiator: bool
@@ -162,7 +162,7 @@ class Recording:
     """
 
     name: str
-    said: tuple[Said, ...]
+    said: tuple[AuditedMessage, ...]
     ending: str | None
     closing: tuple[Judged, ...] = ()
     derived: tuple[bool, bool] = (False, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proofs.audit.findings import Finding, Kind, Possible, Recording
 from proofs.audit.judges import contradictions
-from proofs.audit.tags import ASSUMED, Followed, of_tags, wrong_answers
+from proofs.audit.tags import ASSUMED, RecordedRules, of_tags, wrong_answers
 from proofs.languages import Language, Word
 from proofs.languages.protocols import TWO_WAY
 from proofs.languages.published_code import ROUNDS, K, PublishedCode, published_started
@@ -38,7 +38,7 @@ class Audited:
     findings: tuple[Finding, ...]
 
 
-def audited(recording: Recording, followed: Followed) -> Audited:
+def audited(recording: Recording, followed: RecordedRules) -> Audited:
     """Audit a session that is said to have followed a protocol.
 
     What may be assumed follows from the tags and from the answers; a fault of records (a class, an

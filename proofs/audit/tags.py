@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
-from proofs.audit.findings import Finding, Judged, Kind, Possible, Recording, Said
+from proofs.audit.findings import AuditedMessage, Finding, Judged, Kind, Possible, Recording
 from proofs.languages import Language, Reading, Word, started
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.messages import Answer, Message, Tag
@@ -23,7 +23,7 @@ ASSUMED = {
 """The assumptions on MATCH and AGREE that each stands for."""
 
 
-class Followed(Protocol):
+class RecordedRules(Protocol):
     """What a session is said to have followed, as far as an audit asks."""
 
     def __hash__(self) -> int: ...
@@ -85,7 +85,7 @@ class Tagged:
 
 
 @lru_cache(maxsize=_KNOWN)
-def of_tags(followed: Followed, word: Word) -> Tagged:
+def of_tags(followed: RecordedRules, word: Word) -> Tagged:
     """What the tag sequence `word` says. Sessions with the same tags are looked at once."""
     for judges, kind in (
         (Possible.NOISY, Kind.MESSAGE),
@@ -128,7 +128,7 @@ def wrong_answers(recording: Recording, rules: Rules) -> Iterator[Finding]:
         yield from _asked(rules, number, said, recording.said[number - 2], own, judged)
 
 
-def _kept(number: int, said: Said, own: Said) -> Iterator[Finding]:
+def _kept(number: int, said: AuditedMessage, own: AuditedMessage) -> Iterator[Finding]:
     pair, before = (said.prediction, said.explanation), (own.prediction, own.explanation)
     if said.tag in (Tag.RATIFY, Tag.REJECT) and pair != before:
         yield Finding(Kind.PAIR, number, f"{said.tag} with another pair than message {number - 2}")
@@ -147,7 +147,12 @@ def _tagged(rules: Rules, number: int, tag: str, judged: list[Judged]) -> Iterat
 
 
 def _asked(
-    rules: Rules, number: int, said: Said, received: Said, own: Said | None, judged: list[Judged]
+    rules: Rules,
+    number: int,
+    said: AuditedMessage,
+    received: AuditedMessage,
+    own: AuditedMessage | None,
+    judged: list[Judged],
 ) -> Iterator[Finding]:
     """Whether what was compared is what was received with one's own, then the new with its due.
 

@@ -15,7 +15,7 @@ from itertools import product
 from types import MappingProxyType
 
 from proofs.claims import decisions, predicates
-from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, somebody_can_speak
+from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
 from proofs.induction.invariants import NOTHING, Keep
@@ -296,7 +296,7 @@ def _functions_and_rows() -> Iterator[Claim]:
         "somebody-can-speak",
         "before the end one of the two can send, so that it needs no schedule to go on",
         "interact",
-        somebody_can_speak,
+        some_agent_can_send,
         given(NOISY),
         exact=True,
         explores=False,

@@ -22,14 +22,14 @@ from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 @dataclass(frozen=True)
-class Instead:
+class Substitutes:
     """What is checked in place of what is built in: tables by name (both agents'), functions."""
 
     tables: Mapping[str, Automaton] = field(default_factory=dict)
     functions: Decisions = decisions
 
 
-AS_BUILT = Instead()
+AS_BUILT = Substitutes()
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Bounds:
     n: int = defaults.N
     k: int = defaults.K
 
-    def rules(self, protocol: str, instead: Instead = AS_BUILT) -> Rules:
+    def rules(self, protocol: str, instead: Substitutes = AS_BUILT) -> Rules:
         """The rules of `interact`, `pxp` or `pxp(k)` with these bounds."""
         functions = instead.functions
         if protocol == "interact":
@@ -59,7 +59,7 @@ class Checker:
         self,
         bounds: Bounds = Bounds(),
         limit: int = 5_000_000,
-        instead: Instead = AS_BUILT,
+        instead: Substitutes = AS_BUILT,
         proofs: Sequence[Proof] = (),
     ) -> None:
         self.bounds = bounds

@@ -15,7 +15,7 @@ from proofs.core.properties import always, complete_words, each_step, never_dead
 from proofs.core.results import Status, Verdict
 from proofs.induction.obligations import REPLIES
 from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
-from proofs.sessions.replay import Following
+from proofs.sessions.replay import PrefixModel
 from proofs.systems import Composition, system_of
 from pxp_fsm.automata.automaton import Kind, Transition, happening
 from pxp_fsm.errors import NotEnabled
@@ -111,7 +111,7 @@ def impossible(*word: Say) -> Check:
     """No session begins with `word`."""
 
     def check(model: SessionModel, _space: Space[State]) -> Verdict:
-        followed = explore(Following(model, word))
+        followed = explore(PrefixModel(model, word))
         return always(followed, lambda place: place.followed < len(word))
 
     return check
@@ -332,7 +332,7 @@ def _rows(model: SessionModel, state: State, step: Step[State]) -> Iterator[Tran
                 continue
 
 
-def somebody_can_speak(model: SessionModel, _space: Space[State]) -> Verdict:
+def some_agent_can_send(model: SessionModel, _space: Space[State]) -> Verdict:
     """However guards fall and whenever a session is closed: before the end an agent can send."""
     composition = Composition(system_of(tuple(zip(AGENTS, model.both, strict=True))))
 

@@ -72,7 +72,7 @@ class Effect:
     """What a move comes to: where it leads, whether something moved, which cases it decides.
 
     A case is decided where the table's answer to it has shown: its row was taken, or it was refused
-    where the table refuses. What only the other end of the channel refuses decides nothing.
+    where the table refuses. CaseKind only the other end of the channel refuses decides nothing.
     """
 
     after: Configuration
@@ -224,7 +224,7 @@ def _with(pair: tuple[T, T], place: int, value: T) -> tuple[T, T]:
     return (value, pair[1]) if place == 0 else (pair[0], value)
 
 
-class What(StrEnum):
+class CaseKind(StrEnum):
     """What a case is about."""
 
     ROW = "rows"
@@ -232,7 +232,7 @@ class What(StrEnum):
     REFUSAL = "refusals"
 
 
-def kind_of(plan: Plan, case: Case) -> What:
+def kind_of(plan: Plan, case: Case) -> CaseKind:
     """A row that is taken, what guards say in a state that decides, or something refused.
 
     A guarded row is a guard outcome too; it counts as one.
@@ -241,9 +241,9 @@ def kind_of(plan: Plan, case: Case) -> What:
     if case.given.event == DECIDE:
         declared = table.guards_of(case.state)
         if declared and set(declared) == {name for name, _ in case.given.truths or ()}:
-            return What.GUARDS
+            return CaseKind.GUARDS
     said, _ = answer_of(table, case.state, case.given)
-    return What.REFUSAL if said is None else What.ROW
+    return CaseKind.REFUSAL if said is None else CaseKind.ROW
 
 
 @dataclass
@@ -270,9 +270,9 @@ class Coverage:
         """After how many examples every case had been tried; None where one has not been."""
         return None if self.missing else max(self.first.values(), default=0)
 
-    def counts(self, agent: int) -> dict[What, tuple[int, int]]:
+    def counts(self, agent: int) -> dict[CaseKind, tuple[int, int]]:
         """Of each kind, how many cases of `agent` were tried, and how many there are."""
-        found = {what: [0, 0] for what in What}
+        found = {what: [0, 0] for what in CaseKind}
         for case in self.plan.cases:
             if case.agent == agent:
                 count = found[kind_of(self.plan, case)]
@@ -296,5 +296,5 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
         yield f"not tried: {case}"
     known = set(plan.cases)
     for case in plan.all_cases():
-        if case not in known and kind_of(plan, case) is not What.REFUSAL:
+        if case not in known and kind_of(plan, case) is not CaseKind.REFUSAL:
             yield f"no way leads to it over a channel of capacity {plan.capacity}: {case}"

@@ -27,7 +27,7 @@ from pxp_fsm.sessions.session import Entry, Session, update_context
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Reception:
     """The other agent sends a tag."""
 
     tag: str
@@ -49,10 +49,10 @@ class Judged:
         return "answer, " + " ".join(word if true else f"no-{word}" for word, true in said)
 
 
-Given = Heard | Judged
+Given = Reception | Judged
 
 INPUTS: tuple[Given, ...] = (
-    *(Heard(tag) for tag in (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)),
+    *(Reception(tag) for tag in (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)),
     *(Judged(*said) for said in product((True, False), repeat=3)),
 )
 """Five tags that may come, and eight outcomes of MATCH, AGREE and revision."""
@@ -98,22 +98,24 @@ def _step(rules: Interact, at: _At, given: Given, initiator: bool) -> tuple[Answ
     number = at.sent + 1
     table = rules.automaton
     my_turn = rules.functions.initiator_speaks(number) is initiator
-    if at.over or my_turn is isinstance(given, Heard):
+    if at.over or my_turn is isinstance(given, Reception):
         return None, at
-    if isinstance(given, Heard):
+    if isinstance(given, Reception):
         row = table.sends(at.theirs, given.tag)
         if row is not None and row.guard is not None and row.guard not in rules.allowed(number):
             row = None
     else:
         row = _decided(rules, table, at, given)
-    taken = row and table.receives(at.mine if isinstance(given, Heard) else at.theirs, row.label)
+    taken = row and table.receives(
+        at.mine if isinstance(given, Reception) else at.theirs, row.label
+    )
     if row is None or taken is None:
         return None, at
-    mine, theirs = (taken, row) if isinstance(given, Heard) else (row, taken)
+    mine, theirs = (taken, row) if isinstance(given, Reception) else (row, taken)
     stopped = rules.functions.stops(row.label, at.latest)
     over = rules.functions.done(number, rules.n, stopped)
     ending = f", {_why(row.label, stopped)}" if over else ""
-    sign = "-" if isinstance(given, Heard) else "+"
+    sign = "-" if isinstance(given, Reception) else "+"
     after = _At(mine.target, theirs.target, number, row.label, over)
     return f"{sign}{row.label}{ending}", after
 
@@ -213,7 +215,7 @@ class InSession:
 
     def step(self, given: Given) -> Output:
         session = self._session
-        if isinstance(given, Heard):
+        if isinstance(given, Reception):
             number = len(session.history) + 1
             answer = Said("theirs", "theirs")
             message = Message(session.name, number, "theirs", given.tag, answer, "mine")

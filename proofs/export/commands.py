@@ -45,7 +45,7 @@ class AtLeast:
 
 
 @dataclass(frozen=True, slots=True)
-class Isnt:
+class Negation:
     """Something is not so."""
 
     of: Test
@@ -65,7 +65,7 @@ class Some:
     of: tuple[Test, ...]
 
 
-Test = Is | AtLeast | Isnt | All | Some
+Test = Is | AtLeast | Negation | All | Some
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def holds_first(test: Test) -> bool:
             return variable.initial == value
         case AtLeast(variables, least):
             return sum(variable.initial for variable in variables) >= least
-        case Isnt(of):
+        case Negation(of):
             return not holds_first(of)
         case All(of):
             return all(map(holds_first, of))

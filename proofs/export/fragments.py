@@ -35,7 +35,7 @@ STUCK = Atom(" stuck")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FormulaSyntax:
     """How a language writes a formula; None for what it cannot say.
 
     `exists` and `on_all` write a quantified path, from the path's text.
@@ -175,7 +175,7 @@ def _inside(formula: Formula) -> Formula:
 
 
 def written(  # noqa: PLR0911 - a case an operator
-    formula: Formula, words: Words, atom: Callable[[Atom], str]
+    formula: Formula, words: FormulaSyntax, atom: Callable[[Atom], str]
 ) -> str:
     """`formula` in a language's words; `atom` writes the propositions, with their own brackets.
 

@@ -20,7 +20,7 @@ from proofs.export.commands import (
     Copy,
     Domain,
     Is,
-    Isnt,
+    Negation,
     Network,
     Set,
     Some,
@@ -110,7 +110,7 @@ class _Building:
             (*self.at, *places, *(variable for variable, _ in self.noted.values())),
             tuple(commands),
             self._meanings(),
-            Isnt(Some(tuple(dict.fromkeys(self._possible())))),
+            Negation(Some(tuple(dict.fromkeys(self._possible())))),
         )
 
     def _possible(self) -> Iterator[Test]:
@@ -121,7 +121,7 @@ class _Building:
         for link, buffer in self.buffers.items():
             room: tuple[Test, ...] = (Is(buffer[-1], 0),)
             if self.composition.channel.reordering:
-                room = (Isnt(AtLeast(buffer, self.capacity)),)
+                room = (Negation(AtLeast(buffer, self.capacity)),)
             if self.composition.channel.lossy:
                 room = ()
             for row in self._rows(*link, Kind.SEND):
@@ -200,10 +200,10 @@ class _Building:
         """Where there is room for `tag`, and how it comes in."""
         number = self.composition.tags(link).index(tag)
         if self.composition.channel.reordering:
-            yield (Isnt(AtLeast(buffer, self.capacity)),), Add(buffer[number], 1)
+            yield (Negation(AtLeast(buffer, self.capacity)),), Add(buffer[number], 1)
             return
         for place, variable in enumerate(buffer):
-            before = (Isnt(Is(buffer[place - 1], 0)),) if place else ()
+            before = (Negation(Is(buffer[place - 1], 0)),) if place else ()
             yield (*before, Is(variable, 0)), Set(variable, number + 1)
 
     def _takings(self, sender: int, receiver: int) -> Iterator[Command]:
@@ -251,7 +251,7 @@ class _Building:
             for number in range(self.composition.sizes[other])
             if self.composition.taken(place, other, number, tag) is not None
         )
-        return All((Isnt(Some(tuple(taking))), *self._is_free(other)))
+        return All((Negation(Some(tuple(taking))), *self._is_free(other)))
 
     def _events(self) -> Iterator[Command]:
         """An event reaches at once all members that have a row for it in the state they are in."""
@@ -285,14 +285,14 @@ class _Building:
         if row is not None:
             yield self._where(place, row)
         else:
-            yield from (Isnt(self._where(place, other)) for other in rows)
+            yield from (Negation(self._where(place, other)) for other in rows)
             yield from self._is_free(place)
 
     def _is_free(self, place: int) -> Iterator[Test]:
         """That a member does not stop everything, by a message that it cannot send."""
         if self.composition.stops:
             rows = self.composition.chosen[place]
-            yield from (Isnt(Is(self.at[place], self._bound(place, row))) for row in rows)
+            yield from (Negation(Is(self.at[place], self._bound(place, row))) for row in rows)
 
     def _rows(self, place: int, other: int, kind: Kind) -> Iterator[Transition]:
         """The rows of `kind` by which `place` deals with `other`."""
@@ -349,9 +349,9 @@ class _Building:
         buffer, reordering = self.buffers[link], self.composition.channel.reordering
         match proposition:
             case Empty():
-                return Isnt(AtLeast(buffer, 1)) if reordering else Is(buffer[0], 0)
+                return Negation(AtLeast(buffer, 1)) if reordering else Is(buffer[0], 0)
             case Full():
-                full = Isnt(Is(buffer[-1], 0))
+                full = Negation(Is(buffer[-1], 0))
                 return AtLeast(buffer, self.capacity) if reordering else full
             case Has(_, tag):
                 number = self.composition.tags(link).index(tag)

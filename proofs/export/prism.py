@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proofs.export.commands import Add, All, Command, Copy, Network, Set, Update
-from proofs.export.fragments import STUCK, Words, quantified, written
+from proofs.export.fragments import STUCK, FormulaSyntax, quantified, written
 from proofs.export.network import network
-from proofs.export.syntax import Names, Signs, Wording, Written, header, plain, words
+from proofs.export.syntax import Names, NetworkSyntax, Operators, Written, header, plain, words
 from proofs.logic.formulas import Atom, Formula, atoms
 from proofs.systems.product import Composition
 
@@ -25,8 +25,8 @@ RESERVED = words(
 )
 """Keywords, functions, and what this module itself names."""
 
-SIGNS = Signs("true", "false", "!", " & ", " | ", "{}={}", "{}>={}", "+")
-WORDS = Words(
+SIGNS = Operators("true", "false", "!", " & ", " | ", "{}={}", "{}>={}", "+")
+WORDS = FormulaSyntax(
     release=None,  # PRISM has R, and Storm does not
     exists=lambda path: f"!(P<=0 [ {path} ])",
     on_all=lambda path: f"(P>=1 [ {path} ])",
@@ -47,7 +47,7 @@ class _Writing:
         self.net = net
         # Storm takes the words that end a section for its end, wherever they stand.
         broken = "(end)(?=module|init|invariant|rewards|observables)"
-        self.words = Wording(Names(RESERVED, broken), SIGNS)
+        self.words = NetworkSyntax(Names(RESERVED, broken), SIGNS)
 
     def model(self) -> str:
         net = self.net

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proofs.export.commands import Add, All, Command, Copy, Network, Set, Update, holds_first
-from proofs.export.fragments import Words, is_linear, linear, written
+from proofs.export.fragments import FormulaSyntax, is_linear, linear, written
 from proofs.export.network import network
-from proofs.export.syntax import Names, Signs, Wording, Written, header, plain, refused, words
+from proofs.export.syntax import (
+    Names,
+    NetworkSyntax,
+    Operators,
+    Written,
+    header,
+    plain,
+    refused,
+    words,
+)
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems.product import Composition
 from pxp_fsm.errors import UsageError
@@ -31,8 +40,10 @@ LONGEST = 400
 """Characters of what a formula may speak of as a macro: SPIN reads formulas of some 4,000. What is
 longer is a variable that follows from the others, so that there are no more states."""
 
-SIGNS = Signs("true", "false", "!", " && ", " || ", "({} == {})", "({} >= {})")
-WORDS = Words(both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>")
+SIGNS = Operators("true", "false", "!", " && ", " || ", "({} == {})", "({} >= {})")
+WORDS = FormulaSyntax(
+    both=" && ", either=" || ", next=None, release="V", globally="[]", eventually="<>"
+)
 
 
 def to_promela(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> Written:
@@ -51,7 +62,7 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.words = Wording(Names(RESERVED), SIGNS)
+        self.words = NetworkSyntax(Names(RESERVED), SIGNS)
         for variable in net.variables:
             if len(variable.domain.values) > 256:
                 raise UsageError("Promela's byte holds 256 values, and a member has more states")

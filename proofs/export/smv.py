@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proofs.export.commands import Add, All, Command, Copy, Is, Network, Set, Update, Variable
-from proofs.export.fragments import Words, branching, is_linear, linear, written
+from proofs.export.fragments import FormulaSyntax, branching, is_linear, linear, written
 from proofs.export.network import network
-from proofs.export.syntax import Names, Signs, Wording, Written, header, plain, refused, words
+from proofs.export.syntax import (
+    Names,
+    NetworkSyntax,
+    Operators,
+    Written,
+    header,
+    plain,
+    refused,
+    words,
+)
 from proofs.logic.formulas import (
     And,
     Atom,
@@ -38,8 +47,8 @@ RESERVED = words(
 )
 """Keywords, and what this module itself names."""
 
-SIGNS = Signs("TRUE", "FALSE", "!", " & ", " | ")
-WORDS = Words(true="TRUE", false="FALSE", release="V")
+SIGNS = Operators("TRUE", "FALSE", "!", " & ", " | ")
+WORDS = FormulaSyntax(true="TRUE", false="FALSE", release="V")
 
 
 def to_smv(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> Written:
@@ -56,7 +65,7 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.words = Wording(Names(RESERVED), SIGNS)
+        self.words = NetworkSyntax(Names(RESERVED), SIGNS)
 
     def text(self, formulas: Sequence[tuple[str, Formula]]) -> str:
         net = self.net

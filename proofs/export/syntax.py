@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from proofs.export.commands import All, AtLeast, Is, Isnt, Some, Test, Variable
+from proofs.export.commands import All, AtLeast, Is, Negation, Some, Test, Variable
 from proofs.export.fragments import STUCK
 from proofs.logic.formulas import Atom
 from proofs.systems.product import Composition
@@ -75,7 +75,7 @@ def header(composition: Composition) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class Operators:
     """A language's signs; `equal`, `least` and `plus` for what is said of variables."""
 
     true: str
@@ -90,11 +90,11 @@ class Signs:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class NetworkSyntax:
     """A network's parts in a language; `literal` writes values that are no names there."""
 
     names: Names
-    signs: Signs
+    signs: Operators
     literal: Callable[[str], str] | None = None
 
     def variable(self, variable: Variable) -> str:
@@ -131,7 +131,7 @@ class Wording:
                 return signs.equal.format(self.variable(variable), self.value(variable, value))
             case AtLeast(variables, least):
                 return signs.least.format(signs.plus.join(map(self.variable, variables)), least)
-            case Isnt(of):
+            case Negation(of):
                 return f"{signs.negation}({self.test(of)})"
             case All(of) | Some(of):
                 if not of:

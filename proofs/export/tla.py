@@ -12,9 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proofs.export.commands import Add, All, Command, Copy, Is, Network, Set, Update
-from proofs.export.fragments import Words, is_linear, linear, written
+from proofs.export.fragments import FormulaSyntax, is_linear, linear, written
 from proofs.export.network import network
-from proofs.export.syntax import Names, Signs, Wording, Written, header, plain, refused, words
+from proofs.export.syntax import (
+    Names,
+    NetworkSyntax,
+    Operators,
+    Written,
+    header,
+    plain,
+    refused,
+    words,
+)
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems.product import Composition
 
@@ -26,8 +35,8 @@ RESERVED = words(
 )
 """Keywords, and what this module itself names."""
 
-SIGNS = Signs("TRUE", "FALSE", "~", " /\\ ", " \\/ ", stuck="Stuck")
-WORDS = Words(
+SIGNS = Operators("TRUE", "FALSE", "~", " /\\ ", " \\/ ", stuck="Stuck")
+WORDS = FormulaSyntax(
     true="TRUE",
     false="FALSE",
     negation="~",
@@ -67,7 +76,7 @@ class _Writing:
 
     def __init__(self, net: Network) -> None:
         self.net = net
-        self.words = Wording(Names(RESERVED), SIGNS, _quoted)
+        self.words = NetworkSyntax(Names(RESERVED), SIGNS, _quoted)
         self.ticks = any(map(_may_change_nothing, net.commands))
 
     def formula(self, text: str, formula: Formula) -> str:

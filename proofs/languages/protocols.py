@@ -20,7 +20,7 @@ from proofs.core.model import Model, Step
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
 from proofs.sessions.model import AGENTS, SessionModel, State, action_of
 from proofs.sessions.relational import Theory
-from proofs.sessions.replay import Following, Place, replay
+from proofs.sessions.replay import Place, PrefixModel, replay
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
 from pxp_fsm.protocol.messages import Message
@@ -199,7 +199,7 @@ def realised(
     With `complete` false it need not be over.
     """
     followed = tuple(_MESSAGES.get(one) for one in word)
-    space = explore(Following(reading.model, followed))
+    space = explore(PrefixModel(reading.model, followed))
     found = space.find(
         lambda place: place.followed == len(followed) and bool(place.state.over or not complete)
     )

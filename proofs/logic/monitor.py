@@ -37,7 +37,7 @@ _NODES = 200_000
 """States times valuations that a model is decided with."""
 
 
-class Outlook(StrEnum):
+class MonitorVerdict(StrEnum):
     """The four verdicts."""
 
     TRUE = "true"
@@ -48,12 +48,12 @@ class Outlook(StrEnum):
     @property
     def settled(self) -> bool:
         """Whether no continuation changes it."""
-        return self in (Outlook.TRUE, Outlook.FALSE)
+        return self in (MonitorVerdict.TRUE, MonitorVerdict.FALSE)
 
     @property
     def positive(self) -> bool:
         """What it is or presumably is."""
-        return self in (Outlook.TRUE, Outlook.PRESUMABLY_TRUE)
+        return self in (MonitorVerdict.TRUE, MonitorVerdict.PRESUMABLY_TRUE)
 
 
 class Deterministic(Generic[K, L]):
@@ -65,14 +65,14 @@ class Deterministic(Generic[K, L]):
     start = 0
 
     def __init__(
-        self, first: K, follow: Callable[[K, L], K], judge: Callable[[K], Outlook]
+        self, first: K, follow: Callable[[K, L], K], judge: Callable[[K], MonitorVerdict]
     ) -> None:
         self._follow = follow
         self._judge = judge
         self._states: list[K] = []
         self._places: dict[K, int] = {}
         self.moves: list[dict[L, int]] = []
-        self.outlooks: list[Outlook] = []
+        self.outlooks: list[MonitorVerdict] = []
         self._place(first)
 
     def after(self, place: int, letter: L) -> int:
@@ -155,9 +155,9 @@ def by_itself(formula: Formula) -> Deterministic[_Open | None, Letter]:
     def follow(state: _Open | None, letter: Letter) -> _Open:
         return tracking.first(letter) if state is None else tracking.after(state, letter)
 
-    def judge(state: _Open | None) -> Outlook:
+    def judge(state: _Open | None) -> MonitorVerdict:
         if state is None:  # before the first state there is no run yet
-            return Outlook.PRESUMABLY_TRUE
+            return MonitorVerdict.PRESUMABLY_TRUE
         can_hold = state.now or not live.isdisjoint(state.valuations)
         can_fail = not state.now or not (state.valuations | dead).issuperset(tableau.valuations)
         return _outlook(state.now, can_hold, can_fail)
@@ -206,7 +206,7 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
             raise Refused(f"{model.name} does not allow {label!r} here; it allows {there}")
         return entered(targets, opened)
 
-    def judge(state: tuple[frozenset[S], _Open]) -> Outlook:
+    def judge(state: tuple[frozenset[S], _Open]) -> MonitorVerdict:
         places, opened = state
         ends = any(not space.steps[place] for place in places)
         valuations = frozenset[int]().union(*(live.get(place, frozenset()) for place in places))
@@ -218,12 +218,12 @@ def over(formula: Formula, model: Model[S], limit: int = _NODES) -> Deterministi
     return Deterministic(entered(starts, None), follow, judge)  # type: ignore[arg-type] # of one S
 
 
-def _outlook(now: bool, can_hold: bool, can_fail: bool) -> Outlook:
+def _outlook(now: bool, can_hold: bool, can_fail: bool) -> MonitorVerdict:
     if not can_fail:
-        return Outlook.TRUE
+        return MonitorVerdict.TRUE
     if not can_hold:
-        return Outlook.FALSE
-    return Outlook.PRESUMABLY_TRUE if now else Outlook.PRESUMABLY_FALSE
+        return MonitorVerdict.FALSE
+    return MonitorVerdict.PRESUMABLY_TRUE if now else MonitorVerdict.PRESUMABLY_FALSE
 
 
 def _live(walked: Product[S]) -> dict[S, frozenset[int]]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from proofs.core.explore import TooLarge
 from proofs.logic.formulas import Atom, Formula, atoms
-from proofs.logic.monitor import Deterministic, Outlook, atoms_of, by_itself, over
+from proofs.logic.monitor import Deterministic, MonitorVerdict, atoms_of, by_itself, over
 from proofs.logic.sessions import Reading, Seen, Sessions, reading
 from proofs.sessions.model import AGENTS, SessionModel
 from proofs.sessions.relational import Theory
@@ -29,7 +29,7 @@ _STATES = 20_000
 """States of a protocol's model, times a formula's valuations, that a monitor decides over."""
 
 
-class Hearing:
+class SessionObserver:
     """What formulas see of a session, from its messages alone, by the tables and the rules.
 
     `agents` are the initiator's and the responder's names in its messages; `known` remembers what
@@ -95,11 +95,11 @@ class Hearing:
 class Watch(Protocol):
     """One session as a monitor follows it: `hear` each message in order, then see the `outlook`."""
 
-    def hear(self, message: Message) -> Outlook:
+    def hear(self, message: Message) -> MonitorVerdict:
         """How the formula stands after `message`; `Refused` where that is not allowed."""
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> MonitorVerdict:
         """How the formula stands."""
 
 
@@ -149,7 +149,7 @@ class SessionMonitor:
                 self._labels[names] = {name: f"{agent} " for name, agent in pairs}
             return _Labels(self.model, self._labels[names])
         assert self.itself is not None  # noqa: S101 - one of the two is always there
-        hearing = Hearing(self.read, self.rules, (initiator, responder), self._heard)
+        hearing = SessionObserver(self.read, self.rules, (initiator, responder), self._heard)
         return _Letters(self.itself, hearing, self._letter)
 
     def _over_the_protocol(
@@ -177,7 +177,7 @@ class _Labels:
         self._place = monitor.start
         self._who = who
 
-    def hear(self, message: Message) -> Outlook:
+    def hear(self, message: Message) -> MonitorVerdict:
         try:
             label = self._who[message.sender] + message.tag
         except KeyError:
@@ -192,7 +192,7 @@ class _Labels:
         return self._outlooks[place]
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> MonitorVerdict:
         return self._outlooks[self._place]
 
 
@@ -204,7 +204,7 @@ class _Letters:
     def __init__(
         self,
         monitor: Deterministic[Any, tuple[bool, ...]],
-        hearing: Hearing,
+        hearing: SessionObserver,
         letter: Callable[[Seen], tuple[bool, ...]],
     ) -> None:
         self._monitor = monitor
@@ -212,17 +212,17 @@ class _Letters:
         self._letter = letter
         self._place = monitor.after(monitor.start, letter(hearing.seen))
 
-    def hear(self, message: Message) -> Outlook:
+    def hear(self, message: Message) -> MonitorVerdict:
         seen = self._hearing.hear(message)
         self._place = self._monitor.after(self._place, self._letter(seen))
         return self.outlook
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> MonitorVerdict:
         found = self._monitor.outlooks[self._place]
         if not self._hearing.seen.over:
             return found
-        return Outlook.TRUE if found.positive else Outlook.FALSE
+        return MonitorVerdict.TRUE if found.positive else MonitorVerdict.FALSE
 
 
 def _letters(formula: Formula, read: Reading) -> Callable[[Seen], tuple[bool, ...]]:

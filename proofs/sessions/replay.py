@@ -110,7 +110,7 @@ class Place(NamedTuple, Generic[S]):
 
 
 @dataclass(frozen=True)
-class Following(Generic[S]):
+class PrefixModel(Generic[S]):
     """`model`, restricted to runs that begin with `word`; `complete` runs end with it too."""
 
     model: Model[S]

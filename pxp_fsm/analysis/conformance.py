@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from backends.programs import Broke, Program, command_of
+from backends.programs import Program, ProgramFailed, command_of
 from proofs.conformance.mealy import Stimulus, as_mealy
 from proofs.conformance.suites import check_size
 from proofs.conformance.testing import Fault, Output, Report, conform
@@ -59,13 +59,13 @@ class _Tested:
     def reset(self) -> None:
         try:
             self._program.reset()
-        except Broke as error:
+        except ProgramFailed as error:
             raise NoAnswer(f"it was not reset: {error}") from error
 
     def step(self, given: Stimulus) -> Output:
         try:
             return self._program.step(given.event, given.valuation)
-        except Broke as error:
+        except ProgramFailed as error:
             return Fault(str(error))
 
 
@@ -82,7 +82,7 @@ def run(request: Request) -> Conformance:
     with Program(command, timeout=request.timeout, restart=restart) as program:
         try:
             program.reset()
-        except Broke as error:
+        except ProgramFailed as error:
             raise UsageError(
                 f"the program cannot be tested: {error}; docs/conformance.md describes what it "
                 f"must read and reply"

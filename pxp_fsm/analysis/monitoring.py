@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.recordings import RecordedSession, recorded_sessions
-from proofs.logic.monitor import Outlook
+from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.parsing import parse
 from proofs.logic.session_monitor import SessionMonitor, Watch
 from pxp_fsm.automata.tables import BUILTIN
@@ -27,13 +27,13 @@ _NOTHING = Answer("", "")
 
 
 @dataclass(frozen=True)
-class Heard:
+class MonitorResult:
     """How a formula stands after a session: the verdict, and the message that settled it, if one
     has (0: before the first).
     """
 
     session: str
-    outlook: Outlook
+    outlook: MonitorVerdict
     settled_at: int | None
     message: str = ""
 
@@ -49,20 +49,20 @@ class Tally:
     """A formula over the sessions of a run."""
 
     formula: str
-    heard: tuple[Heard, ...]
+    heard: tuple[MonitorResult, ...]
     over_the_protocol: bool
 
     @property
     def violated(self) -> bool:
         """Whether it is false of a session."""
-        return any(one.outlook is Outlook.FALSE for one in self.heard)
+        return any(one.outlook is MonitorVerdict.FALSE for one in self.heard)
 
     @property
     def line(self) -> str:
         """How many sessions it is true of, false of, presumably so; which ones it is false of."""
         counts = Counter(one.outlook for one in self.heard)
-        told = ", ".join(f"{o.value} in {counts[o]}" for o in Outlook if counts[o])
-        false = [one.shown for one in self.heard if one.outlook is Outlook.FALSE]
+        told = ", ".join(f"{o.value} in {counts[o]}" for o in MonitorVerdict if counts[o])
+        false = [one.shown for one in self.heard if one.outlook is MonitorVerdict.FALSE]
         more = f" and {len(false) - _NAMED} more" if len(false) > _NAMED else ""
         where = f": false in {', '.join(false[:_NAMED])}{more}" if false else ""
         return f"Monitor {self.formula}: {told or 'no session'}{where}"
@@ -91,14 +91,14 @@ class Monitors:
 
     def hear(
         self, record: SessionRecord | RecordedSession, sent: Sequence[Message]
-    ) -> Iterator[Heard]:
+    ) -> Iterator[MonitorResult]:
         """How each formula stands after the messages of a recorded session."""
         for watch in self._watches(record).values():
             yield _listened(record.session, watch, sent)
 
     def follow(
         self, record: SessionRecord, sent: Sequence[Message]
-    ) -> Iterator[tuple[Message | None, tuple[Outlook, ...]]]:
+    ) -> Iterator[tuple[Message | None, tuple[MonitorVerdict, ...]]]:
         """How all formulas stand before the first message of a session (None) and after each."""
         watches = tuple(self._watches(record).values())
         yield None, tuple(watch.outlook for watch in watches)
@@ -145,7 +145,7 @@ class Live:
         watched = self._watched[step.session]
         for written, watch in watched.items():
             before = watch.outlook
-            if watch.hear(message) is Outlook.FALSE and before is not Outlook.FALSE:
+            if watch.hear(message) is MonitorVerdict.FALSE and before is not MonitorVerdict.FALSE:
                 self.say(
                     f"Monitor {written}: false in {step.session} at message {message.number} "
                     f"({message.sender} {message.tag})"
@@ -183,7 +183,7 @@ def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, 
     Raises `NotThere` where there is no such run, `UsageError` where a session followed another
     table than today's.
     """
-    heard: dict[str, list[Heard]] = {written: [] for written in monitors.formulas}
+    heard: dict[str, list[MonitorResult]] = {written: [] for written in monitors.formulas}
     rules: Rules | None = None
     for session in recorded_sessions(board, run):
         rules = rules or rules_of(session)
@@ -213,16 +213,16 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
-def _listened(session: str, watch: Watch, sent: Iterable[Message]) -> Heard:
+def _listened(session: str, watch: Watch, sent: Iterable[Message]) -> MonitorResult:
     settled, said = (0 if watch.outlook.settled else None), ""
     for message in sent:
         outlook = _hears(session, watch, message)
         if settled is None and outlook.settled:
             settled, said = message.number, f"{message.sender} {message.tag}"
-    return Heard(session, watch.outlook, settled, said)
+    return MonitorResult(session, watch.outlook, settled, said)
 
 
-def _hears(session: str, watch: Watch, message: Message) -> Outlook:
+def _hears(session: str, watch: Watch, message: Message) -> MonitorVerdict:
     try:
         return watch.hear(message)
     except Refused as error:

@@ -26,7 +26,7 @@ from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.prompting.model import Model
 
@@ -85,7 +85,10 @@ async def _test_task(request: options.Test, task: str) -> None:
     network, found, meter = files.load(request.network).network, load(task), Meter()
     split = found.split(request.seed)
     async with models_of(request.models, waits, meter) as opened:
-        by, runner = _judge(opened, request.judge), Runner(Asker(opened(request.model), bundled()))
+        by, runner = (
+            _judge(opened, request.judge),
+            Runner(Requester(opened(request.model), bundled())),
+        )
         for name, part in (("train", split.train), ("test", split.test)):
             at_once = request.models.in_flight
             _print_score(

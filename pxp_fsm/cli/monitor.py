@@ -7,7 +7,7 @@ import json
 import click
 
 from backends.databases import SqlBlackboard
-from proofs.logic.monitor import Outlook
+from proofs.logic.monitor import MonitorVerdict
 from pxp_fsm.analysis.monitoring import Monitors, tallies
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
@@ -64,4 +64,4 @@ def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool)
             head = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
             click.echo(printable(f"{head:<20}{shown}".rstrip()))
-    return any(outlook is Outlook.FALSE for outlook in followed[-1][1])
+    return any(outlook is MonitorVerdict.FALSE for outlook in followed[-1][1])

@@ -14,7 +14,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from backends.models.catalogue import find_preset
-from backends.people import terminal_there
+from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.text import console, printable
@@ -190,7 +190,7 @@ def _announce(run: runs.Run, output: Path) -> None:
 
 def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
-    if plan.human is not None and not terminal_there():
+    if plan.human is not None and not has_terminal():
         raise UsageError(
             f"--human {plan.human} requires a terminal as input and output; run the command in a "
             f"terminal, without a pipe"

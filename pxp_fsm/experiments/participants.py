@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backends.models import registry
-from backends.models.catalogue import Asking, Preset, adapted, find_preset
+from backends.models.catalogue import ModelParameters, Preset, adapted, find_preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson
@@ -159,7 +159,7 @@ def _paper(plan: Plan) -> Preset | None:
 
 
 def _as_in(
-    asking: Asking, prompt: Prompt, name: str, settings: Settings
+    asking: ModelParameters, prompt: Prompt, name: str, settings: Settings
 ) -> tuple[Prompt, tuple[str, ...]]:
     """`prompt` with a paper's settings, as the model `name` takes them, and what it does not."""
 

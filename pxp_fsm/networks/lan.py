@@ -14,7 +14,7 @@ from pxp_fsm.networks.model.history import Author, Change, History, begun_as
 from pxp_fsm.networks.model.network import Network, initial
 from pxp_fsm.networks.model.operations import Operation
 from pxp_fsm.networks.running.execution import Event, Finished, Listener, Run, Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.prompting.model import Model
 
 
@@ -27,7 +27,7 @@ class Lan:
     def __init__(self, history: History, model: Model | None = None) -> None:
         self.history = history
         self.last: Run | None = None
-        self._runner = None if model is None else Runner(Asker(model, bundled()))
+        self._runner = None if model is None else Runner(Requester(model, bundled()))
 
     @classmethod
     def new(cls, task: str, model: Model | None = None, *, name: str = "Solver") -> Lan:

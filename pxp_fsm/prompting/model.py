@@ -200,6 +200,6 @@ def needs(request: Request) -> frozenset[Capability]:
     return frozenset(capability for capability, needed in asked.items() if needed)
 
 
-def lacking(model: Model, needed: Iterable[Capability]) -> tuple[str, ...]:
+def missing_capabilities(model: Model, needed: Iterable[Capability]) -> tuple[str, ...]:
     """Which of the `needed` capabilities `model` has not, sorted."""
     return tuple(sorted(str(one) for one in set(needed) - model.capabilities))

@@ -246,7 +246,7 @@ class Relations:
                         relation,
                     )
         except asyncio.CancelledError:
-            if stopped_from_outside():
+            if is_cancelled():
                 raise
             return RelationReply(Outcome.BROKEN, "it cancelled itself"), None
         except TimeoutError as error:
@@ -287,7 +287,7 @@ def overdue(started: float, timeout: float | None) -> bool:
     return timeout is not None and time.perf_counter() - started > timeout
 
 
-def stopped_from_outside() -> bool:
+def is_cancelled() -> bool:
     """Whether a cancellation is meant for the whole session, and not an oracle's own doing."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0

@@ -36,8 +36,8 @@ from pxp_fsm.protocol.relations import (
     Relation,
     Relations,
     awaited,
+    is_cancelled,
     overdue,
-    stopped_from_outside,
 )
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Derived, Guards, Situation
@@ -378,7 +378,7 @@ class Participant:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
         except asyncio.CancelledError as error:
-            if stopped_from_outside():
+            if is_cancelled():
                 raise
             raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
         except Halted:

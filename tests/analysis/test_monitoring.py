@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from backends.databases import SqlBlackboard
-from proofs.logic.monitor import Outlook
+from proofs.logic.monitor import MonitorVerdict
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import UsageError
@@ -136,7 +136,7 @@ def test_a_resumed_session_is_watched_from_its_first_message(tmp_path: Path) -> 
         runs.resume(run.name, board).execute(live.beside(lambda _step: None))
         (tally,) = tallies(monitors, board, run.name)
         second = board.session("drug-1/1/2").entries[1].message.tag
-    false = [one.session for one in tally.heard if one.outlook is Outlook.FALSE]
+    false = [one.session for one in tally.heard if one.outlook is MonitorVerdict.FALSE]
     assert ("drug-1/1/2" in false) is (second != "RATIFY")
     assert [line.split(" in ")[1].split(" at ")[0] for line in told] == [
         session for session in false if session != "drug-1/1/1"

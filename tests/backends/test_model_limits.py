@@ -21,8 +21,8 @@ from backends.models.catalogue import (
 )
 from backends.models.failures import CallFailed, retry_after
 from backends.models.middleware.budget import Budget, capped
-from backends.models.middleware.limits import MINUTE, Limits, likely_tokens, limited
-from backends.models.middleware.retry import Patience, retried
+from backends.models.middleware.limits import MINUTE, Limits, estimated_tokens, limited
+from backends.models.middleware.retry import RetryPolicy, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
 from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Usage, layered
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
@@ -170,7 +170,7 @@ def test_no_minute_holds_more_than_the_limits(
             under_way += 1
             most = max(most, under_way)
             index = int(request.session)
-            let_through.append((pauses.now, likely_tokens(request)))
+            let_through.append((pauses.now, estimated_tokens(request)))
             await pauses.sleep(calls[index][1])
             under_way -= 1
             if calls[index][2]:
@@ -225,7 +225,7 @@ def test_a_limit_is_1_at_least(name: str) -> None:
 def test_a_pause_is_never_shorter_than_asked_for_and_never_grows_without_bound(
     failed: int, wait: float | None, draw: float
 ) -> None:
-    pause = Patience().pause(failed, wait, draw)
+    pause = RetryPolicy().pause(failed, wait, draw)
     assert pause >= (wait or 0.0)
     assert pause <= max(60.0, wait or 0.0)
     assert pause >= min(2.0 ** min(failed - 1, 10), 60.0) / 2
@@ -282,7 +282,7 @@ def test_a_long_pause_is_told_and_a_short_one_is_not() -> None:
     pauses = Pauses()
     model = layered(
         Scripted(busy),
-        retried(Patience(8), sleep=pauses.sleep, draw=lambda: 0.0, on_wait=told.append),
+        retried(RetryPolicy(8), sleep=pauses.sleep, draw=lambda: 0.0, on_wait=told.append),
     )
     assert run(model.reply(ask())).served.retries == 3
     assert pauses.slept == [0.5, 30.0, 2.0]

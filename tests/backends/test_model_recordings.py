@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.models.failures import CallFailed
-from backends.models.middleware.batches import BatchQueue, Gathering
+from backends.models.middleware.batches import BatchMembers, BatchQueue
 from backends.models.middleware.cache import CallCache, as_line, cached, from_line
-from backends.models.middleware.retry import Patience, retried
+from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
@@ -244,7 +244,7 @@ class Batches(Scripted):
 
 def test_each_round_of_all_open_sessions_is_one_batch() -> None:
     """Sessions of 3, 2 and 1 rounds: batches of 3, then 2, then 1, without waiting for silence."""
-    inner, gathering = Batches(), Gathering()
+    inner, gathering = Batches(), BatchMembers()
     model = BatchQueue(inner.batch, gathering, quiet=60.0)
 
     async def session(rounds: int) -> list[str]:
@@ -259,7 +259,7 @@ def test_each_round_of_all_open_sessions_is_one_batch() -> None:
 
 
 def test_a_session_that_waits_for_something_else_holds_up_no_batch() -> None:
-    inner, gathering = Batches(), Gathering()
+    inner, gathering = Batches(), BatchMembers()
     model = BatchQueue(inner.batch, gathering, quiet=0.01)
 
     async def two() -> str:
@@ -270,7 +270,7 @@ def test_a_session_that_waits_for_something_else_holds_up_no_batch() -> None:
 
 
 def test_two_models_wait_for_the_same_sessions() -> None:
-    gathering = Gathering()
+    gathering = BatchMembers()
     answering, judging = Batches(), Batches()
     models = [BatchQueue(inner.batch, gathering, quiet=60.0) for inner in (answering, judging)]
 
@@ -286,14 +286,14 @@ def test_two_models_wait_for_the_same_sessions() -> None:
 
 
 def test_what_fails_in_a_batch_is_asked_again_in_the_next() -> None:
-    inner, gathering = Batches(["whole", "one"]), Gathering()
+    inner, gathering = Batches(["whole", "one"]), BatchMembers()
 
     async def instantly(_seconds: float) -> None:
         await asyncio.sleep(0)
 
     queue = BatchQueue(inner.batch, gathering, quiet=0.01)
     model = layered(
-        LayeredModel("batches", frozenset(), queue.reply), retried(Patience(), sleep=instantly)
+        LayeredModel("batches", frozenset(), queue.reply), retried(RetryPolicy(), sleep=instantly)
     )
 
     async def session(text: str) -> Reply:

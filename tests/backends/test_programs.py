@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError, validate
 
-from backends.programs import Broke, Program, command_of
-from backends.programs.process import RESET, Unfit, parse_answer, request, schema, written
+from backends.programs import Program, ProgramFailed, command_of
+from backends.programs.process import RESET, InvalidLine, parse_answer, request, schema, written
 from pxp_fsm.automata.automaton import DECIDE, Event, Kind, happening, receiving, sending
 from pxp_fsm.errors import NoAnswer, UsageError
 
@@ -72,12 +72,12 @@ def test_what_is_no_answer_is_told_in_a_sentence(case: str) -> None:
     then, said = HOSTILE[case]
     with program(then) as tested:
         tested.reset()
-        with pytest.raises(Broke, match=said) as told:
+        with pytest.raises(ProgramFailed, match=said) as told:
             tested.step(receiving("INIT"))
         assert '{"do": "receive", "tag": "INIT"}' in str(told.value)
         assert len(str(told.value)) < 400
         tested.reset()  # and it is started again
-        with pytest.raises(Broke, match=said):
+        with pytest.raises(ProgramFailed, match=said):
             tested.step(receiving("INIT"))
 
 
@@ -239,11 +239,11 @@ def test_an_answer_is_read_if_and_only_if_it_is_of_the_published_form(
         assert isinstance(said, dict)
         assert parse_answer(line) == said.get("did")
     else:
-        with pytest.raises(Unfit):
+        with pytest.raises(InvalidLine):
             parse_answer(line)
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_are_more_than_an_unfit_line(line: bytes) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(InvalidLine):
         parse_answer(line)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pxp_fsm.experiments.reports import figures, tallies
 from pxp_fsm.experiments.reports.observed import Observed, ObservedMessage, Reason, reason
-from pxp_fsm.experiments.reports.performance import Rightness
+from pxp_fsm.experiments.reports.performance import CorrectPredictions
 from pxp_fsm.experiments.reports.tallies import KINDS, Tally
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.intelligibility import ONE_WAY, holds_for, two_way
@@ -158,7 +158,7 @@ def test_the_category_table_of_pxp_knows_no_k() -> None:
 
 
 def test_a_machine_is_right_by_its_latest_prediction() -> None:
-    rightness = Rightness(
+    rightness = CorrectPredictions(
         {"i": "yes"}, str.lower, {"p0": "No", "p2": "YES", "p4": "no"}.__getitem__
     )
     rightness.add(observed(("INIT", "REFUTE", "REVISE", "REFUTE", "REVISE"), "bound"))

@@ -17,7 +17,7 @@ from pxp_fsm.experiments.networks.conditions import (
     FollowsEdits,
     HandEdit,
     Measured,
-    Meets,
+    MeetsCriteria,
     Setting,
     baseline,
     easylan,
@@ -78,7 +78,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
         return [
             one
             for seed in (1, 2)
-            for one in compared(seed, board, Confirming(Meets(TASK, TASK.examples).will_do))
+            for one in compared(seed, board, Confirming(MeetsCriteria(TASK, TASK.examples).will_do))
         ]
 
 
@@ -116,7 +116,7 @@ def test_who_only_confirms_edits_nothing_and_who_types_by_hand_spends_at_least_t
 
 def test_who_edits_by_chance_spends_more_than_who_confirms() -> None:
     path = ":memory:"
-    meets = Meets(TASK, TASK.examples)
+    meets = MeetsCriteria(TASK, TASK.examples)
     with SqlBlackboard(path) as board:
         (easy, *_others) = compared(1, board, Editing(0.5, seed=1, will_do=meets.will_do))
     assert ued(easy.actions) > 0
@@ -157,7 +157,7 @@ def test_without_a_judge_the_score_is_a_range() -> None:
 
 
 def test_an_output_must_do_for_each_example_of_the_same_good_output(tmp_path: Path) -> None:
-    meets = Meets(TASK, TASK.examples)
+    meets = MeetsCriteria(TASK, TASK.examples)
     assert asyncio.run(meets.holds("agreement", "agreement")) == "yes"
     assert asyncio.run(meets.holds("missing", "agreement")) == "no"
     assert asyncio.run(meets.holds("agreement", "unknown")) == "no"

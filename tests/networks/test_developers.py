@@ -11,7 +11,13 @@ from pxp_fsm.experiments.networks.conditions import AddsExamples, FollowsEdits, 
 from pxp_fsm.experiments.networks.developers import find_developer, hand, read_edits, read_lines
 from pxp_fsm.networks.model.operations import Connect, Edit, Field
 from pxp_fsm.networks.training.developer import Choice
-from pxp_fsm.networks.training.simulated import Confirming, Editing, Following, ScriptedAct, equal
+from pxp_fsm.networks.training.simulated import (
+    Confirming,
+    Editing,
+    ScriptedAct,
+    ScriptedDeveloper,
+    equal,
+)
 
 FILE = """
 format = 1
@@ -44,7 +50,7 @@ def test_each_name_is_a_developer(path: Path, tmp_path: Path) -> None:
     )
     assert isinstance(editing, Editing)
     assert "probability 0.25, seed 1" in editing.name
-    assert isinstance(following, Following)
+    assert isinstance(following, ScriptedDeveloper)
     assert type(hand("adds-examples")) is AddsExamples
     assert isinstance(hand(f"follows:{path}"), FollowsEdits)
 

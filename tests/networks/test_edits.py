@@ -23,7 +23,7 @@ from pxp_fsm.networks.model.network import (
     Control,
     ControlExample,
     ExecutionExample,
-    Handled,
+    HandledExample,
     Network,
     Piece,
     Received,
@@ -89,7 +89,7 @@ def test_a_new_name_is_new_everywhere() -> None:
         control=Control(True, ("A",), (), (ControlExample(received, True),)),
         examples=(ExecutionExample(received, "b"),),
     )
-    handled = Handled("x", "t", "c", (("A", "a"), ("B", "b"), ("C", "c")))
+    handled = HandledExample("x", "t", "c", (("A", "a"), ("B", "b"), ("C", "c")))
     net = replace(CHAIN, agents=(A, taught, C), handled=(handled,))
     new = applied(net, [Edit("A", Field.NAME, "Z")])
     assert "A" not in json.dumps(files.of_history(begun_as(new))).replace("do A", "")
@@ -101,7 +101,7 @@ def test_a_split_keeps_the_place_the_knowledge_and_the_examples_of_others() -> N
     received = Received("x", (Piece("B", "b"),))
     known = replace(B, knowledge=("k1", "k2"), control=Control(True, ("A",), ("c",)))
     reader = replace(C, control=Control(True, ("B",)), examples=(ExecutionExample(received, "c"),))
-    handled = Handled("x", "t", "c", (("A", "a"), ("B", "b"), ("C", "c")))
+    handled = HandledExample("x", "t", "c", (("A", "a"), ("B", "b"), ("C", "c")))
     net = Network("task", (A, known, reader), CHAIN.edges, (handled,))
     parts = (Agent("B1", "one", "text", knowledge=("k1",)), Agent("B2", "two", "text"))
     new = applied(net, [Split("B", Kind.SEQUENTIAL, parts)])
@@ -263,5 +263,5 @@ def test_a_cycle_is_named() -> None:
 
 
 def test_handling_an_example_again_takes_its_place() -> None:
-    one, two = Handled("x", "t", "1", ()), Handled("x", "t", "2", ())
+    one, two = HandledExample("x", "t", "1", ()), HandledExample("x", "t", "2", ())
     assert applied(CHAIN, [Handle(one), Handle(two)]).handled == (two,)

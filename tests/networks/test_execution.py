@@ -21,7 +21,7 @@ from pxp_fsm.networks.running.execution import (
     Run,
     Runner,
 )
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from tests.networks.scripted_models import Frames, Say, Speaking, module
 
 
@@ -35,7 +35,7 @@ def network(*agents: Agent, edges: str = "") -> Network:
 
 
 def runner(model: Speaking, tries: int = 3) -> Runner:
-    return Runner(Asker(model, bundled(), tries))
+    return Runner(Requester(model, bundled(), tries))
 
 
 def ran(net: Network, say: Say = module, external: str = "x") -> Run:

@@ -17,7 +17,7 @@ from pxp_fsm.diagrams import render
 from pxp_fsm.networks.distance.lmd import distance
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.pipeline import Trainer
 from pxp_fsm.networks.training.simulated import Confirming
 
@@ -62,7 +62,7 @@ def test_each_step_of_the_figure_comes_about_by_the_strategy_that_it_names(
 def test_in_the_end_every_example_is_still_right(example: dict[str, Any]) -> None:
     lan = trained(example)
     model = read_script(FRENCH / "script.toml")
-    runner = Runner(Asker(model, bundled()))
+    runner = Runner(Requester(model, bundled()))
     for one in example["EXAMPLES"]:
         assert asyncio.run(runner.run(lan.network, one.external)).output == one.truth
     assert len(lan.network.handled) == 7

@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 
 from pxp_fsm.errors import PXPError
 from pxp_fsm.networks.distance.lmd import distance
-from pxp_fsm.networks.distance.measures import Acted, Action, Tally, by_hand, modifications, tallied
+from pxp_fsm.networks.distance.measures import (
+    Action,
+    ManualAction,
+    Tally,
+    by_hand,
+    modifications,
+    tallied,
+)
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
-from pxp_fsm.networks.model.network import Agent, Control, Handled, Network, initial
+from pxp_fsm.networks.model.network import Agent, Control, HandledExample, Network, initial
 from pxp_fsm.networks.model.operations import (
     Connect,
     Create,
@@ -39,17 +46,17 @@ def test_what_a_network_began_as_and_what_the_system_did_is_nobodys_action() -> 
 
 def test_edges_and_agents_cost_what_the_table_says() -> None:
     assert by_hand(after(Disconnect("A", "B"), Connect("B", "A"), Delete("A"))) == (
-        Acted(Action.MODIFY_EDGE, "A → B", 2),
-        Acted(Action.MODIFY_EDGE, "B → A", 2),
-        Acted(Action.DELETE_AGENT, "A", 2),
+        ManualAction(Action.MODIFY_EDGE, "A → B", 2),
+        ManualAction(Action.MODIFY_EDGE, "B → A", 2),
+        ManualAction(Action.DELETE_AGENT, "A", 2),
     )
 
 
 def test_a_new_agent_is_a_click_and_its_form_is_filled_in() -> None:
     new = Agent("C", "do it", "text", Control(enabled=True))
     assert by_hand(after(Create(new))) == (
-        Acted(Action.NEW_AGENT, "C", 1),
-        Acted(Action.MODIFY_AGENT, "C", (1 + 1) + (1 + 5) + (1 + 4) + 1 + 1),
+        ManualAction(Action.NEW_AGENT, "C", 1),
+        ManualAction(Action.MODIFY_AGENT, "C", (1 + 1) + (1 + 5) + (1 + 4) + 1 + 1),
     )
 
 
@@ -57,7 +64,7 @@ def test_the_edits_of_one_agent_in_a_row_are_one_filling_in_of_its_form() -> Non
     renamed = Edit("A", Field.NAME, "Apt")
     more = (Edit("Apt", Field.TASK, "to"), Teach("Apt", "so", control=False))
     assert by_hand(after(renamed, *more)) == (
-        Acted(Action.MODIFY_AGENT, "Apt", 1 + (1 + 2) + (1 + 1) + (1 + 2) + 1),
+        ManualAction(Action.MODIFY_AGENT, "Apt", 1 + (1 + 2) + (1 + 1) + (1 + 2) + 1),
     )
     apart = after(renamed, Edit("B", Field.TASK, "to"), more[0])
     assert [(acted.on, acted.ued) for acted in by_hand(apart)] == [("Apt", 5), ("B", 4), ("Apt", 4)]
@@ -65,19 +72,19 @@ def test_the_edits_of_one_agent_in_a_row_are_one_filling_in_of_its_form() -> Non
 
 def test_requiring_a_predecessor_is_done_to_the_edge_and_costs_what_the_distance_says() -> None:
     history = after(Edit("B", Field.REQUIRED, ("A",)))
-    assert by_hand(history) == (Acted(Action.MODIFY_EDGE, "A → B", 2),)
+    assert by_hand(history) == (ManualAction(Action.MODIFY_EDGE, "A → B", 2),)
     assert distance(begun().network, history.network).upper == 2
     assert distance(history.network, begun().network).upper == 2
 
 
 def test_undoing_is_an_action_too() -> None:
-    assert by_hand(after(Delete("B")).undone())[-1] == Acted(Action.UNDO, "change 2", 1)
+    assert by_hand(after(Delete("B")).undone())[-1] == ManualAction(Action.UNDO, "change 2", 1)
 
 
 def test_modifications_are_changes_of_more_than_examples() -> None:
-    handled = Handle(Handled("x", "y", "y", (("A", "y"), ("B", "y"))))
+    handled = Handle(HandledExample("x", "y", "y", (("A", "y"), ("B", "y"))))
     history = after(Delete("B"), by=Author.SYSTEM)
-    history = history.after(Change(Author.SYSTEM, "", (Handle(Handled("x", "y", "y", ())),)))
+    history = history.after(Change(Author.SYSTEM, "", (Handle(HandledExample("x", "y", "y", ())),)))
     assert modifications(begun()) == 0
     assert modifications(begun().after(Change(Author.SYSTEM, "", (handled,)))) == 0
     assert modifications(history) == 1

@@ -30,13 +30,13 @@ from pxp_fsm.networks.model.operations import (
     Split,
 )
 from pxp_fsm.networks.running.execution import Run, Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.developer import (
     Act,
     Choice,
     Confirms,
+    Continuation,
     Developer,
-    Onward,
     RegressionChoice,
     StepView,
 )
@@ -156,9 +156,9 @@ class Meddling(Confirms):
         self.meddle(given[-1])
         return self.random.choice(list(RegressionChoice))
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
+    async def handed(self, why: str, lan: Lan) -> Continuation:
         self.meddle(lan)
-        return Onward.SKIP if self.random.random() < 0.6 else Onward.RESUME
+        return Continuation.SKIP if self.random.random() < 0.6 else Continuation.RESUME
 
     def meddle(self, lan: Lan) -> None:
         if self.random.random() > 0.1:
@@ -257,7 +257,7 @@ def test_unattended_nothing_is_lost_and_earlier_inputs_keep_their_active_agents(
         split = next((one for one in change.operations if isinstance(one, Split)), None)
         kept(before, after, split)
         before = after
-    runner = Runner(Asker(Speaking(Chaos(random)), bundled()))
+    runner = Runner(Requester(Speaking(Chaos(random)), bundled()))
     for handled in lan.network.handled:
         run = asyncio.run(runner.run(lan.network, handled.external))
         active = {name for name, turn in run.turns.items() if turn.active}

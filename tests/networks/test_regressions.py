@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.networks.model.network import Handled, initial
+from pxp_fsm.networks.model.network import HandledExample, initial
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.regressions import replay
 from pxp_fsm.protocol.relations import NOISY, Outcome
 from tests.networks.scripted_models import Speaking, module
@@ -25,8 +25,11 @@ class Away:
 
 
 def test_an_earlier_example_that_nobody_can_judge_is_a_regression_that_says_so() -> None:
-    handled = (Handled("a", "A", "it was another", ()), Handled("b", "B", "Solver(b)", ()))
+    handled = (
+        HandledExample("a", "A", "it was another", ()),
+        HandledExample("b", "B", "Solver(b)", ()),
+    )
     network = replace(initial("x"), handled=handled)
-    runner = Runner(Asker(Speaking(module), bundled()))
+    runner = Runner(Requester(Speaking(module), bundled()))
     (lost,) = asyncio.run(replay(network, runner, Away()))
     assert (lost.handled, lost.output, lost.why) == (handled[0], "Solver(a)", "the judge is away")

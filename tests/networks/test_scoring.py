@@ -12,7 +12,7 @@ from pxp_fsm.experiments.networks.tasks import LanTask, load
 from pxp_fsm.networks.distance.lmd import distance
 from pxp_fsm.networks.model.network import initial
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from tests.networks.scripted_models import Frames, Speaking
 
 COUPLETS, GRAMMAR = load("couplets"), load("grammar")
@@ -35,7 +35,7 @@ def judge(says: str) -> tuple[CriterionJudge, Speaking]:
 
 
 def runner(model: Speaking) -> Runner:
-    return Runner(Asker(model, bundled()))
+    return Runner(Requester(model, bundled()))
 
 
 def measured(

@@ -13,8 +13,8 @@ from pxp_fsm.networks.training.developer import Act, Choice, StepView
 from pxp_fsm.networks.training.simulated import (
     Confirming,
     Editing,
-    Following,
     ScriptedAct,
+    ScriptedDeveloper,
     act_cost,
     equal,
     value_cost,
@@ -84,7 +84,7 @@ def test_one_that_edits_by_chance_does_so_as_often_as_it_says_and_the_same_each_
 
 
 def test_a_script_is_followed_line_by_line_and_then_everything_is_confirmed() -> None:
-    developer = Following(
+    developer = ScriptedDeveloper(
         [
             ScriptedAct("REASON", Choice.RETRY, "second", hint="who rhymes?"),
             ScriptedAct("REASON", Choice.CONFIRM, "first", {"agent_name": "Polisher"}),

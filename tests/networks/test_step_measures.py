@@ -26,7 +26,7 @@ from pxp_fsm.networks.distance.measures import (
 )
 from pxp_fsm.networks.training.developer import Choice
 from pxp_fsm.networks.training.pipeline import Trainer
-from pxp_fsm.networks.training.simulated import Confirming, Following, ScriptedAct
+from pxp_fsm.networks.training.simulated import Confirming, ScriptedAct, ScriptedDeveloper
 from pxp_fsm.networks.training.supervision import Supervision
 from pxp_fsm.prompting.model import Capability, Reply, Request, layered
 from pxp_fsm.protocol.messages import Tag
@@ -70,7 +70,7 @@ def test_edits_and_hints_are_counted_for_their_step_with_their_distance(
         ScriptedAct("PARAMETERS", Choice.REJECT),
     ]
     with SqlBlackboard(str(tmp_path / "board.db")) as board:
-        trained(example, Following(script), board)
+        trained(example, ScriptedDeveloper(script), board)
         sessions = list(stored(board, "lan-1"))
         found = tallied(in_steps(sessions))
         first = sessions[0][1]

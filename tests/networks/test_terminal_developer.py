@@ -15,9 +15,15 @@ from prompt_toolkit.output import DummyOutput
 from pxp_fsm.experiments.networks.terminal import TerminalDeveloper
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import Author
-from pxp_fsm.networks.model.network import Handled
+from pxp_fsm.networks.model.network import HandledExample
 from pxp_fsm.networks.running.execution import Run
-from pxp_fsm.networks.training.developer import Act, Choice, Onward, RegressionChoice, StepView
+from pxp_fsm.networks.training.developer import (
+    Act,
+    Choice,
+    Continuation,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.networks.training.regressions import Regression
 from pxp_fsm.networks.training.steps import UpdateStep
 
@@ -105,12 +111,12 @@ def test_whether_an_output_will_do_is_put_to_them(tmp_path: Path) -> None:
 
 def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> None:
     lan = Lan.new("t")
-    lost = (Regression(Handled("x", "t", "o", ()), None, "no agent was active"),)
+    lost = (Regression(HandledExample("x", "t", "o", ()), None, "no agent was active"),)
     developer = TerminalDeveloper(tmp_path)
     assert typed(f"take{ENTER}", lambda: developer.weigh(lost, lan.network, lan)) == (
         RegressionChoice.TAKE_OVER
     )
-    assert typed(f"res{ENTER}", lambda: developer.handed("why", lan)) is Onward.RESUME
+    assert typed(f"res{ENTER}", lambda: developer.handed("why", lan)) is Continuation.RESUME
 
 
 def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_path: Path) -> None:
@@ -131,5 +137,5 @@ def test_what_the_network_refuses_stays_to_be_mended_and_changes_nothing(tmp_pat
     refused = f"connect Solver Nobody{ENTER}" + BACK * len("connect Solver Nobody")
     keys = f"network{ENTER}{refused}undo{ENTER}skip{ENTER}"
     developer = TerminalDeveloper(tmp_path)
-    assert typed(keys, lambda: developer.handed("why", lan)) is Onward.SKIP
+    assert typed(keys, lambda: developer.handed("why", lan)) is Continuation.SKIP
     assert (lan.version, lan.network.names) == (1, ("Solver",))

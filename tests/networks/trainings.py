@@ -13,8 +13,8 @@ from pxp_fsm.networks.training.developer import (
     Act,
     Choice,
     Confirms,
+    Continuation,
     Developer,
-    Onward,
     RegressionChoice,
     StepView,
 )
@@ -99,13 +99,13 @@ class Watching(Confirms):
         act = self.acts.pop(0) if self.acts else Act(Choice.CONFIRM)
         return act(view) if callable(act) else act
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
+    async def handed(self, why: str, lan: Lan) -> Continuation:
         self.told.append(why)
         edit = self.onward.get("edit")
         if edit is not None and len(self.told) == 1:
             lan.edit(*edit)
-            return Onward.RESUME
-        return Onward.SKIP
+            return Continuation.RESUME
+        return Continuation.SKIP
 
     async def weigh(self, *_given: Any) -> RegressionChoice:
         found: RegressionChoice = self.onward["weigh"].pop(0)

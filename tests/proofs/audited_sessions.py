@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from proofs.audit import Judged, Recording, Said
+from proofs.audit import AuditedMessage, Judged, Recording
 from proofs.audit.findings import held
 from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.protocol.messages import Answer, Message, Question
@@ -98,7 +98,7 @@ def recording(
 ) -> Recording:
     """What is recorded of a session whose agents' guards follow from their relations."""
     said = tuple(
-        Said(
+        AuditedMessage(
             entry.message.sender == "m",
             entry.message.tag,
             digest(entry.message.answer.prediction),

@@ -18,7 +18,7 @@ from itertools import product
 from types import ModuleType
 from typing import Any, cast
 
-from proofs.claims.checking import Instead
+from proofs.claims.checking import Substitutes
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import TableError
@@ -36,7 +36,7 @@ class Mutant:
 
     subject: str
     change: str
-    instead: Instead | None
+    instead: Substitutes | None
     refused: str = ""
 
 
@@ -59,7 +59,7 @@ def table_mutants(name: str, step: int = 1) -> Iterator[Mutant]:
             continue
         if automaton.fingerprint not in seen or automaton.states != _read(raw).states:
             seen.add(automaton.fingerprint)
-            yield Mutant(name, change, Instead({name: automaton}))
+            yield Mutant(name, change, Substitutes({name: automaton}))
 
 
 def _read(raw: dict[str, Any]) -> Automaton:
@@ -182,7 +182,7 @@ def decision_mutants() -> Iterator[Mutant]:
                 seen.add(ast.dump(mutant))
                 before, after = _difference(ast.unparse(function), ast.unparse(mutant))
                 change = f"{function.name}: {before} becomes {after}"
-                yield Mutant("decisions", change, Instead(functions=_compiled(mutant)))
+                yield Mutant("decisions", change, Substitutes(functions=_compiled(mutant)))
 
 
 def _functions() -> Iterator[ast.FunctionDef]:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from proofs.claims.catalogue import CLAIMS, NAMED
-from proofs.claims.checking import Bounds, Checker, Instead
+from proofs.claims.checking import Bounds, Checker, Substitutes
 from proofs.claims.theorems import THEOREMS, prove
 from proofs.core.results import Status
 from proofs.induction.numbers import Case, Numbers, Undecided
@@ -43,7 +43,7 @@ def caught(mutant: Mutant) -> str:
         return f"the check stops: {type(error).__name__}"
 
 
-def verdicts(instead: Instead) -> Iterator[tuple[str, bool]]:
+def verdicts(instead: Substitutes) -> Iterator[tuple[str, bool]]:
     """Each check with whether its verdict is the expected one; what is quick comes first."""
     tables = tuple(instead.tables) or TABLES
     for table in instead.tables.values():
@@ -66,7 +66,7 @@ def verdicts(instead: Instead) -> Iterator[tuple[str, bool]]:
             yield from _proofs(instead, tables)
 
 
-def _proofs(instead: Instead, tables: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+def _proofs(instead: Substitutes, tables: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     for name in tables:
         table = instead.tables.get(name, builtin(name))
         theorems = [one for one in THEOREMS.values() if one.subject.name.startswith(name)]

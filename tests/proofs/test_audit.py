@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guards import Exact
-from proofs.audit import Audited, Judged, Kind, Possible, Recording, Said, audited
+from proofs.audit import Audited, AuditedMessage, Judged, Kind, Possible, Recording, audited
 from proofs.audit.judges import contradictions
 from proofs.audit.tags import Protocols, of_tags
 from proofs.languages import CLASSES, class_language, sequences
@@ -40,7 +40,8 @@ def kinds(found: Audited) -> list[Kind]:
 def tagged(*tags: str, ending: str | None = None) -> Recording:
     """A recording of tags alone, by two agents whose guards follow from nothing recorded."""
     said = tuple(
-        Said(place % 2 == 0, tag, f"y{place}", f"e{place}") for place, tag in enumerate(tags)
+        AuditedMessage(place % 2 == 0, tag, f"y{place}", f"e{place}")
+        for place, tag in enumerate(tags)
     )
     return Recording("s", said, ending)
 
@@ -105,7 +106,7 @@ def test_of_a_judge_that_throws_coins_only_the_judge_is_blamed(
 def judging(*given: tuple[int, str, str, bool]) -> Recording:
     """Five messages with texts a to e; answers of MATCH (at which message, pair, held)."""
     said = [
-        Said(
+        AuditedMessage(
             place % 2 == 0,
             "INIT" if place == 0 else "REFUTE",
             text,
@@ -155,9 +156,9 @@ def test_a_tag_that_somebody_named_stands_for_its_answers() -> None:
     """The same two texts ratified by the one and rejected by the other, and nothing recorded."""
     pair = [("a", "x"), ("b", "y"), ("c", "z"), ("b", "y"), ("c", "z")]
     tags = ("INIT", "RATIFY", "REFUTE", "REFUTE", "REJECT")
-    said = tuple(Said(i % 2 == 0, tag, *pair[i]) for i, tag in enumerate(tags))
+    said = tuple(AuditedMessage(i % 2 == 0, tag, *pair[i]) for i, tag in enumerate(tags))
     assert not list(contradictions(Recording("s", said, None)))
-    mirrored = (*said[:2], Said(True, "REFUTE", "a", "x"), said[3], said[4])
+    mirrored = (*said[:2], AuditedMessage(True, "REFUTE", "a", "x"), said[3], said[4])
     match, agree = contradictions(Recording("s", mirrored, None))
     assert (match.kind, match.number) == (Kind.APART, 5)
     assert list(map(str, match.answers)) == [
@@ -290,7 +291,7 @@ def the_change_of_mind() -> Recording:
                 else Judged("AGREE", left.explanation, right.explanation, fact)
             )
         said.append(
-            Said(message.sender == "m", message.tag, answer.prediction, answer.explanation,
+            AuditedMessage(message.sender == "m", message.tag, answer.prediction, answer.explanation,
                  tuple(judged))
         )  # fmt: skip
     return Recording("s", tuple(said), "ratified", (), (True, True))

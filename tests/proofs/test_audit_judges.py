@@ -7,7 +7,7 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proofs.audit import Judged, Kind, Recording, Said
+from proofs.audit import AuditedMessage, Judged, Kind, Recording
 from proofs.audit.judges import contradictions
 
 TEXTS = "abcd"
@@ -37,9 +37,9 @@ TOLERANCES = [
 def test_the_answers_are_judged_exactly(mine: list[Judged], yours: list[Judged]) -> None:
     """Compared with every tolerance and every equivalence on four texts."""
     said = (
-        Said(True, "INIT", "a", "-"),
-        Said(False, "REFUTE", "b", "-", tuple(yours)),
-        Said(True, "REFUTE", "c", "-", tuple(mine)),
+        AuditedMessage(True, "INIT", "a", "-"),
+        AuditedMessage(False, "REFUTE", "b", "-", tuple(yours)),
+        AuditedMessage(True, "REFUTE", "c", "-", tuple(mine)),
     )
     found = {one.kind for one in contradictions(Recording("s", said, None))}
     every = [*mine, *yours]

@@ -23,7 +23,7 @@ from proofs.sessions.explicit import check_explicit
 from proofs.sessions.model import SessionModel, State, session
 from proofs.sessions.packed import PackedSessions
 from proofs.sessions.relational import EMPTY, Theory
-from proofs.sessions.replay import Following, NotReplayed, replay
+from proofs.sessions.replay import NotReplayed, PrefixModel, replay
 from proofs.systems import Composition, System, standing_checks, system_of
 from pxp_fsm.automata.tables import BUILTIN, parse_automaton
 from pxp_fsm.protocol.messages import Tag
@@ -367,7 +367,7 @@ def test_exploration_stops_at_its_bound_and_says_so() -> None:
 def test_a_word_is_followed_or_left() -> None:
     model = SessionModel(Interact(5, 2), Theory(TOLERANCE))
     word = session(Tag.INIT, Tag.REFUTE, Tag.REFUTE, Tag.RATIFY)
-    followed = explore(Following(model, word))
+    followed = explore(PrefixModel(model, word))
     assert max(place.followed for place in followed.steps) == 4
 
 

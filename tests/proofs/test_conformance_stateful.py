@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from proofs.conformance.endpoints import Act, AgentEnd, Build, TableEnd
 from proofs.conformance.mealy import Stimulus
-from proofs.conformance.planning import Attempt, Coverage, Plan, What, coverage_lines, kind_of
+from proofs.conformance.planning import Attempt, CaseKind, Coverage, Plan, coverage_lines, kind_of
 from proofs.conformance.stateful import Pair, Wrong, drive, state_machine
 from pxp_fsm.automata.automaton import (
     DECIDE,
@@ -58,9 +58,9 @@ def test_every_row_guard_outcome_and_refusal_is_tried(name: str, capacity: int, 
     rows, guards, refusals = CASES[name, capacity]
     for agent in (0, 1):
         assert coverage.counts(agent) == {
-            What.ROW: (rows, rows),
-            What.GUARDS: (guards, guards),
-            What.REFUSAL: (refusals, refusals),
+            CaseKind.ROW: (rows, rows),
+            CaseKind.GUARDS: (guards, guards),
+            CaseKind.REFUSAL: (refusals, refusals),
         }
 
 
@@ -109,8 +109,8 @@ def test_kinds_of_cases() -> None:
     mixed = [case for case in plan.cases if case.given.event == DECIDE and case.agent == 0]
     kinds = {(case.state, kind_of(plan, case)) for case in mixed}
     assert kinds == {
-        ("DECIDE", What.GUARDS),
-        *((state, What.REFUSAL) for state in ("IDLE", "WAIT", "END")),
+        ("DECIDE", CaseKind.GUARDS),
+        *((state, CaseKind.REFUSAL) for state in ("IDLE", "WAIT", "END")),
     }
 
 

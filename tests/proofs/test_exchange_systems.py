@@ -15,7 +15,7 @@ from proofs.core.explore import explore
 from proofs.core.model import Step
 from proofs.core.results import Status
 from proofs.export import to_prism, to_promela, to_smv, to_tla
-from proofs.export.commands import Add, All, AtLeast, Copy, Is, Isnt, Network, Set, Some, Test
+from proofs.export.commands import Add, All, AtLeast, Copy, Is, Negation, Network, Set, Some, Test
 from proofs.export.network import network
 from proofs.logic import parse
 from proofs.logic.formulas import Formula, atoms
@@ -85,7 +85,7 @@ class Interpreted:
                 return state[self._place[variable]] == value
             case AtLeast(variables, least):
                 return sum(state[self._place[variable]] for variable in variables) >= least
-            case Isnt(of):
+            case Negation(of):
                 return not self.holds(of, state)
             case All(of):
                 return all(self.holds(one, state) for one in of)

@@ -17,8 +17,8 @@ from proofs.core.model import Model, Step
 from proofs.core.results import Status
 from proofs.logic import Checker, parse
 from proofs.logic.formulas import Atom, Formula, atoms, negated
-from proofs.logic.monitor import Outlook, atoms_of, by_itself, over
-from proofs.logic.session_monitor import Hearing, SessionMonitor
+from proofs.logic.monitor import MonitorVerdict, atoms_of, by_itself, over
+from proofs.logic.session_monitor import SessionMonitor, SessionObserver
 from proofs.logic.sessions import Sessions, reading
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.relational import Theory
@@ -41,15 +41,15 @@ LETTERS = tuple(
 )
 
 
-def expected(formula: Formula, model: Model[S], so_far: Sequence[Props]) -> Outlook:
+def expected(formula: Formula, model: Model[S], so_far: Sequence[Props]) -> MonitorVerdict:
     """The verdict by the checker, on a model whose complete runs are all that may follow."""
     checker = Checker(model, explore(model), vocabulary=frozenset(NAMES))
     if checker.check(formula).status is Status.HOLDS:
-        return Outlook.TRUE
+        return MonitorVerdict.TRUE
     if checker.check(negated(formula)).status is Status.HOLDS:
-        return Outlook.FALSE
+        return MonitorVerdict.FALSE
     now = satisfied(formula, so_far, 0, lambda atom, true: _name(atom) in true)
-    return Outlook.PRESUMABLY_TRUE if now else Outlook.PRESUMABLY_FALSE
+    return MonitorVerdict.PRESUMABLY_TRUE if now else MonitorVerdict.PRESUMABLY_FALSE
 
 
 def _name(atom: Formula) -> str:
@@ -86,7 +86,7 @@ class Anything:
 
 
 def test_a_formula_by_itself_is_settled_just_where_nothing_can_change_it() -> None:
-    met = dict.fromkeys(Outlook, 0)
+    met = dict.fromkeys(MonitorVerdict, 0)
     for seed in range(350):
         chance = random.Random(seed)
         formula = random_path(chance, 3)
@@ -161,7 +161,7 @@ def tangled(chance: random.Random) -> Graph:
 
 
 def test_over_a_model_it_is_settled_just_where_nothing_the_model_allows_can_change_it() -> None:
-    met = dict.fromkeys(Outlook, 0)
+    met = dict.fromkeys(MonitorVerdict, 0)
     for seed in range(350):
         chance = random.Random(seed)
         model, formula = Labelled(tangled(chance)), random_path(chance, 3)
@@ -259,7 +259,7 @@ def walk(rules: Rules, seed: int, longest: int = 12) -> Trace[State]:
 def by_definition(formula: Formula, rules: Rules, messages: Iterable[Message]) -> bool:
     """Whether a session satisfies the formula, by the meaning of each operator."""
     read = reading(atoms(formula), (rules.automaton, rules.automaton))
-    hearing = Hearing(read, rules, ("m", "h"))
+    hearing = SessionObserver(read, rules, ("m", "h"))
     seen = [hearing.seen, *(hearing.hear(message) for message in messages)]
     return satisfied(formula, seen, 0, lambda atom, at: read.tests[_name(atom)](at))
 
@@ -290,7 +290,7 @@ def test_what_is_heard_is_what_the_model_sees(rules: Rules, seed: int) -> None:
     model = SessionModel(rules, Theory(NOISY), observes=False)
     messages = replay(model, trace)
     read = reading(ATOMS, model.both)
-    sessions, hearing = Sessions(model, read), Hearing(read, rules, ("m", "h"))
+    sessions, hearing = Sessions(model, read), SessionObserver(read, rules, ("m", "h"))
     state = next(iter(sessions.initial()))
     for step, message in zip(trace.steps, messages, strict=True):
         state = next(
@@ -356,7 +356,7 @@ def test_the_four_verdicts_of_one_session() -> None:
     bound = ("m INIT", "h REFUTE", "m REFUTE", "h REFUTE")
     assert told("F ended.ratified", Interact(4, 3), *bound)[-2:] == ["false", "false"]
     tolerant = SessionMonitor(parse("G !2.REVISE"), Interact(3, 1), TOLERANCE).watch()
-    assert tolerant.outlook is Outlook.TRUE
+    assert tolerant.outlook is MonitorVerdict.TRUE
 
 
 def test_large_bounds_and_hanging_up_are_monitored_by_the_formula_alone() -> None:
@@ -371,7 +371,7 @@ def test_large_bounds_and_hanging_up_are_monitored_by_the_formula_alone() -> Non
                 "s", message.number, names[message.sender], message.tag, Answer("", ""), ""
             )
             watch.hear(there)
-        assert watch.outlook is Outlook.TRUE
+        assert watch.outlook is MonitorVerdict.TRUE
 
 
 @pytest.mark.parametrize("alone", [False, True])

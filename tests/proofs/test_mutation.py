@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from proofs.claims.checking import Instead
+from proofs.claims.checking import Substitutes
 from tests.proofs.mutants import Mutant, decision_mutants, table_mutants
 from tests.proofs.mutation_analysis import TABLES, caught, equivalent, judged, verdicts
 
@@ -22,7 +22,7 @@ SAME = {
 
 
 def test_nothing_is_caught_where_nothing_is_changed() -> None:
-    assert [name for name, expected in verdicts(Instead()) if not expected] == []
+    assert [name for name, expected in verdicts(Substitutes()) if not expected] == []
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.audit import Kind, Possible, Recording, Said, audited
+from proofs.audit import AuditedMessage, Kind, Possible, Recording, audited
 from proofs.audit.sessions import AsPublished
 from proofs.languages import Language, Reading, of_words, sequences
 from proofs.languages.published_code import PublishedCode, published_sequences, published_started
@@ -71,7 +71,7 @@ def test_the_ending_of_each_sequence_is_one_and_none_comes_before_it(name: str) 
 
 
 def recorded(*tags: str, ending: str) -> Recording:
-    said = tuple(Said(place % 2 == 0, tag, "", "") for place, tag in enumerate(tags))
+    said = tuple(AuditedMessage(place % 2 == 0, tag, "", "") for place, tag in enumerate(tags))
     return Recording("s", said, ending)
 
 

@@ -24,7 +24,7 @@ from pxp_fsm.prompting.model import (
     Stop,
     Turn,
     Usage,
-    lacking,
+    missing_capabilities,
     needs,
 )
 
@@ -184,7 +184,7 @@ class AnthropicMessages:
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         """`request` in the words of the API; raises `Halted` for what the model cannot do."""
-        missing = lacking(self, needs(request))
+        missing = missing_capabilities(self, needs(request))
         if missing:
             raise Halted(f"{self.name} does not support what was requested: {', '.join(missing)}")
         arguments: dict[str, Any] = {

@@ -22,7 +22,7 @@ SendBatch = Callable[[Sequence[Request]], Awaitable[Sequence[Reply | CallFailed]
 """Sends many requests as one batch: a reply or a failure for each, in their order."""
 
 
-class Gathering:
+class BatchMembers:
     """Who takes part in batches: the sessions that are open. Shared by the models of a run."""
 
     def __init__(self) -> None:
@@ -59,10 +59,10 @@ class BatchQueue:
     """The requests that wait at the same time, which `send_batch` sends in one batch."""
 
     def __init__(
-        self, send_batch: SendBatch, gathering: Gathering | None = None, *, quiet: float = QUIET
+        self, send_batch: SendBatch, gathering: BatchMembers | None = None, *, quiet: float = QUIET
     ) -> None:
         self._send_batch = send_batch
-        self._gathering = gathering or Gathering()
+        self._gathering = gathering or BatchMembers()
         self._gathering.join(self)
         self._quiet = quiet
         self._timer: asyncio.TimerHandle | None = None

@@ -20,7 +20,7 @@ _STEP = 1.0
 """Seconds after which it is looked again whether there is room: a reply may have been short."""
 
 
-def likely_tokens(request: Request) -> int:
+def estimated_tokens(request: Request) -> int:
     """About how many tokens a request and its reply are, rather more than fewer."""
     said = len(request.system) + sum(len(turn.text) for turn in request.turns)
     images = sum(len(turn.images) for turn in request.turns)
@@ -116,7 +116,7 @@ def limited(limits: Limits) -> Layer:
     """Keeps a model within `limits`; a server that asks for a pause gets it from all its models."""
 
     async def reply(ask: Ask, request: Request) -> Reply:
-        async with limits.place(likely_tokens(request)) as correct:
+        async with limits.place(estimated_tokens(request)) as correct:
             try:
                 reply = await ask(request)
             except CallFailed as error:

@@ -17,7 +17,7 @@ TOLD = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often a call is tried, and the pauses between, in seconds.
 
     The pause before attempt n + 1 is drawn between half of `first` * 2^(n - 1) and all of it, and
@@ -37,7 +37,7 @@ class Patience:
 
 
 def retried(
-    patience: Patience = Patience(),
+    patience: RetryPolicy = RetryPolicy(),
     *,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     draw: Callable[[], float] = random.random,

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from proofs.audit import Recording, Said
+from proofs.audit import AuditedMessage, Recording
 from proofs.audit.sessions import AsPublished
 from proofs.languages import Word, class_language
 from pxp_fsm.errors import DataError, quoted
@@ -70,7 +70,7 @@ def _recording(line: str, where: str, followed: AsPublished) -> tuple[Recording,
             f"{where}: it is not sessionID-NAME, ailment-WHAT ::: tags-['Machine: init', ...]: "
             f"{quoted(line)}"
         )
-    said = tuple(Said(tag[1] == "Machine", tag[2].upper(), "", "") for tag in tags if tag)
+    said = tuple(AuditedMessage(tag[1] == "Machine", tag[2].upper(), "", "") for tag in tags if tag)
     recording = Recording(found[1], said, None)
     # where it is not over, it is told that the rules go on: any ending of theirs shows that
     ending = followed.ending(recording.word) or "bound"

@@ -13,7 +13,7 @@ from backends.databases.recordings import (
     RecordedSession,
     recorded_sessions,
 )
-from proofs.audit import Judged, Recording, Said
+from proofs.audit import AuditedMessage, Judged, Recording
 from proofs.audit.findings import held
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import UsageError
@@ -45,7 +45,7 @@ def recordings(board: SqlBlackboard, run: str) -> Iterator[Stored]:
         recording = Recording(
             session.session,
             tuple(
-                Said(sender == first, tag, y, e, _judged(judgements))
+                AuditedMessage(sender == first, tag, y, e, _judged(judgements))
                 for _, sender, tag, y, e, judgements in session.messages
             ),
             session.ending,

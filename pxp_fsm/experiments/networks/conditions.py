@@ -19,7 +19,7 @@ from pxp_fsm.experiments.networks.setup import TrainingBoard
 from pxp_fsm.experiments.networks.tasks import Example, LanTask, Split
 from pxp_fsm.networks.distance.lmd import Distance, distance
 from pxp_fsm.networks.distance.measures import (
-    Acted,
+    ManualAction,
     Stopwatch,
     by_hand,
     effort_of,
@@ -32,7 +32,7 @@ from pxp_fsm.networks.model.history import History, begun_as
 from pxp_fsm.networks.model.network import Network, initial
 from pxp_fsm.networks.model.operations import Edit, Field, Operation
 from pxp_fsm.networks.running.execution import Run, Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.pipeline import Example as Shown
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
@@ -43,7 +43,7 @@ from pxp_fsm.protocol.relations import NOISY, TOLERANCE, Assumption, Outcome
 from pxp_fsm.sessions.session import Entry
 
 
-class Meets:
+class MeetsCriteria:
     """Whether an output meets all criteria, for the example whose good output is given.
 
     Fills `Relation`: the left text is an output, the right one a good output. Where several
@@ -172,7 +172,7 @@ class Measured:
     history: History
     train: Score
     test: Score
-    actions: tuple[Acted, ...]
+    actions: tuple[ManualAction, ...]
     lmd: Distance
     modifications: int
     interaction: float
@@ -209,9 +209,9 @@ class Setting:
     at_once: int = 1
 
     @property
-    def meets(self) -> Meets:
+    def meets(self) -> MeetsCriteria:
         """What decides in training that an output will do."""
-        return Meets(self.task, self.split.train, self.judge)
+        return MeetsCriteria(self.task, self.split.train, self.judge)
 
     @property
     def shown(self) -> tuple[Shown, ...]:
@@ -254,7 +254,7 @@ async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -
     """The network that is edited by hand alone, until its output will do or nobody knows more."""
     _begun(setting, Condition.BASELINE, editor.name)
     lan, watch = setting.begin(), Stopwatch()
-    runner = Runner(Asker(layered(setting.model, timed(watch)), bundled()))
+    runner = Runner(Requester(layered(setting.model, timed(watch)), bundled()))
     meets, handled = setting.meets, 0
     for example in setting.shown:
         for attempt in range(rounds + 1):
@@ -308,12 +308,12 @@ async def _measured(
     setting: Setting,
     condition: Condition,
     lan: Lan,
-    steps: Sequence[Acted],
+    steps: Sequence[ManualAction],
     watch: Stopwatch,
     seconds: tuple[float, float],
     handled: int,
 ) -> Measured:
-    runner = Runner(Asker(setting.model, bundled()))
+    runner = Runner(Requester(setting.model, bundled()))
     train, test = [
         await score(lan.network, setting.task, part, runner, setting.judge, at_once=setting.at_once)
         for part in (setting.split.train, setting.split.test)

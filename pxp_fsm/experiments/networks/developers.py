@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from backends.people import terminal_there
+from backends.people import has_terminal
 from pxp_fsm.automata import documents
 from pxp_fsm.errors import FileError, UsageError, quoted
 from pxp_fsm.experiments.networks.conditions import AddsExamples, FollowsEdits, HandEdit, HandEditor
@@ -19,9 +19,9 @@ from pxp_fsm.networks.training.developer import Choice, Developer
 from pxp_fsm.networks.training.simulated import (
     Confirming,
     Editing,
-    Following,
     Satisfied,
     ScriptedAct,
+    ScriptedDeveloper,
     equal,
 )
 from pxp_fsm.networks.training.steps import UpdateStep
@@ -98,7 +98,7 @@ def find_developer(
     if name == "confirms":
         return Confirming(will_do)
     if kind == "follows" and rest:
-        return Following(read_lines(Path(rest)), will_do)
+        return ScriptedDeveloper(read_lines(Path(rest)), will_do)
     if kind == "edits":
         return Editing(_probability(rest), seed, will_do)
     raise UsageError(f"there is no developer {quoted(name)}; there are: {KINDS}")
@@ -165,6 +165,6 @@ def _probability(text: str) -> float:
 
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
-    if not terminal_there():
+    if not has_terminal():
         raise UsageError("terminal requires a terminal; the others are: " + KINDS, "developer")
     return TerminalDeveloper(drafts, will_do)

@@ -23,7 +23,13 @@ from pxp_fsm.networks.model.operations import (
     Operation,
 )
 from pxp_fsm.networks.running.execution import Run
-from pxp_fsm.networks.training.developer import Act, Choice, Onward, RegressionChoice, StepView
+from pxp_fsm.networks.training.developer import (
+    Act,
+    Choice,
+    Continuation,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.networks.training.regressions import Regression
 from pxp_fsm.networks.training.simulated import Satisfied
 from pxp_fsm.networks.training.steps import UpdateStep, form_of
@@ -186,13 +192,13 @@ class TerminalDeveloper:
         }
         return words[await self._reviewer.ask(f"{', '.join(words)}? ", tuple(words))]
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
+    async def handed(self, why: str, lan: Lan) -> Continuation:
         say("It is yours now: ", why)
         words = ("resume", "skip", "network")
         said = "resume (run it again), skip (this example) or network: "
         while (word := await self._reviewer.ask(said, words)) == "network":
             await edit_network(self._reviewer, lan)
-        return Onward.RESUME if word == "resume" else Onward.SKIP
+        return Continuation.RESUME if word == "resume" else Continuation.SKIP
 
 
 def _told(run: Run, truth: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan, stored_plan
 from pxp_fsm.experiments.reports import performance, tallies
 from pxp_fsm.experiments.reports.observed import observed
-from pxp_fsm.experiments.reports.performance import Rightness, normal_form
+from pxp_fsm.experiments.reports.performance import CorrectPredictions, normal_form
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
 from pxp_fsm.experiments.statistics import Statistics, statistics_of
 from pxp_fsm.tasks.task import DataSet, Task
@@ -113,12 +113,12 @@ def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, s
 
 def _counted(
     board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
-) -> tuple[Tally, Rightness | None]:
+) -> tuple[Tally, CorrectPredictions | None]:
     tally, rightness = Tally(), None
     if task is not None and data is not None:
         normal = normal_form(task)
         right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
-        rightness = Rightness(right, normal, machine_predictions(board, run).__getitem__)
+        rightness = CorrectPredictions(right, normal, machine_predictions(board, run).__getitem__)
     for session in observed(board, run):
         tally.add(session)
         if rightness is not None:

@@ -28,7 +28,7 @@ LONGEST_TEXT = 6000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShownMessage:
     """A message as it is shown."""
 
     number: int
@@ -62,7 +62,7 @@ class Conversation:
     about: str
     picture: Markup | None
     facts: tuple[tuple[str, str], ...]
-    said: tuple[Said, ...]
+    said: tuple[ShownMessage, ...]
     ended: str
     classes: tuple[str, ...]
     ways: tuple[Way, ...]
@@ -131,10 +131,10 @@ def _facts(stored: StoredSession) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _said(entry: Entry, record: SessionRecord, task: Task | None, gallery: Gallery) -> Said:
+def _said(entry: Entry, record: SessionRecord, task: Task | None, gallery: Gallery) -> ShownMessage:
     message, machine = entry.message, record.agents[0][0]
     drawing = gallery.molecules(message.answer.prediction) if _of_molecules(task) else None
-    return Said(
+    return ShownMessage(
         message.number,
         message.sender == machine,
         legible(message.sender),

@@ -48,7 +48,7 @@ def normal_form(task: Task) -> Normal:
 
 
 @dataclass
-class Rightness:
+class CorrectPredictions:
     """How many sessions' latest machine prediction is right after each message, by repetition.
 
     `right` are the right predictions by instance, normal; `texts` finds a prediction by digest.

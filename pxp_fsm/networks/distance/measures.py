@@ -55,7 +55,7 @@ TABLE_6 = tuple(Action)[:7]
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ManualAction:
     """One action of a developer, and its UED."""
 
     action: Action
@@ -71,7 +71,7 @@ class Tally:
     ued: int = 0
 
 
-def tallied(actions: Iterable[Acted]) -> Mapping[Action, Tally]:
+def tallied(actions: Iterable[ManualAction]) -> Mapping[Action, Tally]:
     """Every kind of action with its count and its UED, as Table 6 has them."""
     found = dict.fromkeys(Action, Tally())
     for acted in actions:
@@ -80,18 +80,18 @@ def tallied(actions: Iterable[Acted]) -> Mapping[Action, Tally]:
     return found
 
 
-def ued(actions: Iterable[Acted], among: Iterable[Action] = TABLE_6) -> int:
+def ued(actions: Iterable[ManualAction], among: Iterable[Action] = TABLE_6) -> int:
     """The UED in all, of actions as the paper counts them or of others."""
     counted = set(among)
     return sum(acted.ued for acted in actions if acted.action in counted)
 
 
-def by_hand(history: History) -> tuple[Acted, ...]:
+def by_hand(history: History) -> tuple[ManualAction, ...]:
     """The developer's manual actions in a log, in their order.
 
     What the network began as is nobody's action.
     """
-    found: list[Acted] = []
+    found: list[ManualAction] = []
     past = History((), Network(""))
     for change in history.changes:
         if change.by is Author.DEVELOPER:
@@ -132,10 +132,10 @@ def _shape(network: Network) -> object:
     return agents, network.edges
 
 
-def _actions(network: Network, change: Change) -> Iterator[Acted]:
+def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
     """The actions of one change: the edits of one agent in a row are one filling in of its form."""
     if change.undoes is not None:
-        yield Acted(Action.UNDO, f"change {change.undoes}", cost("undo"))
+        yield ManualAction(Action.UNDO, f"change {change.undoes}", cost("undo"))
     if any(isinstance(operation, Begin) for operation in change.operations):
         return
     form: _Form | None = None
@@ -147,18 +147,18 @@ def _actions(network: Network, change: Change) -> Iterator[Acted]:
             form = None
         match operation:
             case Create(agent):
-                yield Acted(Action.NEW_AGENT, agent.name, cost("create"))
+                yield ManualAction(Action.NEW_AGENT, agent.name, cost("create"))
                 form = _Form(EMPTY, agent, opened=0)
             case Edit(name) | Teach(name):
                 if form is None:
                     form = _Form(before.agent(name), before.agent(name), cost("open"))
                 form = form.with_(network.agent(_name_after(operation, name)))
             case Delete(name):
-                yield Acted(Action.DELETE_AGENT, name, cost("delete"))
+                yield ManualAction(Action.DELETE_AGENT, name, cost("delete"))
             case Connect(source, target):
-                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
+                yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
             case Disconnect(source, target):
-                yield Acted(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+                yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
     if form is not None:
         yield from form.filled_in()
 
@@ -191,13 +191,13 @@ class _Form:
     def with_(self, agent: Agent) -> _Form:
         return _Form(self.before, agent, self.opened)
 
-    def filled_in(self) -> Iterator[Acted]:
+    def filled_in(self) -> Iterator[ManualAction]:
         changed = set(self.before.control.required) ^ set(self.after.control.required)
         spent = form_cost(self.before, self.after)
         if spent:
-            yield Acted(Action.MODIFY_AGENT, self.after.name, self.opened + spent)
+            yield ManualAction(Action.MODIFY_AGENT, self.after.name, self.opened + spent)
         for name in sorted(changed):
-            yield Acted(Action.MODIFY_EDGE, f"{name} → {self.after.name}", cost("require"))
+            yield ManualAction(Action.MODIFY_EDGE, f"{name} → {self.after.name}", cost("require"))
 
 
 STEPS = {
@@ -229,7 +229,7 @@ def effort_of(entry: Entry) -> Effort:
     return Effort()
 
 
-def in_steps(sessions: Iterable[tuple[Instance, Iterable[Entry]]]) -> Iterator[Acted]:
+def in_steps(sessions: Iterable[tuple[Instance, Iterable[Entry]]]) -> Iterator[ManualAction]:
     """The developer's actions in stored sessions: steps modified, confirmed, handed back.
 
     A step is modified where its result is edited or hinted at. A message that took nothing is
@@ -240,7 +240,7 @@ def in_steps(sessions: Iterable[tuple[Instance, Iterable[Entry]]]) -> Iterator[A
         for entry in entries:
             ued = effort_of(entry).ued
             if entry.message.sender == DEVELOPER and ued:
-                yield Acted(_action(step, entry.message.tag), instance.key, ued)
+                yield ManualAction(_action(step, entry.message.tag), instance.key, ued)
 
 
 def _action(step: UpdateStep, tag: str) -> Action:

@@ -17,7 +17,7 @@ from pxp_fsm.networks.model.network import (
     ControlExample,
     Edge,
     ExecutionExample,
-    Handled,
+    HandledExample,
     Network,
     Piece,
     Received,
@@ -277,7 +277,7 @@ def _edges(network: Network, old: str, names: list[str], kind: Kind) -> Iterable
         yield from pairwise(names)
 
 
-def _assigned(handled: Handled, old: str, names: list[str], name: Naming) -> Handled:
+def _assigned(handled: HandledExample, old: str, names: list[str], name: Naming) -> HandledExample:
     """What was handled, as if the part that stands for the agent had been active alone."""
     result = dict(handled.results).get(old)
     stands = name(old, handled.external)

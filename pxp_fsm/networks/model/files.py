@@ -18,7 +18,7 @@ from pxp_fsm.networks.model.network import (
     Control,
     ControlExample,
     ExecutionExample,
-    Handled,
+    HandledExample,
     Network,
     Piece,
     Received,
@@ -148,9 +148,9 @@ def _received(raw: Mapping[str, Any]) -> Received:
     return Received(raw["external"], tuple(pieces))
 
 
-def _handled(raw: Mapping[str, Any]) -> Handled:
+def _handled(raw: Mapping[str, Any]) -> HandledExample:
     results = tuple((name, result) for name, result in raw["results"])
-    return Handled(raw["external"], raw["truth"], raw["output"], results)
+    return HandledExample(raw["external"], raw["truth"], raw["output"], results)
 
 
 def _told(value: Any) -> Any:

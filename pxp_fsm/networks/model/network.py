@@ -130,7 +130,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandledExample:
     """An example that the network has learned to handle, as the network then ran on it.
 
     `results` holds, by the agents' names, what each put out itself; None where it was inactive.
@@ -155,7 +155,7 @@ class Network:
     task: str
     agents: tuple[Agent, ...] = ()
     edges: frozenset[Edge] = frozenset()
-    handled: tuple[Handled, ...] = field(default=(), repr=False)
+    handled: tuple[HandledExample, ...] = field(default=(), repr=False)
 
     @cached_property
     def _by_name(self) -> Mapping[str, Agent]:

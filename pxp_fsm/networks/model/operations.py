@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pxp_fsm.networks.model.network import Agent, ControlExample, ExecutionExample, Handled
+from pxp_fsm.networks.model.network import Agent, ControlExample, ExecutionExample, HandledExample
 
 
 class Field(StrEnum):
@@ -112,7 +112,7 @@ class Learn:
 class Handle:
     """An example was handled; one of the same input takes the older one's place."""
 
-    handled: Handled
+    handled: HandledExample
 
 
 Operation = Begin | Create | Delete | Connect | Disconnect | Edit | Teach | Split | Learn | Handle

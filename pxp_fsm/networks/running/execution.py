@@ -18,17 +18,17 @@ from pxp_fsm.networks.running.modules import (
     Flow,
     Known,
     Module,
-    Said,
+    ModuleOutput,
     known_as,
     question,
     read_reply,
 )
-from pxp_fsm.networks.running.requests import Asker
+from pxp_fsm.networks.running.requests import Requester
 from pxp_fsm.protocol.messages import text_problem
 from pxp_fsm.protocol.network_decisions import AGENT, Inputs, gate_guard, reply_guard
 from pxp_fsm.sessions.machine import Machine
 
-Memory = dict[Known, Said]
+Memory = dict[Known, ModuleOutput]
 """What modules said, by their version and what they received: not asked again."""
 
 
@@ -115,7 +115,7 @@ class Runner:
     `calls` counts how often a model was asked.
     """
 
-    asker: Asker
+    asker: Requester
     memory: Memory | None = None
     calls: int = field(default=0, init=False)
 
@@ -167,7 +167,7 @@ class Runner:
         machine = Machine(builtin(AGENT))
         machine.happen("INPUTS")
         guard = _decide(machine, gate_guard(Inputs(blocked, agent.control.enabled)))
-        control = Said(value=machine.state == "EXECUTE")
+        control = ModuleOutput(value=machine.state == "EXECUTE")
         if machine.state == "CONTROL":
             control = await self._module(machine, network, agent, Module.CONTROL, received)
             guard = "ON" if control.value else "OFF"
@@ -182,7 +182,7 @@ class Runner:
 
     async def _module(
         self, machine: Machine, network: Network, agent: Agent, module: Module, received: Received
-    ) -> Said:
+    ) -> ModuleOutput:
         """What a module says; the machine goes on by it. Raises `AgentFailed`."""
         key = known_as(agent, module, received)
         known = None if self.memory is None else self.memory.get(key)
@@ -219,7 +219,7 @@ class Runner:
                 raise AgentFailed(agent.name, f"{why}: {reason}")
 
 
-def _meaning(module: Module, said: Said) -> str:
+def _meaning(module: Module, said: ModuleOutput) -> str:
     if module is Module.EXECUTION:
         return "DONE"
     return "ON" if said.value else "OFF"

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.networks.model.network import Agent, Network, Piece, Received
-from pxp_fsm.networks.running.requests import Asker, form, object_of, text
+from pxp_fsm.networks.running.requests import Requester, form, object_of, text
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import Reply, Request
 from pxp_fsm.prompting.prompts import Prompt
@@ -38,7 +38,7 @@ EXECUTION_FORM = form(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModuleOutput:
     """What a module said: the control module true or false, the execution module a text."""
 
     value: bool | str
@@ -57,7 +57,7 @@ def known_as(agent: Agent, module: Module, received: Received) -> Known:
 
 
 def question(
-    asker: Asker, network: Network, agent: Agent, module: Module, received: Received
+    asker: Requester, network: Network, agent: Agent, module: Module, received: Received
 ) -> Request:
     """What the module of `agent` is asked about what it `received`."""
     prompt = asker.prompts[module]
@@ -75,7 +75,7 @@ def question(
     )
 
 
-def read_reply(module: Module, reply: Reply) -> Said:
+def read_reply(module: Module, reply: Reply) -> ModuleOutput:
     """What the module said; raises `DataError` for a reply that is not of the form."""
     key = "active" if module is Module.CONTROL else "result"
     found = object_of(reply, {"thoughts", key})
@@ -90,7 +90,7 @@ def read_reply(module: Module, reply: Reply) -> Said:
     wrong = text_problem(thoughts) or text_problem(str(value))
     if wrong is not None:
         raise DataError(wrong)
-    return Said(value, thoughts)
+    return ModuleOutput(value, thoughts)
 
 
 def _known(prompt: Prompt, agent: Agent, module: Module) -> str:

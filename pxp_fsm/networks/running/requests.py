@@ -59,7 +59,7 @@ def bundled() -> Mapping[str, Prompt]:
 
 
 @dataclass(frozen=True)
-class Asker:
+class Requester:
     """Asks `model` in the words of `prompts`, each question at most `tries` times."""
 
     model: Model

@@ -67,7 +67,7 @@ class RegressionChoice(StrEnum):
     TAKE_OVER = "TAKE_OVER"
 
 
-class Onward(StrEnum):
+class Continuation(StrEnum):
     """How the pipeline goes on after the developer has taken over."""
 
     RESUME = "RESUME"
@@ -92,7 +92,7 @@ class Developer(Protocol):
     ) -> RegressionChoice:
         """What is to be done with an update that breaks earlier examples."""
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
+    async def handed(self, why: str, lan: Lan) -> Continuation:
         """The pipeline cannot go on by itself; called once they have done what they want to do."""
 
 
@@ -112,5 +112,5 @@ class Confirms:
     ) -> RegressionChoice:
         return RegressionChoice.RETRY
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
-        return Onward.SKIP
+    async def handed(self, why: str, lan: Lan) -> Continuation:
+        return Continuation.SKIP

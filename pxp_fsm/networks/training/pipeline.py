@@ -15,11 +15,11 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import Author, Change
-from pxp_fsm.networks.model.network import ControlExample, ExecutionExample, Handled, Network
+from pxp_fsm.networks.model.network import ControlExample, ExecutionExample, HandledExample, Network
 from pxp_fsm.networks.model.operations import Handle, Learn, Operation
 from pxp_fsm.networks.model.soundness import Unsound
 from pxp_fsm.networks.running.execution import Event, Memory, Run, Runner
-from pxp_fsm.networks.running.requests import Asker, bundled
+from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.developer import Confirms, Developer
 from pxp_fsm.networks.training.proposals import Context, Proposer
 from pxp_fsm.networks.training.regressions import Regression, holds, remembered, replay
@@ -140,7 +140,7 @@ class Trainer:
         self._name = name
         self._on_event = on_event
         self._memory: Memory = remembered(lan.network)
-        self._runner = Runner(Asker(model, bundled()), self._memory)
+        self._runner = Runner(Requester(model, bundled()), self._memory)
         self._proposer = Proposer(self._runner.asker)
         self._counters = Counters()
         self._version = lan.version
@@ -343,6 +343,6 @@ class Trainer:
                 made_by = agent.execution_version
                 results = (ExecutionExample(turn.received, turn.result, made_by),)
             operations.append(Learn(name, (decision,), results))
-        handled = Handled(example.external, example.truth, run.output, run.results)
+        handled = HandledExample(example.external, example.truth, run.output, run.results)
         operations.append(Handle(handled))
         self._commit(f"handled {quoted(example.external)}", tuple(operations))

@@ -15,7 +15,7 @@ from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.network import Network
 from pxp_fsm.networks.model.soundness import Unsound
 from pxp_fsm.networks.running.execution import Run
-from pxp_fsm.networks.running.requests import Asker, text
+from pxp_fsm.networks.running.requests import Requester, text
 from pxp_fsm.networks.training.developer import StepView
 from pxp_fsm.networks.training.steps import Strategy, UpdateStep, form_of, problem_of
 from pxp_fsm.networks.training.strategies import Update, operations_of
@@ -107,7 +107,7 @@ class Context:
 class Proposer:
     """Asks a model for the results of steps."""
 
-    asker: Asker
+    asker: Requester
 
     def told(self, context: Context) -> str:
         """The step's context as JSON: what the model is shown, and the session is about.

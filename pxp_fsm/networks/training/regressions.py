@@ -10,9 +10,9 @@ import asyncio
 from dataclasses import dataclass
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.networks.model.network import Handled, Network
+from pxp_fsm.networks.model.network import HandledExample, Network
 from pxp_fsm.networks.running.execution import Memory, Runner
-from pxp_fsm.networks.running.modules import Module, Said, known_as
+from pxp_fsm.networks.running.modules import Module, ModuleOutput, known_as
 from pxp_fsm.protocol.relations import Outcome, Relation, reply_of
 
 AT_ONCE = 8
@@ -22,7 +22,7 @@ AT_ONCE = 8
 class Regression:
     """An earlier example that a copy would no longer handle; `output` is None where it has none."""
 
-    handled: Handled
+    handled: HandledExample
     output: str | None
     why: str
 
@@ -34,10 +34,12 @@ def remembered(network: Network) -> Memory:
         for decision in agent.control.examples:
             if decision.made_by == agent.control_version:
                 key = known_as(agent, Module.CONTROL, decision.received)
-                memory[key] = Said(decision.active)
+                memory[key] = ModuleOutput(decision.active)
         for result in agent.examples:
             if result.made_by == agent.execution_version:
-                memory[known_as(agent, Module.EXECUTION, result.received)] = Said(result.result)
+                memory[known_as(agent, Module.EXECUTION, result.received)] = ModuleOutput(
+                    result.result
+                )
     return memory
 
 
@@ -54,7 +56,7 @@ async def replay(network: Network, runner: Runner, same: Relation) -> tuple[Regr
 
 
 async def _lost(
-    handled: Handled, network: Network, runner: Runner, same: Relation
+    handled: HandledExample, network: Network, runner: Runner, same: Relation
 ) -> Regression | None:
     try:
         run = await runner.run(network, handled.external)

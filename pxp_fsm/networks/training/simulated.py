@@ -14,7 +14,13 @@ from pxp_fsm.networks.distance.costs import cost, place_cost, text_cost
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Network
 from pxp_fsm.networks.running.execution import Run
-from pxp_fsm.networks.training.developer import Act, Choice, Onward, RegressionChoice, StepView
+from pxp_fsm.networks.training.developer import (
+    Act,
+    Choice,
+    Continuation,
+    RegressionChoice,
+    StepView,
+)
 from pxp_fsm.networks.training.regressions import Regression
 from pxp_fsm.networks.training.wildcards import HOLE
 
@@ -90,8 +96,8 @@ class Confirming:
     ) -> RegressionChoice:
         return RegressionChoice.ACCEPT
 
-    async def handed(self, why: str, lan: Lan) -> Onward:
-        return Onward.SKIP
+    async def handed(self, why: str, lan: Lan) -> Continuation:
+        return Continuation.SKIP
 
 
 class Editing(Confirming):
@@ -129,7 +135,7 @@ class ScriptedAct:
     hint: str = ""
 
 
-class Following(Confirming):
+class ScriptedDeveloper(Confirming):
     """Follows a script: each line once, the first that fits what is reviewed; else it confirms.
 
     `left` are the lines that it has not come to.

@@ -18,7 +18,7 @@ from pxp_fsm.networks.model.network import (
     Control,
     ControlExample,
     ExecutionExample,
-    Handled,
+    HandledExample,
     Network,
 )
 from pxp_fsm.networks.model.operations import (
@@ -33,7 +33,7 @@ from pxp_fsm.networks.model.operations import (
 )
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.modules import Flow, flowed
-from pxp_fsm.networks.running.requests import Asker, form, object_of
+from pxp_fsm.networks.running.requests import Requester, form, object_of
 from pxp_fsm.networks.training.steps import Strategy
 from pxp_fsm.prompting.framing import framed
 from pxp_fsm.prompting.model import Reply
@@ -166,7 +166,7 @@ async def _in_sequence(
     return found
 
 
-async def _chosen(split: Split, network: Network, asker: Asker) -> tuple[tuple[str, str], ...]:
+async def _chosen(split: Split, network: Network, asker: Requester) -> tuple[tuple[str, str], ...]:
     """For each earlier input on which the agent was active, the part that a model picks."""
     names = [part.name for part in split.parts]
     asked = form(agent={"type": "string", "enum": names})
@@ -196,5 +196,5 @@ async def _chosen(split: Split, network: Network, asker: Asker) -> tuple[tuple[s
     return tuple(found)
 
 
-def _flow(handled: Handled, network: Network) -> Flow:
+def _flow(handled: HandledExample, network: Network) -> Flow:
     return flowed(network, handled.external, dict(handled.results))
