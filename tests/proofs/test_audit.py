@@ -291,9 +291,14 @@ def the_change_of_mind() -> Recording:
                 else Judged("AGREE", left.explanation, right.explanation, fact)
             )
         said.append(
-            AuditedMessage(message.sender == "m", message.tag, answer.prediction, answer.explanation,
-                 tuple(judged))
-        )  # fmt: skip
+            AuditedMessage(
+                message.sender == "m",
+                message.tag,
+                answer.prediction,
+                answer.explanation,
+                tuple(judged),
+            )
+        )
     return Recording("s", tuple(said), "ratified", (), (True, True))
 
 
