@@ -273,7 +273,7 @@ def stored_plan(record: StoredRun) -> Plan:
     run = record.run
     if record.task == defaults.NETWORKS:
         raise UsageError(
-            f"run {quoted(run)} is the training of a network, with no plan; pxp sessions {run} lists it"
+            f"run {quoted(run)} trained a network, with no plan; pxp sessions {run} lists it"
         )
     try:
         raw = json.loads(record.plan)
