@@ -92,7 +92,7 @@ class Taken(NamedTuple):
 def action_of(step: Step[Any]) -> Say | Blocked:
     """The action of a step of a session."""
     if not isinstance(step.action, Say | Blocked):
-        raise TypeError(f"{step.label} is no step of a session")
+        raise TypeError(f"{step.label} is not a step of a session")
     return step.action
 
 
