@@ -78,12 +78,15 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """In a machine by itself, a decision takes the row of `guard` with that label."""
+    """A decision takes the row of `guard` with the event `label`: of `member`, in a system."""
 
     guard: str
     label: str
+    member: str = ""
 
     def __str__(self) -> str:
+        if self.member:
+            return f"{self.member} {self.guard}/!{self.label}"
         return f"{self.guard} {self.label}"
 
 

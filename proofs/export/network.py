@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
 
-from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.export.commands import (
     Add,
     All,
@@ -42,7 +42,7 @@ from proofs.systems.propositions import (
     named,
     told_by,
 )
-from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.automaton import Kind, Transition, happening
 from pxp_fsm.errors import UsageError
 
 NOTHING = "nothing"
@@ -130,7 +130,7 @@ class _Building:
         yield from (All(command.tests) for command in self._choices())
         for place, member in enumerate(self.system.members):
             for row in member.automaton.transitions:
-                if row.kind is Kind.EVENT:
+                if row.kind is Kind.EVENT and row.guard is None:
                     others = (one for one in range(len(self.at)) if one != place)
                     free = (test for other in others for test in self._is_free(other))
                     yield All((self._where(place, row), *free))
@@ -241,6 +241,15 @@ class _Building:
                     ),
                     (Set(self.at[place], self._bound(place, row)),),
                 )
+            for row in self.composition.decisions(place):
+                action = Decide(row.guard or "", row.label, self.system.members[place].name)
+                free = (
+                    test
+                    for one in range(len(self.at))
+                    if one != place
+                    for test in self._is_free(one)
+                )
+                yield Command(action, (self._where(place, row), *free), (self._moves(place, row),))
 
     def _blocked(self, place: int, other: int, tag: str) -> Test:
         """`place` cannot send `tag` to `other` now."""
@@ -261,7 +270,7 @@ class _Building:
                 [
                     row
                     for row in self.system.members[place].automaton.transitions
-                    if row.kind is Kind.EVENT and row.label == label
+                    if row.event == happening(label)
                 ]
                 for place in members
             ]

@@ -68,6 +68,9 @@ class Language:
     title: str
     automaton: DFA
 
+    def __repr__(self) -> str:
+        return f"<Language {self.title}: minimal automaton of {self.states} states>"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Language) and bool(self.automaton == other.automaton)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from proofs.core.actions import Choose, Deliver, Exchange, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, Send
 from proofs.core.explore import Space, TooLarge, explore
 from proofs.core.limits import Effort
 from proofs.core.model import Step
@@ -24,7 +24,7 @@ def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
             yield sender
         case Deliver(_, receiver):
             yield receiver
-        case Choose(member):
+        case Choose(member) | Decide(member=member):
             yield member
         case _:
             yield None

@@ -105,6 +105,8 @@ class PartialOrder:
         """What a member can do; empty where others could change that, or where it is visible."""
         composition, found = self.composition, list[Move]()
         own = composition.fields[place].of(state)
+        if (place, own) in composition.choices:
+            return []
         for unit in composition.units_of[place][own]:
             other = unit.other.of(state)
             if not self._is_settled(unit, own, other):

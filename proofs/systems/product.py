@@ -20,14 +20,14 @@ from functools import cached_property, partial
 from itertools import product
 from typing import NamedTuple
 
-from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import TooLarge
 from proofs.core.model import Step
 from proofs.systems.channels import Buffer, Channel
 from proofs.systems.system import System
 from pxp_fsm.automata.automaton import Kind, Transition
 
-Action = Exchange | Send | Deliver | Choose | External
+Action = Exchange | Send | Deliver | Choose | Decide | External
 """What can happen in a system."""
 
 MOST_CONTENTS = 1 << 12
@@ -58,8 +58,9 @@ class Move(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A guard that a member can settle where its message cannot be sent at once.
+    """A guard that a member can settle without sending a message then.
 
+    It names a message that cannot be sent at once, or an event that the member causes by itself.
     `blocked` are parts of the state, each with a test on its number: all must be passed.
     """
 
@@ -368,10 +369,7 @@ class Composition:
 
     @cached_property
     def choices(self) -> dict[tuple[int, int], tuple[Choice, ...]]:
-        """By member and the number of its state: the guards that it may settle before it can send.
-
-        Where they are settled in a state at all; see `choosing`.
-        """
+        """By member and the number of its state: the guards that it may settle without sending."""
         found: dict[tuple[int, int], tuple[Choice, ...]] = {}
         for place, rows in enumerate(self.chosen):
             name = self.system.members[place].name
@@ -381,7 +379,24 @@ class Composition:
                 move = Move(Choose(name, row.guard or "", row.label), difference, ((place, row),))
                 choice = Choice(move, tuple(self._blocked(place, row)))
                 found[place, own] = (*found.get((place, own), ()), choice)
+            for row in self.decisions(place):
+                own = self.numbers[place][row.source]
+                action = Decide(row.guard or "", row.label, name)
+                move = Move(action, self.step(place, row), ((place, row),))
+                choice = Choice(move, tuple(self._going_on(place)))
+                found[place, own] = (*found.get((place, own), ()), choice)
         return found
+
+    def decisions(self, place: int) -> Iterator[Transition]:
+        """The rows for events that a member causes by itself, when their guard is true."""
+        rows = self.system.members[place].automaton.transitions
+        return (row for row in rows if row.kind is Kind.EVENT and row.guard is not None)
+
+    def _going_on(self, place: int) -> Iterator[tuple[Field, Callable[[int], bool]]]:
+        """When nobody else has stopped everything."""
+        for other in range(len(self.fields)):
+            if self.stops and other != place:
+                yield self.fields[other], range(len(self.numbers[other])).__contains__
 
     def _blocked(
         self, place: int, row: Transition
@@ -415,7 +430,7 @@ class Composition:
         found: dict[str, dict[int, dict[int, Transition]]] = {}
         for place, member in enumerate(self.system.members):
             for row in member.automaton.transitions:
-                if row.kind is Kind.EVENT:
+                if row.kind is Kind.EVENT and row.guard is None:
                     rows = found.setdefault(row.label, {}).setdefault(place, {})
                     rows[self.numbers[place][row.source]] = row
         return found

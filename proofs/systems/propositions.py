@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.model import Step
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
@@ -174,7 +174,7 @@ def told_by(composition: Composition, action: Action, guard: str = "") -> frozen
     places = composition.system.places
     found: set[OfStep] = set()
     match action:
-        case External(label):
+        case External(label) | Decide(_, label):
             found.add(Happened(label))
         case Exchange() | Send() | Deliver():
             sender, receiver, tag = places[action.sender], places[action.receiver], action.tag

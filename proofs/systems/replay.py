@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import Trace
 from proofs.core.model import Step
 from proofs.systems.channels import Buffer
 from proofs.systems.product import Composition, Configuration
 from proofs.systems.propositions import Noted
-from pxp_fsm.automata.automaton import DECIDE, Kind, one_hot, sending
+from pxp_fsm.automata.automaton import DECIDE, Kind, happening, one_hot, sending
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.sessions.machine import Machine
 
@@ -52,10 +52,14 @@ class _Run:
             case External(label):
                 for name, machine in self._machines.items():
                     rows = () if self._guards[name] else machine.enabled()
-                    if any(row.kind is Kind.EVENT and row.label == label for row in rows):
+                    if any(row.event == happening(label) for row in rows):
                         machine.happen(label)
             case Choose(member, guard, tag):
                 self._choose(member, guard, tag)
+            case Decide(guard, label, member):
+                row = self._machines[member].decide(self._valuation(member, guard))
+                if (row.kind, row.label) != (Kind.EVENT, label):
+                    raise AssertionError(f"{guard} of {member} names {row.action}, not !{label}")
             case Exchange(sender, receiver, tag):
                 self._send(sender, receiver, tag)
                 self._receive(sender, receiver, tag)

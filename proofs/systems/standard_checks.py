@@ -90,6 +90,12 @@ class Standing:
                 if own.of(part) in unit.rows:
                     for move in unit.at(own.of(part), unit.other.of(part)):
                         yield from move.rows
+        for place, field in enumerate(composition.fields):
+            there = {field.of(part) for part in self._reached.parts(field.bits)}
+            decided = (row for row in composition.decisions(place))
+            yield from (
+                (place, row) for row in decided if composition.numbers[place][row.source] in there
+            )
         for members in composition.events.values():
             for place, rows in members.items():
                 field = composition.fields[place]

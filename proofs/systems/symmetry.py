@@ -15,7 +15,7 @@ from itertools import pairwise, permutations, product
 from math import factorial, prod
 from typing import overload
 
-from proofs.core.actions import Choose, External
+from proofs.core.actions import Choose, Decide, External
 from proofs.core.model import Step
 from proofs.logic.formulas import And, Formula, Or, atoms, children
 from proofs.systems.product import Action, Composition, Field
@@ -123,8 +123,8 @@ class Symmetry:
         match action:
             case External():
                 return action
-            case Choose(member):
-                return replace(action, member=other(member))
+            case Choose() | Decide():
+                return replace(action, member=other(action.member))
             case _:
                 sender, receiver = other(action.sender), other(action.receiver)
                 return replace(action, sender=sender, receiver=receiver)

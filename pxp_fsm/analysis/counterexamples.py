@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from proofs.claims.checking import plain
-from proofs.core.actions import Choose, Deliver, Exchange, External, Send
+from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import Trace
 from proofs.core.model import Step
 from proofs.core.results import Result, Verdict
@@ -162,6 +162,8 @@ def violation_chart(
         match step.action:
             case External(label):
                 events.append(f"{label} in step {number}")
+            case Decide(guard, label, member):
+                events.append(f"{member} chooses {guard}/!{label} in step {number}")
             case Exchange(sender, receiver, tag):
                 arrows.append(Arrow(number, sender, receiver, tag, ()))
             case Send(sender, receiver, tag) as action:

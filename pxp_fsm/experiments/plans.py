@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import factorial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from backends.databases import RunRecord
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError, quoted
@@ -256,13 +255,23 @@ class Plan:
         return json.dumps(asdict(self))
 
 
-def stored_plan(record: RunRecord) -> Plan:
+class StoredRun(Protocol):
+    """A run as it is stored: its name, its task, and its plan as JSON."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+
+
+def stored_plan(record: StoredRun) -> Plan:
     """The plan that is stored with a run; `UsageError` where it is none."""
     run = record.run
     if record.task == defaults.NETWORKS:
         raise UsageError(
-            f"run {quoted(run)} is the training of a network of agents, with no plan of sessions; "
-            f"its sessions can be listed (docs/lan.md)"
+            f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"
         )
     try:
         raw = json.loads(record.plan)

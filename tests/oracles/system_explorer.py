@@ -66,7 +66,11 @@ def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
                 for target in _with(system, channel, place, i, j, row):
                     sent = True
                     yield target
-            if row.guard and not sent and not place.chosen[i] and _commits(system, channel, i, row):
+            if row.kind is Kind.EVENT and row.guard:
+                yield place._replace(at=_put(place.at, i, row.target))
+            elif (
+                row.guard and not sent and not place.chosen[i] and _commits(system, channel, i, row)
+            ):
                 yield place._replace(chosen=_put(place.chosen, i, row.guard))
     events = {r.label for m in system.members for r in m.automaton.transitions if r.kind == "!"}
     for event in sorted(events):
@@ -74,7 +78,7 @@ def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
             (i, row)
             for i in range(len(system.members))
             for row in _rows(system, place, i)
-            if (row.kind, row.label) == (Kind.EVENT, event)
+            if (row.kind, row.label, row.guard) == (Kind.EVENT, event, None)
         ]
         moved = place.at
         for i, row in moving:

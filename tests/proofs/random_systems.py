@@ -47,7 +47,7 @@ def guarded(system: System, chance: random.Random, share: float) -> System:
         if table.name not in known:
             rows = [
                 replace(row, guard=f"G{row.row}")
-                if row.kind is Kind.SEND and chance.random() < share
+                if row.kind is not Kind.RECEIVE and chance.random() < share
                 else row
                 for row in table.transitions
             ]

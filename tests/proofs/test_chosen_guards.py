@@ -299,3 +299,16 @@ def tried(system: System, here: Configuration) -> Iterator[Exchange | Choose]:
                     yield Choose(member.name, row.guard, row.label)
             else:
                 yield Exchange(member.name, receiver, row.label)
+
+
+def test_an_event_under_a_guard_is_the_members_own() -> None:
+    """It moves that member alone, and its machine by a decision; formulas say that it happened."""
+    alone = table("alone", "A -> B event TICK if NOW\nB -> [C] send X\nA -> [C] event TICK")
+    other = table("other", "A -> B event TICK\nB -> [C] receive X\nA -> [C] receive X")
+    found = Composition(System((Member("alone", alone), Member("other", other))))
+    (start,) = found.initial()
+    assert sorted(str(move.action) for move in found.moves(start)) == ["! TICK", "alone NOW/!TICK"]
+    verdict = check(found, parse("G (event.TICK -> other@B)"))
+    assert verdict.trace is not None
+    assert verdict.trace.labels == ("alone NOW/!TICK",)
+    assert check(found, parse("AG (alone@B & other@A -> EF ended)")).status is Status.HOLDS
