@@ -111,11 +111,6 @@ def session(*tags: Tag) -> tuple[Say, ...]:
     return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
 
 
-def in_words(sequence: Iterable[Say]) -> str:
-    """The tags of a sequence of messages."""
-    return ", ".join(one.tag for one in sequence)
-
-
 Verdicts = tuple[bool, bool]
 """What one relation says at a message: `same` and `revision`, as in `Judged`."""
 
@@ -388,18 +383,11 @@ class SessionModel:
 
     def _closing(self, at: tuple[str, str]) -> tuple[str, str] | None:
         """Where the schedule's close leads the machines; None where a table has no row for it."""
-        if at not in self._closings:
-            try:
-                rows = [t.step(s, happening(CLOSE)) for t, s in zip(self.both, at, strict=True)]
-            except PXPError:
-                self._closings[at] = None
-            else:
-                self._closings[at] = (rows[0].target, rows[1].target)
-        return self._closings[at]
-
-    @cached_property
-    def _closings(self) -> dict[tuple[str, str], tuple[str, str] | None]:
-        return {}
+        try:
+            rows = [t.step(s, happening(CLOSE)) for t, s in zip(self.both, at, strict=True)]
+        except PXPError:
+            return None
+        return rows[0].target, rows[1].target
 
 
 def _put(pair: tuple[T, T], agent: int, value: T) -> tuple[T, T]:
