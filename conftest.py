@@ -1,4 +1,4 @@
-"""Every code block of README, docs and workbooks runs in the tests.
+"""Collection of the code blocks of README, docs and workbooks as tests.
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
 document with `examples/` in it, whose output must be what the document shows (`...` stands for

@@ -1,4 +1,4 @@
-"""A session between two agents in a few lines: who says what, and why it ends.
+"""A session between two agents in a few lines: each message, and why the session ends.
 
 The machine first believes that whales are fish; the human is an oracle and never revises.
 """

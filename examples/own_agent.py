@@ -1,4 +1,4 @@
-"""An agent of INTERACT in plain Python that knows nothing of this package: one JSON message a line.
+"""An agent of INTERACT in plain Python, without this package: one JSON message per line.
 
 pxp conform 'python examples/own_agent.py'
 pxp conform 'python examples/own_agent.py --bug'

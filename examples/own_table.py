@@ -1,4 +1,4 @@
-"""A protocol of one's own: load a table, check it, run two machines over a channel, draw it."""
+"""Your own protocol: load a table, check it, run two machines over a channel, draw it."""
 
 from pathlib import Path
 

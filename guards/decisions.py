@@ -1,4 +1,4 @@
-"""Guards given directly: one oracle for each, each asked once."""
+"""Guards that are decided directly: one oracle for each, queried once per event."""
 
 from __future__ import annotations
 

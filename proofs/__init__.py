@@ -1,1 +1,1 @@
-"""What is true of the machines: proofs about the very tables that sessions run on."""
+"""Verification of the tables that sessions run on."""

@@ -1,4 +1,4 @@
-"""Checking and proving, whatever the subject: systems of tables, and sessions of a protocol."""
+"""`check` and `prove` for every subject: systems of tables, and sessions of a protocol."""
 
 from __future__ import annotations
 

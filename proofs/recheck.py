@@ -1,4 +1,4 @@
-"""Check a certificate by a table's file: `python -m proofs.recheck CERTIFICATE.json TABLE.toml`."""
+"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml`."""
 
 import hashlib
 import json

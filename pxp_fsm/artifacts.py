@@ -1,4 +1,4 @@
-"""Files that are written for people and other programs: whole or not at all."""
+"""Atomic writing of files: complete or not at all."""
 
 from __future__ import annotations
 

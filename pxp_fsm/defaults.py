@@ -1,4 +1,4 @@
-"""Every default of the protocols and of runs, once; a leaf that each layer may import."""
+"""The defaults of protocols and runs; a leaf module that every layer may import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's exceptions: one small tree, each written for the person who will read it."""
+"""The exceptions of the project, as one small tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options: fields of a dataclass that people set, each described once.
+"""Options: fields of a dataclass that users set, each described once.
 
 The command line, the schema of files and the check of a value are all made from what `option`
 attaches to a field.

@@ -1,4 +1,4 @@
-"""The blackboard on SQLite and PostgreSQL: stored once, never changed, verifiable."""
+"""The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
 from backends.databases.blackboard import CallsOf, SqlBlackboard
 from backends.databases.records import (

@@ -260,7 +260,7 @@ class SqlBlackboard:
         found = self.read(lambda connection: queries.session(connection, name))
         if found is None:
             raise NotThere(
-                f"{self.shown} has no session {quoted(name)}; `pxp sessions` lists what there is"
+                f"{self.shown} has no session {quoted(name)}; list the sessions to see their names"
             )
         return StoredSession(found, self.entries(name))
 

@@ -1,4 +1,4 @@
-"""The hash chain: what was stored, and in which order, in numbers that change if it does.
+"""The hash chain over everything that is stored, in the order of storage.
 
 A run's opening covers its record; a session's opening the run's opening and all that is known when
 it starts, the fingerprint of its automaton's table among it; each entry's link covers the link

@@ -1,4 +1,4 @@
-"""Opening a database: a file name or a URL, SQLite or PostgreSQL."""
+"""Database engines for a file name or a URL: SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
     path = _file(url)
     if path is not None:
         if not create and not path.is_file():
-            raise NotThere(f"there is no database {path}; `pxp run` makes one")
+            raise NotThere(f"there is no database {path}; a run creates one")
         if not path.parent.is_dir():
-            raise NotThere(f"there is no folder {path.parent} to put the database in")
+            raise NotThere(f"there is no folder {path.parent} for the database")
     looks = current or reading or not (path and _may_write(path))
     looked_at = path is not None and path.is_file() and looks
     with translated_errors(shown):

@@ -1,4 +1,4 @@
-"""A database's faults in words a person can act on, and waiting while it is away."""
+"""Database errors as messages with a remedy, and waiting for a lost connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock on a run: one process works on it, another is told so. It ends with its process.
+"""A lock on a run: one process works on it at a time. It ends with its process.
 
 Nothing is written and no clock is read: PostgreSQL keeps an advisory lock as long as the connection
 lives; beside an SQLite file, another one is held locked. A process that was killed leaves no lock.

@@ -1,4 +1,4 @@
-"""The human's proxy: a database of answers that people wrote (arXiv 2410.20600, section 4.1.2)."""
+"""The human's proxy: a database of answers written by people (arXiv 2410.20600, section 4.1.2)."""
 
 from __future__ import annotations
 

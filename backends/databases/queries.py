@@ -1,4 +1,4 @@
-"""What is read from a blackboard as it was recorded: runs, sessions, entries, calls."""
+"""Queries of a blackboard: runs, sessions, entries and calls as they were recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analyses read of a run: its sessions without their texts, one by one, and counts of them.
+"""Recordings for analysis: the sessions of a run without their texts, and counts of them.
 
 A text is known by its digest. Everything comes in the order in which the sessions were planned.
 """

@@ -1,4 +1,4 @@
-"""What a blackboard keeps of runs, sessions and calls, as frozen records; and the rows they become.
+"""Records of runs, sessions and calls as frozen dataclasses, and their database rows.
 
 Rows are checked when they are made: every value is one that every database keeps exactly.
 """
@@ -230,7 +230,9 @@ def _judgement_row(session: str, number: int, place: int, judgement: Judgement) 
     check_values(what, row, {"number", "place", "asked"})
     seconds = judgement.seconds
     if type(seconds) not in (int, float) or not math.isfinite(seconds):
-        raise BlackboardError(f"{what} was refused: its seconds are {quoted(seconds)}, no time")
+        raise BlackboardError(
+            f"{what} was refused: its seconds are {quoted(seconds)}, not a duration"
+        )
     return {**row, "seconds": float(seconds)}
 
 
@@ -305,10 +307,12 @@ def check_values(
             continue
         if name in numbers:
             if type(value) is not int or not -greatest - 1 <= value <= greatest:
-                raise BlackboardError(f"{what} was refused: {name} is {quoted(value)}, no number")
+                raise BlackboardError(
+                    f"{what} was refused: {name} is {quoted(value)}, not a number"
+                )
         elif not isinstance(value, str):
             raise BlackboardError(
-                f"{what} was refused: {name} is {quoted(value)}, which no text is"
+                f"{what} was refused: {name} is {quoted(value)}, which is not valid text"
             )
         else:
             problem = text_problem(value)

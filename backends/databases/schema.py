@@ -1,4 +1,4 @@
-"""The blackboard's tables: what is stored, each thing once.
+"""The tables of the blackboard: each fact is stored once.
 
 Researchers read the views (`views.py`), which are the papers' Δ = {D, M, C} and what is computed
 from it; `docs/blackboard.md` describes both. Texts are kept by their SHA-256, so that what is said

@@ -1,4 +1,4 @@
-"""The statements that the blackboard writes with, made once: making one costs more than running it.
+"""The prepared statements of the blackboard; building one costs more than executing it.
 
 `named` is the name of the run or session that a statement is about.
 """

@@ -1,4 +1,4 @@
-"""A run out of one blackboard and into another, as JSON Lines or Parquet: the very rows.
+"""Export and import of a run between blackboards, row by row, as JSON Lines or Parquet.
 
 What goes out is what is stored, so that it can be verified wherever it comes in. What comes in is
 somebody's file: every value is checked, the chain is followed, and it is all of it or nothing.
@@ -129,7 +129,7 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
             batch = taken
             if name == "runs":
                 if run is not None or len(batch) != 1:
-                    raise DataError(f"{source}: a file holds one run")
+                    raise DataError(f"{source}: a file must hold one run")
                 run = batch[0]
                 if connection.scalar(sql.RUN_OPENING, {"named": run["run"]}) is not None:
                     raise DataError(
@@ -140,12 +140,12 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
                 batch = [{**row, **_OPEN} for row in taken]
             connection.execute(_STORE[name], batch)
         if run is None:
-            raise DataError(f"{source}: it holds no run")
+            raise DataError(f"{source}: the file holds no run")
         _close(connection, closings)
         mark, problems = verify_run(connection, run)
         if problems:
             said = "; ".join(f"{p.where}: {p.what}" for p in problems[:5])
-            raise DataError(f"{source}: its chain is broken, nothing was taken in: {said}")
+            raise DataError(f"{source}: its hash chain is broken, so nothing was imported: {said}")
     return mark
 
 
@@ -187,7 +187,7 @@ def _checked(found: Rows, source: str) -> Rows:
         shape = SHAPES.get(name)
         if shape is None or set(row) != set(shape.columns):
             known = ", ".join(SHAPES)
-            raise DataError(f"{where}: it is no row of one of the tables {known}")
+            raise DataError(f"{where}: it is not a row of a table of {known}")
         try:
             exact = {key: value for key, value in row.items() if key not in shape.real}
             limit = GREATEST_SEED if name == "runs" else GREATEST
@@ -198,9 +198,9 @@ def _checked(found: Rows, source: str) -> Rows:
             if row[key] is None and key in shape.optional:
                 continue
             if type(row[key]) is not float or not math.isfinite(row[key]):
-                raise DataError(f"{where}: {key} is no number")
+                raise DataError(f"{where}: {key} is not a number")
         if name == "texts" and chain.text_digest(row["text"]) != row["digest"]:
-            raise DataError(f"{where}: the text has not the digest under which it is kept")
+            raise DataError(f"{where}: the text does not match its digest")
         yield name, row
 
 
@@ -241,7 +241,7 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError.at(path, number, f"this is no JSON ({type(error).__name__})") from error
+        raise DataError.at(path, number, f"this is not JSON ({type(error).__name__})") from error
     if not isinstance(found, dict):
         raise DataError.at(path, number, "a line is a JSON object")
     return found
@@ -283,7 +283,7 @@ def read_parquet(folder: Path) -> Rows:
                 for row in batch.to_pylist():
                     yield name, row
         except (pyarrow.ArrowException, UnicodeError) as error:
-            raise DataError(f"{path}: this is no Parquet file ({error})") from error
+            raise DataError(f"{path}: this is not a Parquet file ({error})") from error
 
 
 def _schema(shape: Shape) -> Any:

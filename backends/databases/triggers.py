@@ -1,4 +1,4 @@
-"""What the database itself forbids, whoever writes to it: nothing stored is changed or removed.
+"""Database triggers that forbid changing or removing stored rows, for every client.
 
 The rules stand once, and are written in the words of each database. They keep honest programs
 from mistakes; who owns the database can drop them, which `verify` reports.

@@ -1,4 +1,4 @@
-"""Whether anything in a blackboard was changed after the fact, and where.
+"""Verification of a blackboard: whether anything was changed after the fact, and where.
 
 Every text is compared with its digest, every session's entries with their chain, every run with its
 sessions, and every conversation with the automaton that it is said to follow. Who owns a database

@@ -1,4 +1,4 @@
-"""The schema's version: checked at opening, made in an empty database, brought up to date."""
+"""Schema versions: the check on opening, the schema of an empty database, and upgrades."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def has_current_schema(engine: Engine, shown: str, *, may_be_empty: bool) -> boo
     if names:
         raise BlackboardError(f"{shown} holds other tables already; give a database of its own")
     if not may_be_empty:
-        raise NotThere(f"{shown} is empty: it has no runs; `pxp run` makes them")
+        raise NotThere(f"{shown} is empty: it has no runs")
     return False
 
 

@@ -1,4 +1,4 @@
-"""The views that a researcher reads: Δ = {D, M, C}, intelligibility, and Table 1 of the papers.
+"""Database views for researchers: Δ = {D, M, C}, intelligibility, and Table 1 of the papers.
 
 Plain SQL that SQLite and PostgreSQL read alike. In each pair the name comes first.
 """

@@ -1,4 +1,4 @@
-"""Models that answer: local predictors, and models behind a network."""
+"""Models that give answers: local predictors, and models on servers."""
 
 from backends.models.local.radiograph import Radiograph
 from backends.models.local.retrosynthesis import Retrosynthesis

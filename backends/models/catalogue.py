@@ -1,4 +1,4 @@
-"""What servers can do and what models cost, as data: the bundled table, and one of your own."""
+"""The catalogue of servers and prices: the bundled one, and one of your own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parse_model_name(name: str) -> ModelName:
         raise UsageError(f"there is no model {quoted(name)}; {_FORMS}")
     model, *urls = _URL.split(rest)
     if not model or not model.isprintable() or model != model.strip() or len(urls) > 1:
-        raise UsageError(f"{quoted(name)} names no model of {kind}; {_FORMS}")
+        raise UsageError(f"{quoted(name)} does not name a model of {kind}; {_FORMS}")
     return ModelName(kind, model, _url(name, urls[0]) if urls else HOMES[kind])
 
 
@@ -65,7 +65,7 @@ def _url(name: str, url: str) -> str:
             "from the environment or a .env file"
         )
     if not host or not url.isprintable() or any(character.isspace() for character in url):
-        raise UsageError(f"the URL of {quoted(name)} names no server; {_FORMS}")
+        raise UsageError(f"the URL of {quoted(name)} does not name a server; {_FORMS}")
     return url.rstrip("/")
 
 
@@ -191,7 +191,7 @@ def _read(text: str, where: str) -> Catalogue:
     try:
         raw = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{where} is no TOML: {error}") from error
+        raise DataError(f"{where} is not TOML: {error}") from error
     unknown = sorted(set(raw) - {"server", "price"})
     if unknown:
         raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: server, price")
@@ -222,7 +222,7 @@ def _server(entry: dict[str, Any], where: str) -> Server:
     if limit not in ("max_tokens", "max_completion_tokens"):
         raise DataError(f"{where}: limit is max_tokens or max_completion_tokens")
     if Capability.BATCHES in can and not entry["models"].startswith("anthropic:"):
-        raise DataError(f"{where}: batches are spoken with anthropic models only")
+        raise DataError(f"{where}: batches require an anthropic model")
     return Server(**{**entry, "can": can})
 
 
@@ -247,7 +247,7 @@ def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where
         raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: {', '.join(kinds)}")
     missing = sorted(needed - set(entry))
     if missing:
-        raise DataError(f"{where} says nothing of {missing[0]}")
+        raise DataError(f"{where} lacks {missing[0]}")
     for name, value in entry.items():
         if not isinstance(value, kinds[name]) or isinstance(value, bool):
             raise DataError(f"{where}: {name} cannot be {quoted(value)}")

@@ -1,4 +1,4 @@
-"""What can go wrong with a call, told apart by what to do: ask again, end the session, or stop."""
+"""Failures of model calls, classified by remedy: retry, end the session, or stop the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProt
 _PASSING = ("overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error")
 
 _MALFORMED = (
-    ({"JSONDecodeError", "UnicodeDecodeError"}, "it is no JSON"),
+    ({"JSONDecodeError", "UnicodeDecodeError"}, "it is not JSON"),
     ({"APIResponseValidationError", "ValidationError"}, "it has not the form of a reply"),
     ({"APIError"}, "its stream told of an error"),
 )

@@ -1,4 +1,4 @@
-"""The models of a run: opened by name, within its limits and caps, cached, recorded, closed."""
+"""The models of a run: opened by name, with its limits, caps, cache and records."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def check_model(
     missing = sorted(str(one) for one in wanted - can)
     if missing:
         raise UsageError(
-            f"{facts.name} cannot do what is asked of it here: {', '.join(missing)}; if your "
-            f"server can, say so in a catalogue of your own"
+            f"{facts.name} does not support what is requested: {', '.join(missing)}; if your "
+            f"server does, declare it in a catalogue of your own"
         )
     if settings.replay is None:
         _check_library(facts)
@@ -57,7 +57,7 @@ def check_model(
 def _check_library(facts: ModelFacts) -> None:
     """Raise `UsageError` where the library that speaks to the server is not installed."""
     if facts.name.kind == "openai" and find_spec("openai") is None:
-        raise UsageError(f"{facts.name} needs the openai library: pip install 'pxp-fsm[openai]'")
+        raise UsageError(f"{facts.name} requires the openai library: pip install 'pxp-fsm[openai]'")
 
 
 def _key(facts: ModelFacts) -> Key | None:
@@ -68,10 +68,9 @@ def _key(facts: ModelFacts) -> Key | None:
     key = find_key(variable)
     if key is None:
         raise UsageError(
-            f"{facts.name} needs a key: put it into the environment as {variable}, or into a .env "
-            f"file in this folder. Without a key DRUG and RAD have agents of their own, which run "
-            f"offline (name no model), pxp lan takes a script (script:FILE), and all of them "
-            f"take a recording (--replay FILE)"
+            f"{facts.name} requires a key: set {variable} in the environment, or in a .env file in "
+            f"this folder. Without a key, the agents of DRUG and RAD run offline (name no model), "
+            f"a network takes a script (script:FILE), and a recording can be replayed"
         )
     return key
 

@@ -1,4 +1,4 @@
-"""A model as an agent's respondent: asked, its reply read strictly, asked again a few times."""
+"""A model as an agent's respondent: its replies are validated, and requested again if invalid."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
     parts, images = shows(problem, instance)
     if "instance" in parts and not prompts.answer.has("question", "instance"):
         raise DataError(
-            f"the prompts' [answer] question lacks $instance, without which a model is not told "
+            f"the prompts' [answer] question lacks $instance, without which a model does not know "
             f"what {problem.name} is about"
         )
     said = prompts.answer.fill("question", query=query, instance=framed(parts))
@@ -149,7 +149,7 @@ class ModelRespondent:
         repetition: int = 1,
     ) -> None:
         if not 1 <= attempts <= MOST_ATTEMPTS:
-            raise UsageError(f"a model is asked 1 to {MOST_ATTEMPTS} times, not {attempts}")
+            raise UsageError(f"attempts must be 1 to {MOST_ATTEMPTS}, not {attempts}")
         self._model = model
         self._problem = problem
         self._prompts = prompts
@@ -193,7 +193,7 @@ def read_answer(reply: Reply, problem: Problem) -> Answer:
     value = strict_object(unfenced(text), {"prediction", "explanation"})
     explanation = value["explanation"]
     if not isinstance(explanation, str) or not explanation.strip():
-        raise DataError(f"explanation is a text, not {quoted(explanation)}")
+        raise DataError(f"explanation must be a text, not {quoted(explanation)}")
     prediction = problem.from_json(value["prediction"])
     wrong = text_problem(prediction) or text_problem(explanation)
     if wrong is not None:

@@ -1,4 +1,4 @@
-"""A model that replays a script from a file: for examples and tests, with no server to be asked.
+"""A model that replays a script from a file, for examples and tests without a server.
 
 What is said depends on what is asked, not on when: a network asks many questions at once, and
 some of them again. A line of a script is `reply`, what is said (JSON, or a text as it is), to a
@@ -102,7 +102,7 @@ class Script:
                 return Reply(line.reply)
         about = {key: told[key] for key in ("name", "input", "strategy") if key in told}
         raise NoAnswer(
-            f"{self._name} has no reply left to a request of purpose {quoted(request.purpose)} "
+            f"{self._name} has no reply left for a request of purpose {quoted(request.purpose)} "
             f"about {quoted(json.dumps(about, ensure_ascii=False), 200)}"
         )
 
@@ -128,7 +128,7 @@ def _line(path: Path, number: int, text: str) -> ScriptLine:
     try:
         raw: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _at(path, number, f"this is no JSON: {error}") from error
+        raise _at(path, number, f"this is not JSON: {error}") from error
     found = documents.faults(raw, LINE)
     if found:
         raise _at(path, number, "; ".join(fault.message for fault in found))

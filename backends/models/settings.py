@@ -1,4 +1,4 @@
-"""How the models of a run are asked: limits, caps, cache and recordings."""
+"""Settings for the models of a run: rate limits, caps, cache and recordings."""
 
 from __future__ import annotations
 
@@ -13,33 +13,37 @@ from pxp_fsm.options import option
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the models of a run may do, and how they are asked; None is no bound.
+    """Limits on the models of a run, and how their calls are made; None is no bound.
 
-    Limits are those of each server, caps those of the run. `timeout` is in seconds. Raises
-    `UsageError` for what cannot be met.
+    Rate limits are per server, caps per run. `timeout` is in seconds. Raises `UsageError` for
+    values that are out of range or exclude each other.
     """
 
-    requests: int | None = option("Models: at most N requests a minute to a server.", None)
-    tokens: int | None = option("Models: at most N tokens a minute to a server.", None)
+    requests: int | None = option("Models: send at most N requests per minute to a server.", None)
+    tokens: int | None = option("Models: send at most N tokens per minute to a server.", None)
     in_flight: int = option(
-        "Models: at most N requests at a time to a server, and N sessions at a time.",
+        "Models: at most N concurrent requests per server, and N concurrent sessions.",
         defaults.IN_FLIGHT,
         least=1,
     )
     dollars: float | None = option(
-        "Models: stop before X is passed.", None, name="max-dollars", metavar="X"
+        "Models: stop before the cost exceeds X dollars.", None, name="max-dollars", metavar="X"
     )
-    calls: int | None = option(
-        "Models: stop before more than N calls are made.", None, name="max-calls"
-    )
+    calls: int | None = option("Models: stop before call N+1.", None, name="max-calls")
     attempts: int = ATTEMPTS
     timeout: float = 600.0
-    cache: Path | None = option("Models: keep calls, to share them.", None)
-    replay: Path | None = option("Models: a recording answers in their place.", None)
-    batches: bool = option("Models: each round of all open sessions as one batch.", False)
-    catalogue: Path | None = option("Models: your own servers and prices.", None)
+    cache: Path | None = option(
+        "Models: cache calls in this file, to share them between runs.", None
+    )
+    replay: Path | None = option(
+        "Models: replay the replies of a recording instead of calling a model.", None
+    )
+    batches: bool = option("Models: send each round of all open sessions as one batch.", False)
+    catalogue: Path | None = option("Models: a file with your own servers and prices.", None)
 
     def __post_init__(self) -> None:
         options.check_ranges(self)
         if self.cache is not None and self.replay is not None:
-            raise UsageError("a recording that answers asks nobody; leave out cache or replay")
+            raise UsageError(
+                "a replayed recording calls no model; cache and replay exclude each other", "replay"
+            )

@@ -1,4 +1,4 @@
-"""People who take part in sessions."""
+"""People as participants of sessions."""
 
 from backends.people.terminal import PersonsRelation, TerminalPerson, terminal_there
 

@@ -1,4 +1,4 @@
-"""Questions on a terminal: lines that are checked as they are entered, and texts of many lines.
+"""Input on a terminal: lines that are validated as they are entered, and multi-line texts.
 
 Ctrl-C and Ctrl-D leave: both are `KeyboardInterrupt` to whoever asked.
 """
@@ -96,7 +96,7 @@ async def one_of(question: str, words: tuple[str, ...], *, keys: Keys | None = N
             word for word in words if typed and word.lower().startswith(typed)
         ]
         if len(found) != 1:
-            raise UsageError(f"it is one of: {', '.join(words)}")
+            raise UsageError(f"the answer must be one of: {', '.join(words)}")
         return found[0]
 
     return meant(await ask_line(question, meant, words=words, keys=keys))

@@ -1,4 +1,4 @@
-"""A person at the terminal who reviews a result that is JSON: confirms, edits, hints, hands back.
+"""Review of a JSON result by a person at the terminal: confirm, edit, hint, hand back.
 
 What they type is never lost: a text that is no JSON is given back to them as they left it, and
 whoever leaves finds their version and hint when they come back. Keys are counted as pressed.
@@ -217,7 +217,7 @@ def _read(text: str) -> tuple[object, str]:
     try:
         return json.loads(text), ""
     except (ValueError, RecursionError) as error:
-        return None, f"this is no JSON: {error}"
+        return None, f"this is not JSON: {error}"
 
 
 def _show_json(text: str, whose: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A person at the terminal who takes part in sessions (arXiv 2410.20600, section 4.1.2).
+"""A person at the terminal as an agent of a session (arXiv 2410.20600, section 4.1.2).
 
 They are shown the instance, the conversation, and what the automaton allows; nothing is sent before
 a last look, and whoever leaves finds what they had typed when they come back.

@@ -1,4 +1,4 @@
-"""Programs in any language as agents: one JSON message a line, over their input and output."""
+"""Programs in any language as agents: one JSON message per line, on their input and output."""
 
 from backends.programs.process import Broke, Program, command_of
 

@@ -1,4 +1,4 @@
-"""A program as a process of its own: asked line by line, and never believed.
+"""An untrusted program as a process: one request and one reply per line.
 
 Nothing goes through a shell. What it says is bounded in time and length; it is ended, with all that
 it has started, when it is no longer needed. POSIX systems.
@@ -68,7 +68,7 @@ def parse_answer(line: bytes) -> str | None:
         raise Unfit(f"a line that is not JSON: {quoted(text)}") from None
     if not _answers().is_valid(answer):
         raise Unfit(
-            f'a line that is no answer: {quoted(text)}; one is {{"did": "+TAG"}} or '
+            f'a line that is not an answer: {quoted(text)}; one is {{"did": "+TAG"}} or '
             f'{{"refused": "why"}}'
         )
     done: str | None = answer.get("did")
@@ -105,9 +105,9 @@ def command_of(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"the command cannot be split into words: {error}; mend it") from error
+        raise UsageError(f"the command cannot be split into words: {error}; correct it") from error
     if not words:
-        raise UsageError("no program was given; give its command, as in 'python -m mine'")
+        raise UsageError("no program is given; give its command, as in 'python -m mine'")
     return tuple(words)
 
 
@@ -195,7 +195,7 @@ class Program:
     def _start(self) -> None:
         self._complained = b""
         if os.name != "posix":
-            raise UsageError("programs are tested on POSIX systems; this is none")
+            raise UsageError("testing programs requires a POSIX system")
         try:
             self._process = subprocess.Popen(  # noqa: S603 - what the user asked to be tested
                 self._command,
@@ -209,7 +209,7 @@ class Program:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise UsageError(
                 f"{printable(self._command[0])} cannot be started: {why}; give the command of a "
-                f"program that is there"
+                f"program that exists"
             ) from error
 
     def _answer(self, asked: Request) -> str | None:
@@ -232,8 +232,8 @@ class Program:
                 found = ready.select(left) if left > 0 else []
                 if not found:
                     raise NoAnswer(
-                        f"it said nothing within {self._timeout:g} s {told}{self._because()}; "
-                        f"a program answers each line with a line, and flushes it"
+                        f"it did not reply within {self._timeout:g} s {told}{self._because()}; "
+                        f"a program must reply to each line with one line, and flush it"
                     )
                 for key, _ in found:
                     self._hear(ready, key.fileobj, told)

@@ -1,4 +1,4 @@
-"""One Translator becomes a network: the worked example of EasyLAN (arXiv 2309.15943, Figure 4).
+"""The worked example of EasyLAN: one Translator becomes a network (arXiv 2309.15943, Figure 4).
 
 The model is a script (script.toml): it says what a model would say, and no server is asked. With a
 real model the same lines train a real network. With a folder as argument, each step is drawn there.
@@ -10,13 +10,12 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pxp_fsm as pxp
 from backends.models.scripts import read_script
-from guards import Exact
 from pxp_fsm.diagrams import write
-from pxp_fsm.networks.lan import Lan, diagram
+from pxp_fsm.networks import Agent, Example, Lan, Network, Trainer
+from pxp_fsm.networks.lan import diagram
 from pxp_fsm.networks.model.history import begun_as
-from pxp_fsm.networks.model.network import Agent, Network
-from pxp_fsm.networks.training.pipeline import Example, Trainer
 
 HERE = Path(__file__).parent
 
@@ -56,7 +55,7 @@ def translator() -> Lan:
 def main(folder: Path | None = None) -> None:
     """Train the Translator, saying what happens; draw each step into `folder`, if there is one."""
     lan = translator()
-    trainer = Trainer(lan, read_script(HERE / "script.toml"), Exact())
+    trainer = Trainer(lan, read_script(HERE / "script.toml"), pxp.exact)
     for number, example in enumerate(EXAMPLES):
         first = lan.version
         outcome = asyncio.run(trainer.handle(example))

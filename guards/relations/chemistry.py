@@ -34,7 +34,7 @@ class InvalidSmiles(DataError):
         self.reason = reason
         self.molecule = molecule
         which = f"molecule {molecule} of {molecules} in " if molecules > 1 else ""
-        super().__init__(f"{which}{_shown(text)} is no valid SMILES: {reason}")
+        super().__init__(f"{which}{_shown(text)} is not a valid SMILES: {reason}")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _canonical_molecule(smiles: str) -> str:
         raise ValueError("it is empty")
     for place, character in enumerate(smiles, start=1):
         if not "!" <= character <= "~":
-            raise ValueError(f"{_shown(character)} at position {place} has no place in a SMILES")
+            raise ValueError(f"{_shown(character)} at position {place} is not allowed in a SMILES")
     with rdBase.BlockLogs():
         try:
             molecule = Chem.MolFromSmiles(smiles)
@@ -99,7 +99,7 @@ def _canonical_molecule(smiles: str) -> str:
         # Read anew: what stereochemistry is left without the maps, RDKit sees only when reading.
         plain = Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
         if plain is None:
-            raise ValueError("RDKit cannot read its own spelling of it")
+            raise ValueError("RDKit cannot read its own canonical form of it")
         return str(Chem.MolToSmiles(plain))
 
 

@@ -1,4 +1,4 @@
-"""AGREE by a second model that is asked whether two explanations are consistent.
+"""AGREE by a second model, which decides whether two explanations are consistent.
 
 Source: arXiv 2410.20600, section 4.1: "Are these two reports consistent with each other?". A model
 may say something else each time, so what may be assumed of it follows from how its verdicts are
@@ -99,9 +99,9 @@ class Judge:
         owner: str = "",
     ) -> None:
         if not 1 <= votes <= MOST_VOTES:
-            raise UsageError(f"a judge votes 1 to {MOST_VOTES} times, not {votes}")
+            raise UsageError(f"votes must be 1 to {MOST_VOTES}, not {votes}")
         if not 1 <= attempts <= _TRIES:
-            raise UsageError(f"a judge is asked 1 to {_TRIES} times, not {attempts}")
+            raise UsageError(f"attempts must be 1 to {_TRIES}, not {attempts}")
         self.scope = scope
         self.assumptions: frozenset[Assumption] = GIVES[scope]
         self._model = model
@@ -218,7 +218,7 @@ class Judge:
             word = strict_object(str(word), {"consistent"})["consistent"]
         said = word.rstrip(".").casefold() if isinstance(word, str) else word
         if said not in ("yes", "no"):
-            raise DataError(f"the verdict is yes or no, not {quoted(word)}")
+            raise DataError(f"the verdict must be yes or no, not {quoted(word)}")
         return Outcome.YES if said == "yes" else Outcome.NO
 
     def _key(self, left: str, right: str) -> tuple[str, str]:
@@ -310,7 +310,7 @@ async def consistency(judge: Judge, pairs: Sequence[Pair], number: int) -> Consi
     Questions go out together; the model's own limits bound how many at a time.
     """
     if not pairs:
-        raise UsageError("there are no pairs of explanations to be judged")
+        raise UsageError("there are no pairs of explanations to judge")
     questions = [*pairs, *((right, left) for left, right in pairs)]
     said = await asyncio.gather(*(_samples(judge, pair, number) for pair in questions))
     here, there = said[: len(pairs)], said[len(pairs) :]

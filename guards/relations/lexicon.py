@@ -1,4 +1,4 @@
-"""A lexicon of phrases that tell of classes, and where in a text they are found.
+"""A lexicon of phrases that name classes, and their occurrences in a text.
 
 Time is linear in the text, whatever it holds: phrases are looked up word by word in a tree.
 """
@@ -91,7 +91,7 @@ class Lexicon:
             self._by_rarest[min(pattern.phrases, key=lambda phrase: uses[phrase])].append(pattern)
         for name, parent in self.parents.items():
             if parent is not None and parent not in self.parents:
-                raise DataError(f"class {name!r} is within {parent!r}, which is no class")
+                raise DataError(f"class {name!r} is within {parent!r}, which is not a class")
 
     def find(self, text: str) -> list[Found]:
         """Where each pattern that `text` holds is first met; linear in the text's length."""

@@ -1,4 +1,4 @@
-"""The audit of a recorded session: what of it no correct agent, or no good judge, can have done."""
+"""The audit of a recorded session: what no correct agent, or no sound judge, could have done."""
 
 from proofs.audit.findings import Finding, Judged, Kind, Possible, Recording, Said
 from proofs.audit.sessions import Audited, audited

@@ -1,4 +1,4 @@
-"""What an audit can find, in words of its own: texts of others are never quoted here."""
+"""The kinds of findings of an audit; no recorded text is quoted in them."""
 
 from __future__ import annotations
 

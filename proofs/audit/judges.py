@@ -1,4 +1,4 @@
-"""Whether recorded answers can all be given by judges that are tolerances, or equivalences.
+"""Consistency of recorded judgements with a tolerance or an equivalence.
 
 A recorded set of answers about pairs of texts extends to a tolerance that both agents share just
 where no pair, in either order, was answered in two ways, and no text was judged unlike itself. It

@@ -1,4 +1,4 @@
-"""The audit of one session: all that is found, and what may be assumed of its judges."""
+"""The audit of one session: its findings, and the assumptions that its judges satisfy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tags of a session say by themselves: for which judges it is possible, and where not."""
+"""The audit of a session's tags: for which judges the session is possible, and where not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue: every claim about INTERACT and PXP, under one name, with what is expected of it.
+"""The catalogue of claims about INTERACT and PXP, with names and expected verdicts.
 
 Sources: arXiv 2410.20600 (sections 2 to 4), arXiv 2301.01819 as cited there; some are our own. A
 claim whose expected verdict is FAILS is as much a result as one that HOLDS: its counterexample is.

@@ -1,4 +1,4 @@
-"""The certificate: what was proved for all n and k, with all that is needed to check it again.
+"""Certificates of what was proved for all n and k, with all that a recheck needs.
 
 A certificate is a JSON document. Its `parts` hold an inductive invariant each, as the list of its
 states with the region of their numbers, under the assumptions named, and the verdict on each claim

@@ -1,4 +1,4 @@
-"""Checking claims: explore, give the verdict, replay every trace, compare with what is expected."""
+"""The checker of claims: explore, decide, replay every trace, compare with the expected verdict."""
 
 from __future__ import annotations
 

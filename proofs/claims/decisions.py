@@ -1,4 +1,4 @@
-"""Claims about the decision functions themselves, for all n, k and j: what the papers write.
+"""Claims about the decision functions themselves, for all n, k and j, as in the papers.
 
 Everything else that is claimed follows from what these functions do in sessions. Here each is set
 against the sentence of the paper that it stands for, case by case: the finite arguments all of

@@ -1,4 +1,4 @@
-"""What claims say of explored sessions: each function gives the verdict on one, with its trace."""
+"""Predicates of claims on explored sessions: each gives a verdict and its trace."""
 
 from __future__ import annotations
 

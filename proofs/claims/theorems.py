@@ -1,4 +1,4 @@
-"""The claims of the catalogue that are proved for all n and k, and their proofs.
+"""Theorems: the claims of the catalogue that are proved for all n and k, with their proofs.
 
 A claim is a condition on the nodes and moves of an inductive invariant
 (`proofs.induction.invariants`), or a ranking function. `prove` gives a `Proof` each; one that is

@@ -1,1 +1,1 @@
-"""Conformance: tests made from a table that any running code can be held against."""
+"""Conformance testing: test suites derived from a table, for any running implementation."""

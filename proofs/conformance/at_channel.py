@@ -1,4 +1,4 @@
-"""An agent at a real channel as a subject; at the other end is somebody who may say anything."""
+"""An agent at a real channel as a subject; its peer may send any message."""
 
 from __future__ import annotations
 

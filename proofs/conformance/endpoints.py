@@ -1,4 +1,4 @@
-"""An agent at one end of a channel, driven from outside: of any table, or that of a session."""
+"""An agent at one end of a channel, driven from outside, for any table or for a session's."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class AgentEnd:
         tags = {t.label for t in automaton.transitions}
         if not set(automaton.guards) <= set(GUARDS) or Tag.INIT not in tags:
             raise UsageError(
-                f"{automaton.name} is no table of INTERACT or PXP, which agents of a session "
+                f"{automaton.name} is not a table of INTERACT or PXP, which agents of a session "
                 f"follow; take its machine (TableEnd)"
             )
         self._driver = _Driver()

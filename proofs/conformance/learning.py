@@ -1,4 +1,4 @@
-"""Learning a running agent back as a black box, by AALpy, with an oracle that is complete.
+"""Automata learning of a running agent as a black box, by AALpy, with a complete oracle.
 
 AALpy (extra `conformance`) is loaded when something is learned.
 """

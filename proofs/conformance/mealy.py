@@ -1,4 +1,4 @@
-"""Mealy machines: run, minimised, and compared; what a table looks like from outside."""
+"""Mealy machines: execution, minimisation, comparison; the external behaviour of a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Mealy(Generic[I_co, O_co]):
         }:
             raise UsageError(f"each of {states} states has a row for each of {width} inputs")
         if not known.issuperset(s for row in self.successors for s in row):
-            raise UsageError("a successor is no state of the machine")
+            raise UsageError("a successor is not a state of the machine")
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""Two agents and a channel as the tables say they go: what can be tried, and the way to each case.
+"""Test plans for two agents and a channel: the reachable cases, and a path to each.
 
 Pure: nothing runs here. `stateful` takes these ways with real agents.
 """

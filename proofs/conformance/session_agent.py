@@ -1,4 +1,4 @@
-"""An agent in a session of INTERACT(n, k): what it must do, and the running one as a subject.
+"""An agent in a session of INTERACT(n, k): its specification, and the running one as a subject.
 
 What its relations say is the input, so that guards, decision functions, counters and the stop rule
 are under test together with the table.

@@ -1,4 +1,4 @@
-"""Hypothesis state machines from any table: two real agents at a real channel, held against it.
+"""Hypothesis state machines from any table: two real agents at a real channel, compared with it.
 
 Hypothesis (extra `conformance`) is loaded when a machine is made.
 """

@@ -1,4 +1,4 @@
-"""The Wp-method: a finite suite that every machine passes that is equal, and none that is not.
+"""The Wp-method: a finite test suite that exactly the equivalent machines pass.
 
 Source: Fujiwara, v. Bochmann, Khendek, Amalou, Ghedamsi, "Test selection based on finite state
 models", IEEE Transactions on Software Engineering 17(6), 1991.

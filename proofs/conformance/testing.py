@@ -1,4 +1,4 @@
-"""Holding a subject against a machine: a complete suite, and the shortest sequence that differs."""
+"""Conformance tests of a subject against a machine, with a shortest failing sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables and guarded commands: what every model checker's language can say of a system.
+"""Variables and guarded commands: the common form of the model checkers' languages.
 
 A command is what one step of `proofs.systems.product` does.
 """

@@ -1,4 +1,4 @@
-"""A table as the document of its published form (`automata/schema.json`), and as TOML and JSON.
+"""A table as a document of its published form (`automata/schema.json`), as TOML and JSON.
 
 The inverse of `pxp_fsm.automata.tables`: what is written is read back as the very same automaton.
 """

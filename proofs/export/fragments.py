@@ -1,4 +1,4 @@
-"""Which part of temporal logic a formula belongs to, said as other checkers read it.
+"""The fragment of temporal logic that a formula belongs to, in other checkers' syntax.
 
 Theirs are infinite runs, ours may end. A run that ends is for them one that stays for ever where it
 ended; then all operators mean the same but X, which needs to know that something can happen: X p

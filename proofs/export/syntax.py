@@ -1,4 +1,4 @@
-"""What every language says alike, in its own signs: variables, values, what is so in a state."""
+"""The common syntax of the export languages: variables, values, propositions of a state."""
 
 from __future__ import annotations
 

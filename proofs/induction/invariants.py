@@ -1,4 +1,4 @@
-"""Inductive invariants for all n and k: what can be true of a session, whatever its bounds are.
+"""Inductive invariants for all n and k: the possible situations of a session.
 
 The sessions are those of `proofs.sessions.model`, with symbols in place of the numbers: messages
 sent, n, k, self-loops taken. Everything else in a state is finite and kept as it is. The numbers of

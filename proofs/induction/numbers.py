@@ -1,4 +1,4 @@
-"""Whole numbers that stand for every number: comparisons of them are decided by Z3, or split.
+"""Symbolic whole numbers: Z3 decides their comparisons, or both cases are explored.
 
 Ordinary Python code computes with the `Whole`s of a `Case` as with ints (sums, differences,
 remainders) and compares them. A comparison that follows from what the case gives, or whose contrary

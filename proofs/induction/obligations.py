@@ -1,4 +1,4 @@
-"""What must be so of an inductive invariant for a claim to be proved, and where it is not.
+"""Proof obligations of an inductive invariant for a claim, and where one fails.
 
 Each check takes an invariant and gives None, or the `Obstacle` at which the induction fails.
 """

@@ -1,4 +1,4 @@
-"""The distinctions between numbers that the invariants are written in.
+"""Regions: the distinctions between numbers in which the invariants are written.
 
 Each is a family of alternatives that together cover all whole numbers, which Z3 checks.
 """

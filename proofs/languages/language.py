@@ -1,4 +1,4 @@
-"""A set of tag sequences as a minimal deterministic automaton, and what can be asked of it.
+"""A set of tag sequences as a minimal deterministic automaton, with its operations.
 
 A sequence is a word of symbols `AGENT:TAG` (`m:INIT`, `h:REFUTE`); the initiator is m, the
 responder h, whatever their names in a recording. The automata are automata-lib's, without the
@@ -67,6 +67,9 @@ class Language:
 
     title: str
     automaton: DFA
+
+    def __repr__(self) -> str:
+        return f"<Language {self.title}: minimal automaton of {self.states} states>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Language) and bool(self.automaton == other.automaton)
@@ -261,7 +264,7 @@ def of_words(title: str, words: Iterable[Iterable[str]]) -> Language:
         at = 0
         for one in word:
             if one not in known:
-                raise UsageError(f"{one!r} is no symbol of a tag sequence; one is m:INIT")
+                raise UsageError(f"{one!r} is not a symbol of a tag sequence; an example is m:INIT")
             following = tree[at].setdefault(one, len(tree))
             if following == len(tree):
                 tree[following] = {}

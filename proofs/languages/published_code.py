@@ -1,4 +1,4 @@
-"""The authors' published code as a third reading of INTERACT, for auditing its recordings.
+"""The authors' published code as a third reading of INTERACT, to audit its recordings.
 
 Source: github.com/karannb/interact (MIT), `src/interact.py` and `src/agent.py`. What differs there:
 a RATIFY stays one (a session stops once both agents have ever ratified), a REJECT of the initiator

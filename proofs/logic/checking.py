@@ -1,4 +1,4 @@
-"""Whether a model satisfies a formula, with a run that shows why not.
+"""Model checking of a formula, with a counterexample.
 
 A run is complete where it ends in a state without a step, or never ends. Finite and infinite runs
 are kept apart: `Runs` says which of them count.

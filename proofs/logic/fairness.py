@@ -1,4 +1,4 @@
-"""Weak and strong fairness of what may happen in a model.
+"""Weak and strong fairness of the actions of a model.
 
 A class of steps is enabled in a state that has such a step. Weak fairness: enabled for ever from
 some point on, it is taken again and again. Strong fairness: enabled again and again, it is taken

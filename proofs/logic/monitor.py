@@ -1,4 +1,4 @@
-"""Monitors: what a run that goes on says of a formula so far, in four verdicts.
+"""Runtime monitors: the four-valued verdict on a formula for a run so far.
 
 True or false: no continuation can change it, either none whatever or none that a model allows.
 Presumably true or false: what the formula would be if the run ended here (RV-LTL; Bauer, Leucker

@@ -1,4 +1,4 @@
-"""Formulas as people write them: one grammar, and errors that say where and what was expected."""
+"""The parser of formulas: one grammar, and errors with position and expectation."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def hint(rest: str, *, whole: bool = False) -> str:
         return "; a comparison is of a name with a whole number, as in number>=3"
     if rest and not rest[0].isascii():
         name = unicodedata.name(rest[0], "a character without a name")
-        return f'; {name} is no letter of a formula (put names that have such in "...")'
+        return f'; {name} is not allowed in a formula (put names that have it in "...")'
     return ""
 
 

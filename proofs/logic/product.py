@@ -1,4 +1,4 @@
-"""A model's reachable states times a tableau, and what can be found in it: ends, lassos, fairness.
+"""The product of a model and a tableau, and the search in it for ends, lassos and fairness.
 
 A node is a state with a valuation; its runs are the model's runs whose promises are kept.
 """

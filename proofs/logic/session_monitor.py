@@ -1,4 +1,4 @@
-"""Monitors over sessions, live or recorded: they hear messages and say how a formula stands.
+"""Monitors of sessions, live or recorded: the verdict on a formula after each message.
 
 A monitor decides over the protocol where it can: no continuation that its rules allow, whatever the
 relations say (of PXP(k), over PXP). Where the rules have too many states for that, or are not the

@@ -1,4 +1,4 @@
-"""Formulas about sessions: what is true after each message, in the model and of real messages.
+"""Propositions of sessions: what holds after each message, in the model and in real sessions.
 
 A run's first state is before message 1; each further one is after a message, the last also after
 the schedule's close. Propositions (agent 1 is the initiator, also m or machine; 2 the responder,

@@ -1,4 +1,4 @@
-"""Valuations of a path formula's parts along a run (Clarke, Grumberg and Hamaguchi, FMSD 10, 1997).
+"""Tableaux of path formulas (Clarke, Grumberg and Hamaguchi, FMSD 10, 1997).
 
 At each state of a run every part of the formula is true or false. What a temporal part promises
 of the next state is a bit, and the bits at a state follow from the values at the next one. So the

@@ -1,4 +1,4 @@
-"""Whether a model comes to its end: as it can, as it must, and as it must where runs are fair.
+"""Termination of a model: whether it can end, must end, and must end under fairness.
 
 The questions from the weakest to the strongest: the end can be reached from everywhere; no set of
 states without an end in it is never left again (no trap); every run ends that is strongly fair,

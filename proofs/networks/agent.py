@@ -1,4 +1,4 @@
-"""An agent of a network as a model: its table, with whatever a model may reply.
+"""An agent of a network as a model: its table, with arbitrary replies of its model.
 
 The guards are those that run (`pxp_fsm.protocol.network_decisions`); `gate` can be another one, and
 `without` takes an oracle out, so that what it holds back can be seen.

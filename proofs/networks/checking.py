@@ -1,4 +1,4 @@
-"""Checking what is true of networks of LLM agents: of one agent's table, and of the pipeline's.
+"""Checking of networks of LLM agents: the table of one agent, and that of the pipeline.
 
 Each claim comes with a change that makes it false: an oracle taken out, a row gone. The trace that
 shows it is taken by the real machine before anyone sees it.

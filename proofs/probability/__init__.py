@@ -1,4 +1,4 @@
-"""How probable what INTERACT can do is, where each agent's judgements are drawn by chance."""
+"""Probabilities of the outcomes of INTERACT, where each agent's judgements are random."""
 
 from proofs.probability.behaviour import Behaviour, Player
 from proofs.probability.exact import exact, lengths

@@ -1,4 +1,4 @@
-"""What an agent does by chance: a category, and whether it revises, drawn anew at each message.
+"""The random behaviour of an agent: its category and revision, drawn at each message.
 
 This is the simple model. It assumes that what an agent finds at a message depends on nothing that
 went before it but, where that is asked for, on the tag that it answers; not on the texts, the

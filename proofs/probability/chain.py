@@ -1,4 +1,4 @@
-"""INTERACT as a Markov chain: the model that is checked, with what judges say drawn by chance.
+"""INTERACT as a Markov chain: the checked model, with random judgements.
 
 Every move is taken by `SessionModel.answering`, which is what `pxp check` explores: the category
 and the tag come from the protocol's decision functions, the rows from its table. A number decides

@@ -1,4 +1,4 @@
-"""What a session without a bound comes to: n to infinity, solved exactly, in closed form.
+"""Sessions without a bound: the limit of n to infinity, solved exactly, in closed form.
 
 The messages up to k are followed one by one; after them every message is like the one two before
 it, so that what comes of a state is a linear system. States are eliminated one at a time, over any

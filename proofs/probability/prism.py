@@ -1,4 +1,4 @@
-"""The chain in the PRISM language, for Storm, PRISM and their like.
+"""The chain in the PRISM language, for Storm, PRISM and similar tools.
 
 With a bound n the number of messages is a variable, and what a session comes to is what is reached
 in the end. Without one the model is small; what a bound n comes to is then what holds after step

@@ -1,4 +1,4 @@
-"""What is asked of a session, as sums over what it may come to."""
+"""Results about a session, as sums over its possible outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a function of one parameter reaches a target: every such part of 0 to 1, with proof.
+"""Solutions of f(x) = target for a function of one parameter: every interval in 0 to 1, with proof.
 
 All real roots are isolated by FLINT, whose balls are certified; between two of them nothing changes
 its sign, so that one rational point there decides. Nothing is assumed to be monotone.

@@ -1,4 +1,4 @@
-"""The claims about INTERACT over explicit values, with no symmetry: the same verdicts are due.
+"""The claims about INTERACT over explicit values, without symmetry; the verdicts must agree.
 
 Every session for so many values of y and of e is explored; MATCH and AGREE are equality. A state is
 that of `proofs.sessions.packed`, unpacked; it has all that claims look at in a `State`, and the

@@ -1,4 +1,4 @@
-"""INTERACT sessions over explicit values as Promela, so that SPIN can explore what we explore.
+"""INTERACT sessions over explicit values as Promela, so that SPIN explores the same states.
 
 The state vector is that of `proofs.sessions.packed`, written out: how many messages there were, the
 latest prediction and explanation of each agent and its latest tag, what each has sent, whether the

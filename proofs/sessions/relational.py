@@ -1,4 +1,4 @@
-"""MATCH or AGREE as an unknown relation: all that any relation under given assumptions can say.
+"""MATCH or AGREE as an unknown relation: every answer that its assumptions allow.
 
 A session compares at most three values at a time: the latest of each agent, and a fresh one. Under
 every set of assumptions in question the finite structures that satisfy it can be amalgamated over

@@ -1,4 +1,4 @@
-"""Replaying a trace through the real machines: nothing is shown that they do not do.
+"""Replay of a trace through the real machines: only traces that they reproduce are shown.
 
 A trace says what MATCH and AGREE answered; two running agents are given oracles that answer just
 that, in the order in which agents with derived guards ask, and a real session must send the same

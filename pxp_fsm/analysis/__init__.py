@@ -1,1 +1,1 @@
-"""What recordings tell: audits, probabilities fitted to runs, languages, findings."""
+"""Analysis of recordings: audits, probabilities fitted to runs, languages, findings."""

@@ -1,4 +1,4 @@
-"""What `pxp check` does: which claims on which tables, and what comes of it."""
+"""Checks of tables and protocols: which claims on which tables, and their results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
         yield one
     if not found:
         raise UsageError(
-            f"{', '.join(request.names)} is not asked of {', '.join(request.tables)}; of a table "
+            f"{', '.join(request.names)} is not a property of {', '.join(request.tables)}; a table "
             f"of your own there are: {', '.join(TITLES)}"
         )
 
@@ -139,11 +139,15 @@ def _check_names(names: Sequence[str]) -> None:
 
 def _check_values(request: Request, own: Sequence[str], builtin: Sequence[str]) -> None:
     if own or (request.tables and list(builtin) != ["interact"]):
-        raise UsageError("--values explores INTERACT; give the table interact alone")
+        raise UsageError(
+            "explicit values are explored for INTERACT only; check the table interact alone",
+            "values",
+        )
     if request.relations not in (None, "equivalence"):
         raise UsageError(
-            "over explicit values MATCH and AGREE are equality: --values goes with "
-            f"--relations equivalence, not {request.relations}"
+            "MATCH and AGREE are equality over explicit values: the relations must be "
+            f"equivalence, not {request.relations}",
+            "values",
         )
 
 
@@ -207,20 +211,24 @@ def counterexample(name: str, relations: str | None, n: int, k: int) -> tuple[Re
                     break
     if len(found) > 1:
         names = " or ".join(f"{line.subject}.{line.name}" for line in found)
-        raise UsageError(f"more than one protocol has a {name} that fails: say {names}")
+        raise UsageError(f"{name} fails in more than one protocol; choose {names}")
     if not found:
-        told = f" ({'; '.join(seen)})" if seen else ""
-        raise UsageError(f"{name} has no counterexample{told}; try another with --relations")
+        checked = f" ({'; '.join(seen)})" if seen else ""
+        raise UsageError(f"{name} has no counterexample{checked}; try other relations", "relations")
     return found[0], checker
 
 
 def _over_sessions(request: Request, bounds: Bounds) -> Iterator[Result]:
     """Each formula over the sessions of a built-in protocol, for any data under assumptions."""
     if request.names or request.values is not None:
-        raise UsageError("--formula goes without --property and --values; leave them out")
+        raise UsageError(
+            "formulas cannot be combined with properties or explicit values", "formulas"
+        )
     if len(request.tables) != 1 or request.tables[0] not in PROVED_OF:
         raise UsageError(
-            "formulas with --relations are about sessions of interact or of pxp; name one of them"
+            "formulas under relations are checked on the sessions of one protocol; the table must "
+            "be interact or pxp",
+            "relations",
         )
     assumptions = assumptions_of(request.relations or "")
     formulas = [(text, parse(text)) for text in request.formulas]

@@ -1,4 +1,4 @@
-"""`pxp conform`: a program held against a table, and what was found as lines, JSON or a drawing."""
+"""Conformance of a program with a table: the result as lines, JSON or a drawing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Tested:
         try:
             self._program.reset()
         except Broke as error:
-            raise NoAnswer(f"it did not start anew: {error}") from error
+            raise NoAnswer(f"it was not reset: {error}") from error
 
     def step(self, given: Stimulus) -> Output:
         try:
@@ -84,8 +84,8 @@ def run(request: Request) -> Conformance:
             program.reset()
         except Broke as error:
             raise UsageError(
-                f"this is no program that can be tested: {error}; docs/conformance.md says what "
-                f"it reads and answers"
+                f"the program cannot be tested: {error}; docs/conformance.md describes what it "
+                f"must read and reply"
             ) from error
         except NoAnswer as error:
             report = Report[Stimulus](0, request.extra, 0, 0, unknown=str(error))

@@ -1,4 +1,4 @@
-"""Counterexamples as pictures: the session as a sequence chart, each agent's way on its automaton.
+"""Counterexamples as drawings: the sequence chart, and each agent's path on its automaton.
 
 What is drawn has been taken by the real machines: the messages are those of the replayed session.
 """

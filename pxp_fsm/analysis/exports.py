@@ -1,4 +1,4 @@
-"""Tables and systems as files of other tools, and tables from them, under names that fit."""
+"""Tables and systems as files of other tools, and tables from such files."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def import_table(path: Path, output: Path | None) -> tuple[Automaton, Path]:
 def _left(files: dict[Path, bytes]) -> tuple[Path, ...]:
     for path in files:
         if path.exists():
-            raise UsageError(f"{path} is there already; give another name, or remove it")
+            raise UsageError(f"{path} already exists; give another name, or remove it")
     for path, text in files.items():
         write_atomically(path, text)
     return tuple(files)

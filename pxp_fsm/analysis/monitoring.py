@@ -1,4 +1,4 @@
-"""Formulas watched over the sessions of a run, as they go on and as they were recorded."""
+"""Monitoring of formulas over the sessions of a run, live and recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pxp check` is asked: the tables, what to ask of them, and how far to look."""
+"""A request to `check`: tables, properties and limits."""
 
 from __future__ import annotations
 
@@ -8,79 +8,88 @@ from pxp_fsm import defaults
 from pxp_fsm.options import option
 
 PROVED_OF = {"interact": ("interact",), "pxp": ("pxp", "pxp(k)")}
-"""The protocols whose claims are about a built-in table."""
+"""For each built-in table, the protocols that have claims about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to check; nothing in `tables` means both built-in protocols.
+    """What to check; empty `tables` mean both built-in protocols.
 
-    With `values`, INTERACT's sessions are explored over so many explicit values of y and of e, for
-    which MATCH and AGREE are equality. With `formulas` nothing else is checked: each of them on the
-    system of the tables under free guards, over `runs` that are complete, finite or infinite, and
-    as fair as `fair` asks (`weak:WHAT`, `strong:WHAT`); with `relations`, over the sessions of a
-    built-in protocol. With `termination` it is asked whether the system ends. A system has several
-    tables, with names (NAME=TABLE), or one that is joined with itself; it is checked over each of
-    `channels`, and explored up to `limit` states and `memory` MB, with fewer states where it is
-    told how to `reduce` them.
+    With `values`, INTERACT's sessions are explored over that many explicit values of y and of e,
+    for which MATCH and AGREE are equality. With `formulas` nothing else is checked: each formula is
+    checked on the system of the tables with free guards, over `runs` that are complete, finite or
+    infinite, under the fairness constraints `fair` (`weak:WHAT`, `strong:WHAT`); with `relations`,
+    over the sessions of a built-in protocol. With `termination` only termination is checked. A
+    system has several tables, with names (NAME=TABLE), or one table that is joined with itself; it
+    is checked over each of `channels` and explored up to `limit` states and `memory` MB, with the
+    reduction `reduce`.
     """
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
     names: tuple[str, ...] = option(
-        "Only this one; repeatable.", (), name="property", metavar="NAME"
+        "Check only the property or claim NAME; repeatable.", (), name="property", metavar="NAME"
     )
     relations: str | None = option(
-        "Only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, 'without "
-        "symmetric', deterministic+shared and the like.",
+        "Check only under these assumptions on MATCH and AGREE: equivalence, tolerance, noisy, "
+        "'without symmetric', deterministic+shared, …",
         None,
         metavar="NAME",
     )
-    n: int = option("INTERACT's n, where explored.", defaults.N)
+    n: int = option("The bound n of INTERACT, where sessions are explored.", defaults.N)
     k: int = option(
-        "k, where explored; over --channel fifo, the largest that is tried.", defaults.K
+        "The bound k, where sessions are explored; with --channel fifo, the largest k tried.",
+        defaults.K,
     )
     values: int | None = option(
-        "INTERACT over V explicit values of y and of e, without symmetry.",
+        "Explore INTERACT over V explicit values of y and of e, without symmetry.",
         None,
         metavar="V",
         least=1,
     )
     formulas: tuple[str, ...] = option(
-        "Only this formula of temporal logic (docs/logic.md), on the TABLEs, or with --relations "
-        "on sessions of interact or pxp; repeatable.",
+        "Check only this formula of temporal logic (docs/logic.md) on the TABLEs or, with "
+        "--relations, on sessions of interact or pxp; repeatable.",
         (),
         name="formula",
         metavar="FORMULA",
     )
     runs: str = option(
-        "Which runs a formula speaks of.", "complete", choices=("complete", "finite", "infinite")
+        "The runs that a formula quantifies over.",
+        "complete",
+        choices=("complete", "finite", "infinite"),
     )
     fair: tuple[str, ...] = option(
-        "Only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each of the "
-        "rows, or of the agents; repeatable.",
+        "Consider only runs that are fair to the steps after which WHAT holds (1.RATIFY), to each "
+        "of the rows, or to each of the agents; repeatable.",
         (),
         metavar="weak:WHAT|strong:WHAT",
     )
-    termination: bool = option("Only whether the TABLEs end: can, must, under fairness.", False)
+    termination: bool = option(
+        "Check only termination: whether the TABLEs can end, must end, must end under fairness.",
+        False,
+    )
     channels: tuple[str, ...] = option(
-        "Over this channel: sync, fifo:C, lossy:C, duplicating:C, reordering:C with a capacity C, "
-        "or several joined by + (docs/systems.md); fifo alone is of any capacity "
-        "(docs/exchange.md); repeatable, a line each.",
+        "The channel between the TABLEs: sync, or with a capacity C fifo:C, lossy:C, "
+        "duplicating:C, reordering:C, or several joined by + (docs/systems.md); fifo alone "
+        "has any capacity (docs/exchange.md); repeatable.",
         (),
         name="channel",
         metavar="CHANNEL",
     )
     limit: int | None = option(
-        "Of a system, at most so many states; beyond, UNKNOWN.", None, metavar="STATES", least=1
+        "Explore at most so many states of a system; beyond, the verdict is UNKNOWN.",
+        None,
+        metavar="STATES",
+        least=1,
     )
     memory: int | None = option(
-        "Of a system, until the process holds so much; beyond, UNKNOWN.",
+        "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
         None,
         metavar="MB",
         least=1,
     )
     reduce: str | None = option(
-        "Of a system, fewer states: equal members are alike; orders that do not matter.",
+        "Reduce the states of a system: by the symmetry of equal members, or by partial order.",
         None,
         choices=("symmetry", "partial-order"),
     )

@@ -1,4 +1,4 @@
-"""`pxp check` of systems: which options go together, and what is asked of which system."""
+"""Checks of systems of tables: valid combinations of options, and the results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def results(request: Request) -> Iterator[Result]:
         yield from _bounded(request, system, parsed)
     except NotReducible as error:
         raise UsageError(
-            f"--reduce {error.reduction.value} cannot be used here: {error.reason}"
+            f"{error.reduction.value} cannot be used here: {error.reason}", "reduce"
         ) from error
 
 
@@ -140,41 +140,42 @@ def _standard(
 def _advised(
     found: Iterator[Result], system: System, formula: Formula | None, *, reducible: bool
 ) -> Iterator[Result]:
-    """With what would need less, where a verdict is unknown."""
+    """The results; an unknown verdict gets advice on what would need less."""
     for result in found:
         if result.status is not Status.UNKNOWN:
             yield result
             continue
-        told = [*advice(Composition(system), formula, reducible=reducible)]
-        tries = [*map(_worded, told), "more with --limit or --memory"]
-        listed = f"{', '.join(tries[:-1])} or {tries[-1]}" if told else tries[-1]
+        advised = [*advice(Composition(system), formula, reducible=reducible)]
+        tries = [*map(_advice_text, advised), "a higher limit of states or memory"]
+        listed = f"{', '.join(tries[:-1])} or {tries[-1]}" if advised else tries[-1]
         verdict = replace(result.verdict, reason=f"{result.reason}; try {listed}")
         yield replace(result, verdict=verdict)
 
 
-def _worded(advised: Advice) -> str:
+def _advice_text(advised: Advice) -> str:
     match advised:
         case Reduce(Reduction.SYMMETRY, classes):
             alike = " and ".join(", ".join(names) for names in classes)
-            return f"--reduce {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
+            return f"reduction by {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
         case Reduce(reduction, _, deadlocks_only):
-            only = " (for --property no-deadlock)" if deadlocks_only else ""
-            return f"--reduce {reduction.value}{only}"
+            only = " (for the property no-deadlock)" if deadlocks_only else ""
+            return f"reduction by {reduction.value}{only}"
         case SmallerCapacity(capacity):
             return f"a smaller capacity than {capacity}"
         case Synchronous():
-            return "--channel sync"
+            return "the channel sync"
         case FewerMembers():
             return "fewer members"
 
 
 def _check_options(request: Request) -> None:
     if not request.tables:
-        raise UsageError("which tables? one that is joined with itself, two or more: name them")
+        raise UsageError("no table is given; name one that is joined with itself, or two or more")
     if request.relations is not None or request.values is not None:
         raise UsageError(
-            "--relations and --values are about sessions of the built-in protocols, not about "
-            "systems of tables; leave them out"
+            "relations and explicit values apply to sessions of the built-in protocols, not to "
+            "systems of tables",
+            "relations" if request.relations is not None else "values",
         )
     if request.termination and (
         request.formulas
@@ -184,33 +185,36 @@ def _check_options(request: Request) -> None:
         or request.runs != "complete"
     ):
         raise UsageError(
-            "--termination asks its own questions, of all states and of runs as fair as each says; "
-            "leave out --formula, --property, --reduce, --fair and --runs"
+            "termination has its own properties, each with its own fairness; it cannot be combined "
+            "with formulas, properties, a reduction, fairness or a choice of runs",
+            "termination",
         )
     if (request.fair or request.runs != "complete") and not request.formulas:
-        option = "--fair" if request.fair else "--runs"
-        raise UsageError(f"{option} is about runs of a formula; give a --formula")
+        field = "fair" if request.fair else "runs"
+        raise UsageError("the choice of runs has no effect without a formula; give one", field)
     if request.names and request.formulas:
-        raise UsageError("--formula goes without --property and --values; leave them out")
+        raise UsageError(
+            "formulas cannot be combined with properties or explicit values", "formulas"
+        )
     _check_names(request.names, TITLES, "a system", "")
 
 
 def _refuse_with_unbounded(request: Request) -> None:
     if request.formulas or request.termination:
         raise UsageError(
-            "--channel fifo has no bound, over which neither formulas nor termination are checked; "
-            "write fifo:C"
+            "formulas and termination are not checked over fifo, which has no bound; write fifo:C",
+            "channels",
         )
     others = {
-        "--relations": request.relations is not None,
-        "--values": request.values is not None,
-        "--reduce": request.reduce is not None,
-        "--fair": bool(request.fair),
-        "--runs": request.runs != "complete",
+        "relations": request.relations is not None,
+        "values": request.values is not None,
+        "reduce": request.reduce is not None,
+        "fair": bool(request.fair),
+        "runs": request.runs != "complete",
     }
-    for option, given in others.items():
-        if given:
-            raise UsageError(f"{option} does not go with --channel fifo; leave one of them out")
+    for field, is_set in others.items():
+        if is_set:
+            raise UsageError("this has no effect over fifo, which has no bound", field)
     known = compatibility.TITLES
     _check_names(request.names, known, "channels without a bound", "; or write fifo:C")
 
@@ -219,7 +223,9 @@ def _check_names(names: tuple[str, ...], known: dict[str, str], subject: str, re
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
-            f"{quoted(unknown[0])} is not asked of {subject}; there are: {', '.join(known)}{remedy}"
+            f"{quoted(unknown[0])} is not a property of {subject}; there are: {', '.join(known)}"
+            f"{remedy}",
+            "names",
         )
 
 
@@ -228,8 +234,9 @@ def _check_about_tables(text: str, formula: Formula) -> None:
     found = [name for name in atoms(formula) if is_of_sessions(name)]
     if found:
         raise UsageError(
-            f"{quoted(text)} asks for {', '.join(found)}, which sessions of interact and pxp have, "
-            f"not tables: say under which assumptions, as with --relations noisy"
+            f"{quoted(text)} uses {', '.join(found)}, which tables do not have but sessions of "
+            f"interact and pxp do; give the assumptions on MATCH and AGREE, such as noisy",
+            "relations",
         )
 
 

@@ -183,7 +183,7 @@ class Automaton:
             )
         loose = [f"{name}={value!r}" for name, value in given.items() if type(value) is not bool]
         if loose:
-            raise GuardError(f"{self.name}: a guard is True or False, not {', '.join(loose)}")
+            raise GuardError(f"{self.name}: a guard must be True or False, not {', '.join(loose)}")
         true = [name for name in declared if given[name]]
         if len(true) != 1:
             raise GuardError(

@@ -1,4 +1,4 @@
-"""Files of a published form: TOML or JSON, a JSON Schema, and every fault with its line.
+"""Documents with a published schema, in TOML or JSON: every fault with its line.
 
 Nothing in a file is ever imported or run.
 """

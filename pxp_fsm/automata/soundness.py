@@ -1,4 +1,4 @@
-"""What must hold of a table before anything runs on it: the faults a schema cannot see.
+"""Soundness of a table: the faults that its schema cannot express.
 
 Each check yields `Fault`s, so that a person who edits a table is told all of them at once.
 """

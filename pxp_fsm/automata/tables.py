@@ -194,7 +194,7 @@ def _in_words(error: Any) -> str | None:
     if error.validator == "const":
         return f"format {error.instance!r} is not one that this version reads; write format = 1"
     if error.validator == "pattern":
-        return f"{error.instance!r} is no name here; use letters, digits and _, a letter first"
+        return f"{error.instance!r} is not a valid name; use letters, digits and _, a letter first"
     return None
 
 

@@ -1,4 +1,4 @@
-"""`pxp audit`: what of recorded sessions no correct agent, or no good judge, can have done."""
+"""`pxp audit`: what no correct agent, or no sound judge, could have done in recorded sessions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _audited(request: options.Audit) -> Report:
         return report
     if rounds is not None:
         raise UsageError(
-            f"--rounds is about a tags.txt; the bounds of sessions in {database} are recorded"
+            f"--rounds applies to a tags.txt; the bounds of sessions in {database} are recorded"
         )
     with SqlBlackboard(database, create=False) as board:
         report = audit_database(board, runs)

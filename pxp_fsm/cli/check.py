@@ -1,4 +1,4 @@
-"""`pxp check`: what is true of the tables and protocols, one line per property."""
+"""`pxp check`: properties of tables and protocols, one line per property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands made from dataclasses, each loaded when it is run and not before.
+"""Commands built from dataclasses; each loads its body when it is run.
 
 A command's options are a dataclass (`pxp_fsm.options`), in a light module that its help needs; its
 body is a function of that dataclass, in a module that may load whatever it needs.
@@ -17,6 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import click
 from click.core import ParameterSource
 
+from pxp_fsm.errors import UsageError
 from pxp_fsm.options import Setting, settings
 
 _GIVEN = "given"
@@ -78,16 +79,26 @@ class Command(click.Command):
     """
 
     def __init__(self, name: str, kind: type[Any], body: str) -> None:
-        told = inspect.cleandoc(kind.__doc__ or "")
-        super().__init__(name, params=list(parameters(kind)), help=told)
+        text = inspect.cleandoc(kind.__doc__ or "")
+        super().__init__(name, params=list(parameters(kind)), help=text)
         self.kind = kind
         self.body = body
 
     def invoke(self, ctx: click.Context) -> None:
-        request = _built(self.kind, ctx)
-        code = resolve(self.body)(request)
+        try:
+            code = resolve(self.body)(_built(self.kind, ctx))
+        except UsageError as error:
+            option = self._option(error.field)
+            if option is None:
+                raise
+            raise UsageError(f"{option}: {error}", error.field) from error
         if code:
             ctx.exit(code)
+
+    def _option(self, field: str | None) -> str | None:
+        """The option that sets `field`, as it is written on the command line."""
+        found = (one for one in self.params if one.name == field)
+        return next((one.opts[-1] for one in found if isinstance(one, click.Option)), None)
 
 
 def resolve(name: str) -> Any:
@@ -102,7 +113,7 @@ def given(kind: type[Any]) -> Any:
 
 
 def parameters(kind: type[Any], ranged: bool = True) -> Iterator[click.Parameter]:
-    """The parameters of a command, in the order of the fields of its options.
+    """The parameters of a command, in the order of its fields.
 
     A dataclass inside another checks its own ranges, since files set it too.
     """
@@ -152,14 +163,14 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
             [setting.field], type=_type(setting, ranged), nargs=count, metavar=one.metavar, **known
         )
     name = one.name or setting.field.replace("_", "-")
-    told = f"{one.help}  [default: {one.default}]" if one.default else one.help
+    text = f"{one.help}  [default: {one.default}]" if one.default else one.help
     empty = setting.default is MISSING or setting.default in (None, ()) or setting.default is False
     shown = not one.default and not empty
     if setting.kind is bool:
         if "/" not in name and (setting.optional or setting.default is True):
             name = f"{name}/--no-{name}"
         flag = [setting.field, f"--{name}"]
-        return click.Option(flag, is_flag=True, help=told, show_default=shown, **known)
+        return click.Option(flag, is_flag=True, help=text, show_default=shown, **known)
     if get_origin(setting.kind) is tuple:
         every = get_args(setting.kind)
         known |= {"multiple": True} if every[-1] is Ellipsis else {"nargs": len(every)}
@@ -167,7 +178,7 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
         [setting.field, *([one.short] if one.short else []), f"--{name}"],
         type=_type(setting, ranged),
         metavar=_metavar(setting),
-        help=told,
+        help=text,
         show_default=shown,
         **known,
     )

@@ -15,7 +15,7 @@ def compare(request: options.Compare) -> None:
     """Print how two runs differ, session by session."""
     names = [files.run_named(name) for name in (request.first, request.second)]
     if names[0] == names[1]:
-        raise UsageError(f"both are the run {printable(names[0])}; name two different ones")
+        raise UsageError(f"both names are the run {printable(names[0])}; give two different runs")
     with SqlBlackboard(request.database, create=False) as board:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
     found = outcomes.compare(left, right)

@@ -1,4 +1,4 @@
-"""`pxp conform`: whether a program, in any language, does what a table says."""
+"""`pxp conform`: conformance of a program, in any language, with a table."""
 
 from __future__ import annotations
 

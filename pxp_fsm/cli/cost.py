@@ -1,4 +1,4 @@
-"""`pxp cost`: what the models of a run took, by what they were asked for."""
+"""`pxp cost`: the model costs of a run, by purpose."""
 
 from __future__ import annotations
 

@@ -31,17 +31,17 @@ def draw(request: options.Draw) -> None:
     )
     if output is not None and form is not None and SUFFIXES.get(output.suffix.lower()) != form:
         endings = " or ".join(suffix for suffix, means in SUFFIXES.items() if means == form)
-        raise UsageError(f"{output.name} does not end in {endings}; give one of the two")
+        raise UsageError(f"{output.name} does not end in {endings}; use one of them")
     if counterexample is None and len(what) != 1:
-        raise UsageError("say WHAT to draw, one thing; or --counterexample CLAIM")
+        raise UsageError("give one WHAT to draw, or --counterexample CLAIM")
     if channel is not None and not (what and counterexample):
-        raise UsageError("--channel goes with tables and --counterexample")
+        raise UsageError("--channel requires tables and --counterexample")
     if counterexample is None and relations is not None:
-        raise UsageError("--relations goes with --counterexample")
+        raise UsageError("--relations requires --counterexample")
     if counterexample is not None and what and (relations or agent):
-        raise UsageError("--relations and --agent are of claims, not of tables of your own")
+        raise UsageError("--relations and --agent apply to claims, not to tables of your own")
     if counterexample is not None and state is not None:
-        raise UsageError("--state marks a state of a table; of a counterexample, --agent")
+        raise UsageError("--state applies to a table; for a counterexample, give --agent")
     subject = what[0] if counterexample is None else counterexample
     name = drawings.file_name(subject) + (f"-{drawings.file_name(agent)}" if agent else "")
     path = output or Path(name + FORMATS[form or "svg"])

@@ -28,17 +28,17 @@ def export(request: options.Export) -> None:
     what, output = request.what, request.output
     form = _format(what, output, request.form)
     if form not in OF_SYSTEMS and (request.channel or request.formulas):
-        raise UsageError(f"--channel and --formula go with {', '.join(OF_SYSTEMS)}")
+        raise UsageError(f"--channel and --formula require a format of {', '.join(OF_SYSTEMS)}")
     if form in OF_RUNS:
         _export_run(what, output, form, request.database or STORED)
         return
     if request.database is not None:
-        raise UsageError("--database goes with a run, as jsonl or parquet")
+        raise UsageError("--database applies to a run, which is exported as jsonl or parquet")
     path = output or exports.default_path(what, form)
     if form in OF_SYSTEMS:
         left = exports.export_system(what, path, form, request.channel or "sync", request.formulas)
     elif len(what) > 1:
-        raise UsageError(f"{form} is of one table; {', '.join(OF_SYSTEMS)} join several")
+        raise UsageError(f"{form} holds one table; {', '.join(OF_SYSTEMS)} hold several")
     else:
         left = exports.export_table(exports.table_in(what[0]), path, form)
     for file in left:
@@ -50,7 +50,7 @@ def _format(what: tuple[str, ...], output: Path | None, form: str | None) -> str
     if output is None:
         if form is None and (len(what) > 1 or exports.is_table(what[0])):
             named = ", ".join((*OF_TABLES, *OF_SYSTEMS))
-            raise UsageError(f"{what[0]} is a table: say --format, one of {named}")
+            raise UsageError(f"{what[0]} is a table, which requires --format: {named}")
         return form or "jsonl"
     meant = ENDINGS.get(output.suffix)
     if meant is None or (form is not None and meant != form):
@@ -64,7 +64,7 @@ def _export_run(what: tuple[str, ...], output: Path | None, form: str, database:
         raise UsageError("one run is exported at a time")
     path = output or Path(drawings.file_name(what[0]) + OF_RUNS[form])
     if path.exists():
-        raise UsageError(f"{path} is there already; give another name, or remove it")
+        raise UsageError(f"{path} already exists; give another name, or remove it")
     with SqlBlackboard(database, create=False) as board:
         write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
         write(transfer.export_rows(board.engine, what[0]), path)
@@ -83,7 +83,7 @@ def import_(request: options.Import) -> None:
         click.echo(f"Imported as {target}: {told}")
         return
     if output is not None:
-        raise UsageError("--output goes with a table; a run goes into --database")
+        raise UsageError("--output applies to a table; a run is stored in --database")
     found = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
     with SqlBlackboard(request.database) as board:
         mark = transfer.import_rows(board.engine, found, str(path))

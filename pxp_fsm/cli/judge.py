@@ -1,4 +1,4 @@
-"""`pxp judge`: the pairs of explanations that a run compared, put to a judge again."""
+"""`pxp judge`: the pairs of explanations compared in a run, submitted to a judge again."""
 
 from __future__ import annotations
 

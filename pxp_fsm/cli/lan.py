@@ -40,7 +40,7 @@ def train(request: options.Train) -> None:
     """Train a network, and print what happens to each example."""
     developer = request.developer
     if request.unattended is (developer is not None):
-        raise UsageError("say --unattended or --developer terminal (or another), one of the two")
+        raise UsageError("give either --unattended or --developer, such as --developer terminal")
     who = None if developer is None else named(developer, seed=0)
     training = setup.Training(
         request.network,

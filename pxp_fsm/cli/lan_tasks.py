@@ -62,7 +62,7 @@ def test(request: options.Test) -> None:
     elif request.task is not None and request.examples is None:
         asyncio.run(_test_task(request, request.task))
     else:
-        raise UsageError("say what to score by: a TASK, or --examples FILE")
+        raise UsageError("give a TASK to score on, or --examples FILE")
 
 
 async def _test_examples(request: options.Test, examples: Path) -> None:

@@ -20,7 +20,7 @@ def language(request: options.Language) -> None:
     relations, draw = request.relations, request.draw
     if compare is not None and limit is not None:
         raise UsageError(
-            f"--list is of one language; `--minus {compare} --list {limit}` lists what only the "
+            f"--list takes one language; `--minus {compare} --list {limit}` lists what only the "
             f"first has"
         )
     given = Settings(request.n, request.k, relations, request.run)

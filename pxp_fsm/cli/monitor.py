@@ -1,4 +1,4 @@
-"""`pxp monitor`: formulas over recorded sessions, one verdict of four a session."""
+"""`pxp monitor`: formulas on recorded sessions, one of four verdicts per session."""
 
 from __future__ import annotations
 

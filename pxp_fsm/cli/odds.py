@@ -1,4 +1,4 @@
-"""`pxp odds`: how probable what a protocol can do is, for agents whose judgements are by chance."""
+"""`pxp odds`: probabilities of the outcomes of a protocol, for agents with random judgements."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def odds(request: options.Odds) -> None:
         as_json=request.as_json,
     )
     if request != alone:
-        raise UsageError("--published goes with --seed and --json alone")
+        raise UsageError("--published can be combined with --seed and --json only")
     _explain(request.published, request.seed, request.as_json)
 
 
@@ -59,7 +59,7 @@ def _check_protocol(value: str) -> None:
         if value == "pxp"
         else f"there is no protocol {value!r}"
     )
-    raise UsageError(f"{why}; odds are of interact")
+    raise UsageError(f"{why}; probabilities are computed for interact")
 
 
 def _answer(request: options.Odds, n: Any) -> None:
@@ -68,7 +68,7 @@ def _answer(request: options.Odds, n: Any) -> None:
     estimated = None
     if request.by_tag and source is None:
         raise UsageError(
-            "--by-tag goes with --from; what agents do in answer to a tag can be given, too, for "
+            "--by-tag requires --from; behaviour in reply to a tag is given directly, for "
             "instance --human RATIFY:A=1"
         )
     if source is None:
@@ -77,7 +77,7 @@ def _answer(request: options.Odds, n: Any) -> None:
             parameters.player(request.human, "human"),
         )
     elif request.machine or request.human:
-        raise UsageError("--from estimates both agents: leave out --machine and --human")
+        raise UsageError("--from estimates both agents; it excludes --machine and --human")
     else:
         estimated = _estimated(*source, request.seed, request.by_tag)
         players = estimated[0].players

@@ -1,4 +1,4 @@
-"""`pxp report`: runs as one page, with CSV, JSON and LaTeX beside it."""
+"""`pxp report`: runs as a web page, with CSV, JSON and LaTeX next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pxp run` and `pxp experiment`: progress, the run itself, and what is written."""
+"""`pxp run` and `pxp experiment`: the run, its progress, and its artifacts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _plan(request: options.Run) -> plans.Plan:
     values = dict(request.plan)
     if request.unbounded:
         if values.get("protocol") != "pxp" or "k" in values:
-            raise UsageError("--unbounded requires --protocol pxp, in place of --k")
+            raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
         values["k"] = plans.UNBOUNDED
     if "preset" in values:
         values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
@@ -97,7 +97,7 @@ def _plan(request: options.Run) -> plans.Plan:
 
 
 def _refuse_with_resume(request: options.Run) -> None:
-    """A resumed run follows its own plan; an option that says otherwise would be a surprise."""
+    """Refuse options that differ from the plan of a resumed run."""
     given = [
         f"--{setting.option.name or setting.field}"
         for setting in settings(plans.Plan)
@@ -106,7 +106,7 @@ def _refuse_with_resume(request: options.Run) -> None:
     if request.unbounded:
         given.append("--unbounded")
     if given:
-        raise UsageError(f"a resumed run goes by its own plan; leave out {', '.join(given)}")
+        raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
 
 
 def _where(request: Request) -> tuple[str, Path]:
@@ -192,8 +192,8 @@ def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
     if plan.human is not None and not terminal_there():
         raise UsageError(
-            f"--human {plan.human} asks a person, and input or output is no terminal; run it "
-            f"in a terminal, without a pipe"
+            f"--human {plan.human} requires a terminal as input and output; run the command in a "
+            f"terminal, without a pipe"
         )
 
 

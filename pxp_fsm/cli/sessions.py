@@ -1,4 +1,4 @@
-"""`pxp sessions`: list what a database holds, or show one session whole.
+"""`pxp sessions`: list the sessions of a database, or show one in full.
 
 Texts of models and people are shown as text, never as markup.
 """

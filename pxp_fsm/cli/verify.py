@@ -1,4 +1,4 @@
-"""`pxp verify` and `pxp upgrade`: whether a database is as it was stored; to today's schema."""
+"""`pxp verify` and `pxp upgrade`: integrity of a database, and its upgrade to this schema."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def verify(request: options.Verify) -> int:
 def _pair(text: str) -> tuple[str, str]:
     run, sign, mark = text.rpartition("=")
     if not sign or not run:
-        raise UsageError(f"--mark is RUN=MARK, as pxp verify prints them; it was {text!r}")
+        raise UsageError(f"--mark must be RUN=MARK, as pxp verify prints it, not {text!r}")
     return run, mark.strip().lower()
 
 

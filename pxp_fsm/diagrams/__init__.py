@@ -1,4 +1,4 @@
-"""Diagrams of automata and sessions: extract a neutral model, then render it."""
+"""Diagrams of automata and sessions: a neutral model is extracted, then rendered."""
 
 from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
 from pxp_fsm.diagrams.model import (

@@ -1,4 +1,4 @@
-"""From the model to DOT, the language of Graphviz.
+"""DOT, the language of Graphviz, from the model of a diagram.
 
 A state diagram leaves the layout to `dot`. A sequence chart has only one layout, so its places
 (in points) are computed here; its graph asks for the engine that leaves them as they are.

@@ -1,4 +1,4 @@
-"""From an automaton or the messages of a session to the model of its diagram."""
+"""The model of a diagram, from an automaton or from the messages of a session."""
 
 from __future__ import annotations
 

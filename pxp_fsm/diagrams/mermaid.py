@@ -1,4 +1,4 @@
-"""From the model to Mermaid text, which Markdown viewers draw: state and sequence diagrams."""
+"""Mermaid text from the model of a diagram, which Markdown viewers draw."""
 
 from __future__ import annotations
 

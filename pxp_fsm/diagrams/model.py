@@ -1,4 +1,4 @@
-"""What a diagram says, before any drawing format: a state diagram or a sequence chart."""
+"""The model of a diagram, independent of formats: a state diagram or a sequence chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing of automata and sessions by themselves, into files and in notebooks."""
+"""Drawing of automata and sessions, into files and in notebooks."""
 
 from __future__ import annotations
 

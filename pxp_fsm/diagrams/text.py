@@ -1,4 +1,4 @@
-"""Foreign text made safe to draw: whatever an agent said becomes one plain line of characters."""
+"""Untrusted text made safe to draw: one plain line of characters."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The roof: tasks, runs, statistics and the `pxp` command; it alone knows all other rooms."""
+"""Experiments: plans, runs, statistics and reports."""

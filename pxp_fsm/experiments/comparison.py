@@ -1,4 +1,4 @@
-"""Tables beyond the papers': intervals, two runs side by side, the effect of order."""
+"""Tables beyond the papers': intervals, comparison of two runs, the effect of order."""
 
 from __future__ import annotations
 

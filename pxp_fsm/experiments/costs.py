@@ -1,4 +1,4 @@
-"""What a run's models are costing while it goes on: every call is stored, and counted."""
+"""The running costs of a run's models, from its stored calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is proved of the sessions that a run starts: its certificate, the claims that cover it."""
+"""Proof coverage of a run's sessions: its certificate, and the claims that apply."""
 
 from __future__ import annotations
 

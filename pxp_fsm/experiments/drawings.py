@@ -1,4 +1,4 @@
-"""What `pxp draw` and reports draw: automata, and recorded sessions by the rows they took."""
+"""Drawings for `pxp draw` and reports: automata, and the rows taken in recorded sessions."""
 
 from __future__ import annotations
 
@@ -52,12 +52,14 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
     """Draw `what` to `path` and return it."""
     if what not in BUILTIN and not Path(what).exists() and _SESSION.fullmatch(what):
         if state is not None:
-            raise UsageError("--state marks a state of a table; of a session, give --agent")
+            raise UsageError(
+                "a session has no single state to mark; name an agent of it instead", "state"
+            )
         with SqlBlackboard(database, create=False) as board:
             diagram = of_session(board.session(what), agent)
     else:
         if agent is not None:
-            raise UsageError(f"--agent goes with a session; {what} is a table")
+            raise UsageError(f"only a session has agents; {what} is a table", "agent")
         diagram = state_diagram(load_automaton(what), marked=state)
     write(diagram, path)
     return path

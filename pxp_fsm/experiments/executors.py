@@ -1,4 +1,4 @@
-"""A run spread over processes and machines, through the interface of `concurrent.futures`.
+"""Executors: a run spread over processes and machines, through `concurrent.futures`.
 
 Workers share one PostgreSQL blackboard. Each carries one unit of the run at a time and claims it
 for as long, so that a unit that is dealt out twice (its worker was thought lost) is carried once.
@@ -58,11 +58,12 @@ def check_executor(name: str, database: str | None) -> None:
     number = rest.isascii() and rest.isdigit() and len(rest) < 5 and int(rest) > 0
     if not (rest if kind == "dask" else kind == "processes" and number):
         raise UsageError(
-            f"there is no executor {quoted(name)}; write dask://HOST:PORT or processes://NUMBER"
+            f"there is no executor {quoted(name)}; write dask://HOST:PORT or processes://NUMBER",
+            "executor",
         )
     if database is None or database_url(database).get_backend_name() != "postgresql":
         raise UsageError(
-            "workers share a PostgreSQL blackboard; give --database postgresql://USER@HOST/NAME"
+            "workers require a PostgreSQL blackboard: postgresql://USER@HOST/NAME", "database"
         )
 
 
@@ -80,7 +81,7 @@ def open_executor(name: str) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise UsageError(f"{name} needs Dask: pip install 'pxp-fsm[dask]'") from error
+        raise UsageError(f"{name} requires Dask: pip install 'pxp-fsm[dask]'") from error
     try:
         client = Client(f"tcp://{rest}", timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -110,11 +111,15 @@ def spread(
     on the run by itself, or a worker was lost or could not do its part.
     """
     if run.plan.human is not None:
-        raise UsageError("a person sits at one terminal; leave out --executor")
+        raise UsageError(
+            "a person works at one terminal, so such a run cannot be spread over workers",
+            "executor",
+        )
     if run.named.any:
         raise UsageError(
-            "models' limits and budgets are kept by one process; leave out --executor, and give "
-            "--in-flight instead"
+            "limits and budgets of models are kept by one process, so such a run cannot be spread "
+            "over workers; allow more requests in flight instead",
+            "executor",
         )
     blackboard.lock(run.name, shared=True)
     try:

@@ -1,4 +1,4 @@
-"""Experiments as files: everything that the outcome depends on, repeatable and told apart.
+"""Experiment files: everything that the outcome depends on, with a fingerprint.
 
 The structure is that of a `Plan`, from which the published schema is made. An
 experiment is known by a fingerprint of what its file means, the rows that it is about, the

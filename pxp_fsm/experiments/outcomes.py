@@ -1,4 +1,4 @@
-"""What each session of a run came to, by repetition and instance, and what that says.
+"""Outcomes of the sessions of a run, by repetition and instance, and their statistics.
 
 `statistics.py` counts repetitions as the papers do; here are the sessions one by one, which
 intervals, comparisons and the effect of order need.

@@ -1,4 +1,4 @@
-"""Who sits in a session: the task's own agents, or those that the plan names in their place."""
+"""The participants of a session: the task's own agents, or those that the plan names."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Pictures:
 def check_person(human: str | None, task: Task) -> None:
     """Raise `UsageError` where the task cannot ask a person."""
     if human is not None and task.problem is None:
-        raise UsageError(f"task {task.name} does not say how a person is asked; leave out --human")
+        raise UsageError(f"task {task.name} has no questions for a person", "human")
 
 
 def seated(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
@@ -113,16 +113,16 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
     if machine is None and judge is None:
         return _none(plan)
     if machine is not None and task.problem is None:
-        raise UsageError(f"task {task.name} is answered by its own agents only, not by a model")
+        raise UsageError(f"task {task.name} cannot be answered by a model", "machine")
     return _able(machine, judge, plan, task, data, paper, settings)
 
 
 def _none(plan: Plan) -> Named:
-    for option, value in (("--prompts", plan.prompts), ("--judge-scope", plan.scope)):
+    for field, value in (("prompts", plan.prompts), ("scope", plan.scope)):
         if value is not None:
-            raise UsageError(f"{option} is of models; name one with --machine or --judge")
+            raise UsageError("this has no effect without a model as machine or as judge", field)
     if plan.votes != 1:
-        raise UsageError("--votes is of a judge; name one with --judge")
+        raise UsageError("this has no effect without a model as judge", "votes")
     return Named()
 
 
@@ -154,7 +154,7 @@ def _paper(plan: Plan) -> Preset | None:
 
     found = find_preset(plan.preset)
     if found.task != plan.task:
-        raise UsageError(f"preset {found.name} is of {found.task}, not of {plan.task}")
+        raise UsageError(f"preset {found.name} belongs to {found.task}, not to {plan.task}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a run depends on: its plan, checked before anything is stored, and the rows it asks for."""
+"""The plan of a run, checked before anything is stored, and the rows that it selects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import factorial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from backends.databases import RunRecord
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError, quoted
@@ -49,13 +48,13 @@ def check_order(order: Order, instances: int, repetitions: int) -> None:
     there = factorial(instances) if instances < 20 else _MOST + 1
     if repetitions > there:
         raise UsageError(
-            f"{instances} instances have {there} orders, which {repetitions} repetitions cannot "
-            f"all differ in; give {there} repetitions at most, or order shuffled",
+            f"{instances} instances have {there} orders, so {repetitions} repetitions cannot "
+            f"all differ; give {there} repetitions at most, or order shuffled",
             "instances",
         )
     if repetitions > _MOST:
         raise UsageError(
-            f"sampled orders are at most {_MOST}; give fewer repetitions", "repetitions"
+            f"at most {_MOST} orders can be sampled; give fewer repetitions", "repetitions"
         )
 
 
@@ -119,12 +118,10 @@ class Plan:
     them unbounded. `prompts` is the text of a file of prompts.
     """
 
-    task: str = option(
-        "What sessions are about: drug, rad, or a task that is installed.", argument=True
-    )
-    protocol: str = option("What the agents follow.", "interact", choices=("interact", "pxp"))
+    task: str = option("The task of the sessions: drug, rad, or an installed task.", argument=True)
+    protocol: str = option("The protocol of the sessions.", "interact", choices=("interact", "pxp"))
     n: int | None = option(
-        "INTERACT: at most N messages a session.", defaults.N, least=1, most=MOST
+        "INTERACT: at most N messages per session.", defaults.N, least=1, most=MOST
     )
     k: int | None = option(
         "INTERACT: REJECT only after message K. PXP: each self-loop on a tag at most K times.",
@@ -139,22 +136,22 @@ class Plan:
         },
     )
     repetitions: int = option(
-        "How often all instances are gone through.", 1, metavar="R", least=1, most=MOST
+        "The number of repetitions of all instances.", 1, metavar="R", least=1, most=MOST
     )
-    seed: int = option("Draws whatever is drawn.", 0, least=-_SEEDS, most=_SEEDS)
+    seed: int = option("The seed of every random choice.", 0, least=-_SEEDS, most=_SEEDS)
     instances: str | None = option(
-        "How many instances a repetition has, or which: a number, all, or their names.",
+        "The instances of a repetition: a number, all, or their names.",
         None,
         metavar="N|all|KEY,KEY",
         default=f"{defaults.INSTANCES}, or all if there are fewer",
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
     )
     data: str | None = option(
-        "The authors' data folder, as published.", None, metavar="DIR", default="the bundled set"
+        "A data folder as published by the authors.", None, metavar="DIR", default="the bundled set"
     )
-    memo: bool = option("Whether an agent remembers its judgements within a session.", True)
+    memo: bool = option("Remember an agent's judgements within a session.", True)
     timeout: float | int | None = option(
-        "Seconds after which a question without an answer ends its session as late.",
+        "End a session as late when a question has no answer after so many seconds.",
         None,
         metavar="SECONDS",
         default="never",
@@ -169,8 +166,8 @@ class Plan:
         key="agents.machine",
     )
     human: str | None = option(
-        "You, at this terminal, in the human's place: naming the tags yourself (terminal), or "
-        "answering MATCH and AGREE (terminal:relations).",
+        "Take the human's role yourself, at this terminal: choose the tags (terminal), or "
+        "answer MATCH and AGREE (terminal:relations).",
         None,
         default="the task's own human",
         choices=("terminal", "terminal:relations"),
@@ -184,21 +181,21 @@ class Plan:
         key="agents.judge",
     )
     preset: str | None = option(
-        "A paper's models and settings: B-rad, B-drug, C-rad, C-drug; machine and judge name other "
-        "models, at its settings.",
+        "The models and settings of a paper: B-rad, B-drug, C-rad, C-drug; machine and judge "
+        "replace its models and keep its settings.",
         None,
         metavar="NAME",
         key="agents.preset",
     )
     prompts: str | None = option(
-        "A file of your own prompts (docs/prompts.md).",
+        "A file with your own prompts (docs/prompts.md).",
         None,
         metavar="FILE",
         default="those of the task",
         key="agents.prompts",
     )
     scope: str | None = option(
-        "How far the judge's verdicts are remembered.",
+        "The scope in which the judge's verdicts are remembered.",
         None,
         name="judge-scope",
         default="session",
@@ -206,34 +203,34 @@ class Plan:
         key="agents.scope",
     )
     votes: int = option(
-        "How often the judge is asked each question; the majority counts.",
+        "The number of times each question is sent to the judge; the majority counts.",
         1,
         least=1,
         most=MOST_VOTES,
         key="agents.votes",
     )
     learn: str = option(
-        "When the machine keeps what it is told: always (uncontrolled), or where accuracy on the "
-        "validation set improves (better; controlled), or does not fall (equal), or never.",
+        "When the machine keeps a lesson: always (uncontrolled), if accuracy on the validation "
+        "set improves (better; controlled) or does not fall (equal), or never.",
         Keep.ALWAYS.value,
         choices=tuple(map(str, Keep)),
         key="learning.keep",
     )
     gate: str = option(
-        "What is refused where a lesson is not kept: the revised answer, or the lesson itself.",
+        "What is refused if a lesson is not kept: the revised answer, or the lesson itself.",
         Gated.REVISION.value,
         choices=tuple(map(str, Gated)),
         key="learning.gate",
     )
     carry: bool | None = option(
-        "Whether the machine goes on with what it has learned from session to session.",
+        "Carry what the machine has learned from session to session.",
         None,
         default="the task's own machine does, a model does not",
         key="learning.carry",
     )
     order: str = option(
-        "Of the instances: as the data have them; drawn for each repetition; or drawn so that no "
-        "two repetitions have the same.",
+        "The order of the instances: as in the data, shuffled for each repetition, or sampled so "
+        "that no two repetitions have the same order.",
         Order.SHUFFLED.value,
         choices=tuple(map(str, Order)),
     )
@@ -258,13 +255,23 @@ class Plan:
         return json.dumps(asdict(self))
 
 
-def stored_plan(record: RunRecord) -> Plan:
+class StoredRun(Protocol):
+    """A run as it is stored: its name, its task, and its plan as JSON."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+
+
+def stored_plan(record: StoredRun) -> Plan:
     """The plan that is stored with a run; `UsageError` where it is none."""
     run = record.run
     if record.task == defaults.NETWORKS:
         raise UsageError(
-            f"run {quoted(run)} is the training of a network of agents, with no plan of sessions; "
-            f"pxp sessions {run} lists its sessions (docs/lan.md)"
+            f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"
         )
     try:
         raw = json.loads(record.plan)
@@ -285,7 +292,7 @@ def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
     unknown = sorted(set(raw) - set(Plan.__dataclass_fields__))
-    return f"it has {quoted(', '.join(unknown))}, which is unknown here" if unknown else None
+    return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 
 def planned(given: Mapping[str, Any], folder: Path) -> Plan:
@@ -300,7 +307,7 @@ def planned(given: Mapping[str, Any], folder: Path) -> Plan:
         raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")
     if values.get("k") == UNBOUNDED:
         if not pxp:
-            raise UsageError("only PXP is unbounded; give INTERACT a number", "k")
+            raise UsageError("only PXP can be unbounded; INTERACT requires a number", "k")
         values["k"] = None
     if pxp:
         values["n"] = None

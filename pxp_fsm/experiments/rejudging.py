@@ -1,4 +1,4 @@
-"""The pairs of explanations that a run's agents compared, to be put to a judge again."""
+"""The pairs of explanations compared in a run, for another judgement."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def _over(record: SessionRecord | None) -> bool:
 
 
 def _no_model(name: str) -> Model:
-    raise UsageError(f"this run names no model, and so not {name}")
+    raise UsageError(f"this run has no model, so it cannot use {name}")
 
 
 def _noted(serving: Serving | None) -> AbstractContextManager[object]:

@@ -1,4 +1,4 @@
-"""The papers' Table 1, computed from the blackboard alone, by its SQL views."""
+"""Table 1 of the papers, computed from the SQL views of the blackboard alone."""
 
 from __future__ import annotations
 

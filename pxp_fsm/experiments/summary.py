@@ -1,4 +1,4 @@
-"""What a run reports: Table 1 beside the published columns, remarks, and files."""
+"""The summary of a run: Table 1 next to the published columns, remarks, and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a run that depend on no other, and so may be carried anywhere, in any order."""
+"""Units: the independent parts of a run, which can be run anywhere and in any order."""
 
 from __future__ import annotations
 

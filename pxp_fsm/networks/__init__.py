@@ -1,4 +1,4 @@
-"""Networks of LLM agents (LANs), run and trained from few examples (EasyLAN)."""
+"""Networks of LLM agents (LANs), which run and are trained from few examples (EasyLAN)."""
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Control, Network

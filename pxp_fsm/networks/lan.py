@@ -1,4 +1,4 @@
-"""A network as people use it: it runs, is edited, undone, saved, and knows its last run."""
+"""The network as an object for users: run, edit, undo, save, and inspect the last run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Lan:
 
     def _running(self) -> Runner:
         if self._runner is None:
-            raise UsageError("this network was given no model to ask; name one")
+            raise UsageError("this network has no model; name one")
         return self._runner
 
 

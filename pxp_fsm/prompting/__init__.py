@@ -1,1 +1,1 @@
-"""What a model is asked, and what it replied."""
+"""Prompts and replies of models."""

@@ -1,4 +1,4 @@
-"""Texts of others inside a prompt: as data, in a frame that no text can close or open.
+"""Framing of untrusted texts inside a prompt, in a frame that no text can close or open.
 
 A frame is one line: `<data>`, a JSON object, `</data>`. In the JSON every `<`, `>` and `&`, and
 every character that is not printable (line ends, invisible and directional ones), is written by

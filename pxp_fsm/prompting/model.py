@@ -1,4 +1,4 @@
-"""The interface to models that answer in text: requests, replies, and what a server can do."""
+"""The interface of text models: requests, replies, and capabilities of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task asks, and what may be said in answer: shared by models, people and recordings."""
+"""The problem of a task: its question and the form of answers, for models and people."""
 
 from __future__ import annotations
 

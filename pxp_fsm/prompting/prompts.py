@@ -1,4 +1,4 @@
-"""Prompts as data (ASSEMBLE_PROMPT): texts with named slots, read from a TOML file and checked.
+"""Prompts as data (ASSEMBLE_PROMPT): texts with named slots, validated from a TOML file.
 
 A slot is `$name`, as in Python's `string.Template`; `$$` is a dollar sign. What fills a slot is
 never itself looked at for slots, and no slot is more than a name: nothing in a prompt is executed.
@@ -109,7 +109,7 @@ def _raw(source: str, where: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{where} is no TOML: {error}") from error
+        raise DataError(f"{where} is not TOML: {error}") from error
 
 
 def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Prompt:
@@ -120,21 +120,21 @@ def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Pro
     texts = {text: _text(table.get(text), f"{here} {text}", *wanted[text]) for text in wanted}
     most = table.get("max_tokens")
     if type(most) is not int or not 1 <= most <= MOST_TOKENS:
-        raise DataError(f"{here}: max_tokens is a whole number from 1, not {quoted(most)}")
+        raise DataError(f"{here}: max_tokens must be a whole number from 1, not {quoted(most)}")
     temperature = table.get("temperature")
     if temperature is not None:
         if type(temperature) not in (int, float) or not math.isfinite(temperature):
-            raise DataError(f"{here}: temperature is a number, not {quoted(temperature)}")
+            raise DataError(f"{here}: temperature must be a number, not {quoted(temperature)}")
         temperature = float(temperature)
     return Prompt(MappingProxyType(texts), most, temperature)
 
 
 def _text(text: object, here: str, may: set[str], must: set[str]) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{here} is missing: it is a text")
+        raise DataError(f"{here} is missing; it must be a text")
     template = Template(text)
     if not template.is_valid():
-        raise DataError(f"{here} has a $ that begins no slot; write $$ for a dollar sign")
+        raise DataError(f"{here} has a $ that does not begin a slot; write $$ for a dollar sign")
     slots = set(template.get_identifiers())
     known = f"its slots are {', '.join(f'${slot}' for slot in sorted(may | must)) or 'none'}"
     if slots - may - must:
@@ -149,7 +149,7 @@ def _text(text: object, here: str, may: set[str], must: set[str]) -> str:
 def _tags(table: object, where: str) -> Mapping[str, str]:
     here = f"{where}, [tags]"
     if not isinstance(table, dict) or not all(isinstance(said, str) for said in table.values()):
-        raise DataError(f"{here}: each tag has a sentence")
+        raise DataError(f"{here}: each tag needs a sentence")
     if any(OPENING in said or CLOSING in said for said in table.values()):
         raise DataError(f"{here} holds {OPENING} or {CLOSING}; only what fills a slot is framed")
     return MappingProxyType(dict(table))

@@ -1,4 +1,4 @@
-"""What a model replied, read strictly: a whole text, a JSON object with the keys it must have."""
+"""Parsing of a model's reply: complete text, a JSON object with the required keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def whole_text(reply: Reply) -> str:
     if reply.stop is Stop.REFUSAL:
         raise DataError("it was refused")
     if reply.stop is not Stop.END:
-        raise DataError("it was cut before its end; it must be shorter")
+        raise DataError("it was cut off; it must be shorter")
     text = reply.text.strip()
     if not text:
         raise DataError("it is empty")
@@ -35,9 +35,9 @@ def strict_object(text: str, keys: set[str]) -> dict[str, object]:
     try:
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"it is no JSON object: {quoted(str(error))}") from error
+        raise DataError(f"it is not a JSON object: {quoted(str(error))}") from error
     if not isinstance(value, dict):
-        raise DataError(f"it is no JSON object, but {quoted(value)}")
+        raise DataError(f"it is not a JSON object, but {quoted(value)}")
     if set(value) != keys:
         raise DataError(
             f"its keys are {quoted(', '.join(sorted(value)))}; they must be "
@@ -49,9 +49,9 @@ def strict_object(text: str, keys: set[str]) -> dict[str, object]:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands in it twice")
+        raise ValueError("a key occurs twice in it")
     return found
 
 
 def _no_number(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

@@ -1,1 +1,1 @@
-"""What PXP and INTERACT mean: messages, decisions, rules, relations, intelligibility."""
+"""The meaning of PXP and INTERACT: messages, decisions, rules, relations, intelligibility."""

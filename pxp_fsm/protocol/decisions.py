@@ -1,4 +1,4 @@
-"""The protocols' arithmetic: category, guard, whose turn, stop. Pure, and written once.
+"""The decision functions of the protocols: category, guard, turn, stop. Pure, written once.
 
 A session calls these functions with what its agents' relations said; the checker calls the same
 functions with every value that they could have said. Sources: arXiv 2410.20600, Procedures 1-2

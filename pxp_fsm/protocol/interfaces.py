@@ -1,4 +1,4 @@
-"""The small interfaces: respondent, learner, blackboard, decision functions.
+"""The interfaces of a session: respondent, learner, blackboard, decision functions.
 
 Those of relations and of guards are beside what they speak of (`relations`, `situation`).
 Everything here is a `Protocol`: whatever has these methods fits, and nothing is inherited.

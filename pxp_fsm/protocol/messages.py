@@ -1,4 +1,4 @@
-"""What crosses a channel: instances, answers, tags and messages (spec: PXP, sections 1 and 6)."""
+"""Messages of a channel: instances, answers, tags and messages (spec: PXP, sections 1 and 6)."""
 
 from __future__ import annotations
 

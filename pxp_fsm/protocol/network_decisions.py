@@ -1,4 +1,4 @@
-"""The arithmetic of networks of LLM agents: which guard is true, what is counted. Written once.
+"""The decision functions of networks of LLM agents: guards and counters. Written once.
 
 A running agent and a running update call these functions with what was found; the proofs call the
 same functions with everything that could be. Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 4.

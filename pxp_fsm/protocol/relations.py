@@ -1,4 +1,4 @@
-"""An agent's own MATCH and AGREE, as a session asks them: timed, logged, remembered.
+"""An agent's own MATCH and AGREE, as a session queries them: timed, logged, cached.
 
 What an oracle says is one of five outcomes, never a bare truth value: unsure counts as "does not
 hold", late and broken end the session with their cause.
@@ -270,7 +270,7 @@ def reply_of(answer: object, relation: Relation) -> RelationReply:
         return RelationReply(answer, f"it answered {answer.value!r} itself" if own else "")
     if isinstance(answer, RelationReply) and isinstance(answer.outcome, Outcome):
         return answer
-    raise WrongType(f"relation {relation.name} answered {quoted(answer)}, which is no Outcome")
+    raise WrongType(f"relation {relation.name} answered {quoted(answer)}, which is not an Outcome")
 
 
 @overload

@@ -1,4 +1,4 @@
-"""The two protocols as rules that sessions follow: table, decision functions, when to stop.
+"""The rules of the two protocols for sessions: table, decision functions, stop rule.
 
 Sources: arXiv 2410.20600, Procedures 1-3 (INTERACT); arXiv 2301.01819 as cited there (PXP).
 """

@@ -1,4 +1,4 @@
-"""Guards, and what they are told when an agent must answer."""
+"""Guards, and the situation in which an agent must decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The channel between two machines: it carries a message, or refuses it and nothing has changed.
+"""The channel between two machines: it delivers a message, or refuses it without any effect.
 
 Synchronous by default: sending and receiving are one step, as in the proofs. With a capacity it
 is a bounded FIFO queue each way: sending moves the sender, delivering moves the receiver. What the

@@ -129,7 +129,7 @@ def as_guards(given: Guards | GuardFunction) -> Guards:
 
 def _no_interface(what: str, given: object, form: str) -> UsageError:
     hint = f"; write {given.__name__}()" if isinstance(given, type) else ""
-    return UsageError(f"{quoted(given)} is no {what}{hint}. A {what} has {form}")
+    return UsageError(f"{quoted(given)} is not a {what}{hint}. A {what} has {form}")
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -1,4 +1,4 @@
-"""LEARN under control: what an agent keeps of what it is told, by a validation set.
+"""LEARN under control: the lessons that an agent keeps, by a validation set.
 
 In the papers' controlled experiments a machine revises only if its accuracy on a validation set
 improves; in the uncontrolled ones there is no such set (arXiv 2410.20600, section 4; NeurIPS 2025
@@ -86,11 +86,11 @@ class Gate:
         self, keep: Keep, gated: Gated = Gated.REVISION, rows: Sequence[tuple[Instance, str]] = ()
     ) -> None:
         if keep is Keep.ALWAYS:
-            raise UsageError("what is always kept needs no gate")
+            raise UsageError("learning that always keeps lessons takes no gate")
         if keep is not Keep.NEVER and not rows:
             raise UsageError(
-                f"to keep what is {keep.value} needs a validation set, and these data have none; "
-                f"keep always, or never",
+                f"keeping lessons that are {keep.value} requires a validation set, and these "
+                f"data have none; keep always or never",
                 "learn",
             )
         self.keep = keep
@@ -216,7 +216,7 @@ class Lessons:
 
     def _heard(self) -> Message:
         if self._pending is None:
-            raise UsageError("there is nothing to weigh: no message was heard since the last")
+            raise UsageError("there is nothing to weigh: no message was received since the last")
         return self._pending
 
     def _conclude(self, received: Message, kept: bool) -> None:
@@ -301,5 +301,5 @@ def _read(detail: str) -> Weighing:
     except (ValueError, TypeError, RecursionError):
         weighing = Weighing()
     if type(weighing.before) is not int or type(weighing.after) is not int:
-        raise Refused(f"a stored decision to LEARN says {quoted(detail)}, which is no weighing")
+        raise Refused(f"a stored decision to LEARN says {quoted(detail)}, which is not a weighing")
     return weighing

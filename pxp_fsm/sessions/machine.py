@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import transitions
-
 from pxp_fsm.automata.automaton import (
     DECIDE,
     Automaton,
@@ -57,6 +55,8 @@ class Machine:
         self.automaton = automaton
         self._model = _Model()
         self._taken: Transition | None = None
+        import transitions  # heavy: not for the command's help
+
         machine = transitions.Machine(
             model=self._model,
             states=names,

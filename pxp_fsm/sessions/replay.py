@@ -1,4 +1,4 @@
-"""The run of one agent's automaton over recorded messages: which row each message took."""
+"""Replay of recorded messages through one agent's automaton: the row of each message."""
 
 from __future__ import annotations
 

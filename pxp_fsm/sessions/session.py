@@ -91,7 +91,7 @@ class Session:
                 f"it was given {quoted(members)}"
             )
         if limit < 1:
-            raise UsageError(f"a session's limit is at least 1 message; it was {limit}")
+            raise UsageError(f"a session's limit must be at least 1 message, not {limit}")
         self.name = name
         self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
         self.rules = rules
@@ -158,7 +158,7 @@ class Session:
         Raises what an agent's own code has raised.
         """
         if self.ending is not None:
-            raise UsageError(f"session {self.name} is over ({self.ending.value})")
+            raise UsageError(f"session {self.name} has ended ({self.ending.value})")
         speaker, listener = self._turn()
         self._deliver()
         move = None

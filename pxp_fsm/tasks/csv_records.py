@@ -1,4 +1,4 @@
-"""CSV files that people give: records with their lines, faults with file, line and reason."""
+"""CSV files of users: records with line numbers, and faults with file, line and reason."""
 
 from __future__ import annotations
 

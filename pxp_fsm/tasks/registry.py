@@ -1,4 +1,4 @@
-"""The tasks that there are: those that come with the package, and those of plug-ins.
+"""The registry of tasks: the built-in ones, and those of plug-ins.
 
 Plug-ins add tasks as installed entry points of the group `pxp_fsm.tasks`; nothing is ever imported
 by a name from a file. A task is loaded only when it is asked for: its agents need much.

@@ -1,4 +1,4 @@
-"""What a task is to the workbench: its data, its agents, and how models and people are asked."""
+"""The interface of a task: its data, its agents, and its questions to models and people."""
 
 from __future__ import annotations
 

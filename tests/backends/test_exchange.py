@@ -154,12 +154,12 @@ def test_a_file_that_was_changed_does_not_come_in(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "line 1: this is no JSON"),
+        (b"", "line 1: this is not JSON"),
         (b"[]\n", "line 1: a line is a JSON object"),
         (b'{"format": "other"}\n', "not an export"),
         (b'{"format": "pxp-fsm blackboard", "schema": "9"}\n', "schema version '9'"),
         (b'{"format": "pxp-fsm blackboard", "schema": "2"}\n', "holds no run"),
-        (b'{"format": "pxp-fsm blackboard", "schema": "2"}\n\xff\n', "line 2: this is no JSON"),
+        (b'{"format": "pxp-fsm blackboard", "schema": "2"}\n\xff\n', "line 2: this is not JSON"),
         (b'{"format": "pxp-fsm blackboard", "schema": "2"}\n' + b"[" * 10**5, "line 2"),
         (b'{"format": "pxp-fsm blackboard", "schema": "2"}\n{}\n', "of which table"),
     ],

@@ -99,7 +99,7 @@ def test_capabilities_are_declared_and_checked_before_a_run(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     assert Capability.TEMPERATURE not in check_model(ANTHROPIC, [Capability.IMAGES])
-    with pytest.raises(UsageError, match="cannot do what is asked of it here: seed, temperature"):
+    with pytest.raises(UsageError, match="does not support what is requested: seed, temperature"):
         check_model(ANTHROPIC, [Capability.TEMPERATURE, Capability.SEED])
     local = "openai:llava@http://localhost:8000/v1"
     with pytest.raises(UsageError, match="images; if your server can, say so"):
@@ -293,6 +293,6 @@ def test_a_library_that_is_not_installed_is_missed_before_the_run(
 ) -> None:
     monkeypatch.setattr("backends.models.registry.find_spec", lambda _name: None)
     with pytest.raises(
-        UsageError, match=r"needs the openai library: pip install 'pxp-fsm\[openai\]'"
+        UsageError, match=r"requires the openai library: pip install 'pxp-fsm\[openai\]'"
     ):
         check_model("openai:llama@http://localhost:1/v1")

@@ -170,11 +170,11 @@ OTHER = json.dumps(as_line(("m", "f", 0), Reply("y")))
     ("text", "says"),
     [
         ("[]\n", "line 1: this is no recording"),
-        ("nonsense\n", "line 1: this is no JSON"),
-        (f"{HEAD}\n{{}}\n", "line 2: this is no call"),
-        (f"{HEAD}\n[]\n", "line 2: this is no call"),
-        (f"{HEAD}\n{LINE.replace('0', '-1')}\n", "line 2: this is no call"),
-        (f"{HEAD}\n{LINE.replace('end', 'later')}\n", "line 2: this is no call"),
+        ("nonsense\n", "line 1: this is not JSON"),
+        (f"{HEAD}\n{{}}\n", "line 2: this is not a call"),
+        (f"{HEAD}\n[]\n", "line 2: this is not a call"),
+        (f"{HEAD}\n{LINE.replace('0', '-1')}\n", "line 2: this is not a call"),
+        (f"{HEAD}\n{LINE.replace('end', 'later')}\n", "line 2: this is not a call"),
         (
             f"{HEAD}\n{LINE}\n{OTHER}\n",
             "line 3: the same call has another reply",

@@ -93,7 +93,7 @@ SILENT = {
 def test_a_program_that_says_nothing_in_time_is_no_longer_waited_for(case: str) -> None:
     with program(SILENT[case], timeout=0.6) as tested:
         tested.reset()
-        with pytest.raises(NoAnswer, match=r"it said nothing within 0.6 s to {.*flushes it"):
+        with pytest.raises(NoAnswer, match=r"it did not reply within 0.6 s to {.*flushes it"):
             tested.step(receiving("INIT"))
 
 

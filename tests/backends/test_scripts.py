@@ -86,7 +86,7 @@ def test_files_of_all_three_kinds_say_the_same(tmp_path: Path, name: str, text: 
             "line 2: reply is missing",
         ),
         ("a.jsonl", '{"purpose": "gap", "reply": 1, "times": 0}', "line 1: times: 0 is too small"),
-        ("a.jsonl", "gap", "line 1: this is no JSON"),
+        ("a.jsonl", "gap", "line 1: this is not JSON"),
         ("a.jsonl", "[]", "line 1: .*not of the type object"),
     ],
 )

@@ -221,7 +221,7 @@ def test_one_that_is_silent_is_not_judged(tmp_path: Path, once: str) -> None:
     found = conformance.run(Request(python(then, tmp_path), once, timeout=3))
     assert found.exit_code == conformance.UNKNOWN
     said = list(conformance.lines(found))
-    assert said[0].startswith("UNKNOWN whether it conforms to once: it said nothing within 3 s")
+    assert said[0].startswith("UNKNOWN whether it conforms to once: it did not reply within 3 s")
     assert [line.split() for line in said[-2:]] == [
         ["2", "event", "GO", "!GO", "!GO"],
         ["!", "3", "event", "GO", "refused", "?"],
@@ -240,8 +240,8 @@ def test_one_that_is_not_always_alike_is_not_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ("cat", "this is no program that can be tested: it said a line that is no answer"),
-        ("false", "this is no program that can be tested: it ended with exit code 1 instead"),
+        ("cat", "the program cannot be tested: it said a line that is not an answer"),
+        ("false", "the program cannot be tested: it ended with exit code 1 instead"),
         ("nonesuch", "nonesuch cannot be started"),
         ("", "no program was given"),
     ],
@@ -254,9 +254,9 @@ def test_what_is_no_program_for_this(command: str, problem: str) -> None:
 def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
     silent = pxp("sleep 60", "--timeout", "0.3", cwd=tmp_path)
     assert (silent.returncode, silent.stderr) == (4, "")
-    assert "UNKNOWN whether it conforms to interact: it said nothing within 0.3 s" in silent.stdout
+    assert "UNKNOWN whether it conforms to interact: it did not reply within 0.3 s" in silent.stdout
     for arguments, problem in [
-        (["cat", "--timeout", "60"], "no program that can be tested"),
+        (["cat", "--timeout", "60"], "the program cannot be tested"),
         (["cat", "--table", "nonesuch"], "nonesuch: cannot be read"),
         (["cat", "--extra-states", "-1"], "Invalid value for '--extra-states'"),
         ([OWN, "--extra-states", "9"], "take fewer extra states"),

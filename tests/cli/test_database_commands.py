@@ -92,7 +92,7 @@ def test_a_run_is_no_path(folder: Path) -> None:
         (("export", "b-1", "--database", DATABASE), 2, "no run 'b-1'; there are: a-1"),
         (("export", "a-1", "--database", DATABASE, "-o", "x.csv"), 2, "must end in .jsonl"),
         (("import", "none.jsonl"), 2, "does not exist"),
-        (("import", DATABASE, "--database", "new.sqlite"), 2, "line 1: this is no JSON"),
+        (("import", DATABASE, "--database", "new.sqlite"), 2, "line 1: this is not JSON"),
     ],
 )
 def test_what_cannot_be_done_is_said(

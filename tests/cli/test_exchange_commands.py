@@ -92,9 +92,9 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("export", "pxp"), "pxp is a table: say --format, one of toml, json, scxml"),
-        (("export", "client.toml", "server.toml"), "say --format"),
-        (("export", "pxp", "interact", "--format", "toml"), "toml is of one table; promela"),
+        (("export", "pxp"), "pxp is a table, which requires --format: toml, json, scxml"),
+        (("export", "client.toml", "server.toml"), "requires --format"),
+        (("export", "pxp", "interact", "--format", "toml"), "toml holds one table; promela"),
         (("export", "pxp", "--format", "toml", "--channel", "fifo:1"), "go with promela, prism"),
         (("export", "pxp", "--format", "toml", "--formula", "F ended"), "go with promela, prism"),
         (("export", "pxp", "--format", "smv", "--database", "x"), "goes with a run"),
@@ -114,10 +114,22 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("check", "machine.scxml"), "SCXML is taken in by pxp import"),
         (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
         (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not asked of"),
-        (("check", "pxp", "--channel", "fifo", "--reduce", "symmetry"), "--reduce does not go"),
-        (("check", "pxp", "--channel", "fifo", "--relations", "noisy"), "--relations does not go"),
-        (("check", "pxp", "--channel", "fifo", "--fair", "weak:rows"), "--fair does not go"),
-        (("check", "pxp", "--channel", "fifo:1", "--runs", "finite"), "--runs is about runs of"),
+        (
+            ("check", "pxp", "--channel", "fifo", "--reduce", "symmetry"),
+            "--reduce: this has no effect over fifo",
+        ),
+        (
+            ("check", "pxp", "--channel", "fifo", "--relations", "noisy"),
+            "--relations: this has no effect over",
+        ),
+        (
+            ("check", "pxp", "--channel", "fifo", "--fair", "weak:rows"),
+            "--fair: this has no effect over fifo",
+        ),
+        (
+            ("check", "pxp", "--channel", "fifo:1", "--runs", "finite"),
+            "--runs: the choice of runs has no",
+        ),
         (
             ("export", "pxp", "-o", "x.smv", "--formula", "F pxp1.RATFY"),
             "there is no 'pxp1.RATFY'; did you mean pxp1.RATIFY",

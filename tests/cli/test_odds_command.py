@@ -111,7 +111,7 @@ A, X = ["--machine", "A=1"], "--human"
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([*A], "--human is missing: say what it does"),
+        ([*A], "--human: the behaviour of the human is missing"),
         ([*A, X, "A=0.4,D=0.5"], "--human: A, B, C and D must add up to 1; they add up to 9/10"),
         ([*A, X, "A=0.4,E=0.6"], "'E=0.6' is not NAME=NUMBER"),
         ([*A, X, "A=1e99999999"], "--human A is a number such as 2/5 or 0.4"),
@@ -123,12 +123,12 @@ A, X = ["--machine", "A=1"], "--human"
         ([*BOTH, "--n", "many"], "'many' is not a whole number"),
         ([*BOTH, "--n", "0"], "n is the largest number of messages"),
         ([*BOTH, "--k", "0"], "k is the message after which"),
-        ([*BOTH, "--n", "30000", "--exact"], "exact results are for n up to 20,000"),
-        ([*BOTH, "--n", "inf", "--k", "30000"], "exact results are for k up to 20,000"),
+        ([*BOTH, "--n", "30000", "--exact"], "exact results require n up to 20,000"),
+        ([*BOTH, "--n", "inf", "--k", "30000"], "exact results require k up to 20,000"),
         ([*BOTH, "--n", "5000", "--lengths"], "with lengths n is at most 1,000; it was 5,000"),
-        ([*BOTH, "--n", "inf", "--lengths"], "there is no end of lengths; say --n N"),
+        ([*BOTH, "--n", "inf", "--lengths"], "--lengths: lengths require a bound n"),
         ([*BOTH, "--n", "inf", "--k", "2000", "--sensitivities"], "sensitivities k is at most"),
-        ([*BOTH, "--target", "two-way=0.9"], "say what, with --free human.A"),
+        ([*BOTH, "--target", "two-way=0.9"], "--target: a target requires a free parameter"),
         ([*BOTH, "--free", "human.A", "--target", "two-way"], "an outcome and a probability"),
         ([*BOTH, "--free", "human.A", "--target", "two-way=2"], "at most 1; it was 2"),
         ([*BOTH, "--free", "human.A", "--target", "fun=1"], "no outcome 'fun'; there are: one-way"),
@@ -137,11 +137,20 @@ A, X = ["--machine", "A=1"], "--human"
         ([*BOTH, "--free", "human.RATIFY:A"], "nothing is said of what this agent does in answer"),
         ([*BOTH, "--free", "human.A", "--n", "1001"], "with a free parameter n is at most 1,000"),
         ([*A, X, "A=1", "--free", "human.A"], "nothing says how the other categories share"),
-        ([*BOTH, "--from", "b.sqlite", "r"], "leave out --machine and --human"),
+        ([*BOTH, "--from", "b.sqlite", "r"], "it excludes --machine and --human"),
         ([*BOTH, "--by-tag"], "--by-tag goes with --from"),
-        ([*BOTH, "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
-        (["--float", "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
-        (["--n", "0", "--published", "RAD 2025"], "--published goes with --seed and --json alone"),
+        (
+            [*BOTH, "--published", "RAD 2025"],
+            "--published can be combined with --seed and --json only",
+        ),
+        (
+            ["--float", "--published", "RAD 2025"],
+            "--published can be combined with --seed and --json only",
+        ),
+        (
+            ["--n", "0", "--published", "RAD 2025"],
+            "--published can be combined with --seed and --json only",
+        ),
         (["--published", "RAD 1999"], "no column 'RAD 1999' is published; there are: all, RAD"),
         (["--published", "all", "--seed", "-1"], "--seed is 0 or more"),
     ],
@@ -173,7 +182,7 @@ def test_only_numbers_are_read() -> None:
     ("missing", "arguments", "says"),
     [
         ("flint", [*BOTH, "--free", "human.A"], "functions of a parameter need FLINT"),
-        ("scipy", ["--published", "RAD 2025"], "fitting needs SciPy"),
+        ("scipy", ["--published", "RAD 2025"], "fitting requires SciPy"),
     ],
 )
 def test_without_the_extra_it_says_what_to_install(

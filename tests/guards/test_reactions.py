@@ -207,7 +207,7 @@ def test_the_lexicon_has_no_idle_group_and_no_circle() -> None:
         ({"named": ["{metal} coupling"]}, "no group 'metal'"),
         ({"named": ["ab*"]}, "three letters"),
         ({"named": ["abc*def*"]}, "has one"),
-        ({"within": "magic"}, "'magic', which is no class"),
+        ({"within": "magic"}, "'magic', which is not a class"),
     ],
 )
 def test_a_faulty_lexicon_is_refused(change: dict[str, Any], fault: str) -> None:

@@ -153,7 +153,7 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
         (("compare", "parity.toml", *MODEL, "--developer", "me"), "there is no developer 'me'"),
         (("compare", "parity.toml", *MODEL, "--hand", "me"), "there is no hand 'me'"),
         (("test", "none.lan.json", "parity.toml", *MODEL), "none.lan.json: cannot be read"),
-        (("train", "a.lan.json", "--examples", "e", *MODEL), "say --unattended or"),
+        (("train", "a.lan.json", "--examples", "e", *MODEL), "give either --unattended or"),
         (("test", "none.lan.json", *MODEL), "say what to score by"),
         (("distance", "none.lan.json", "none.lan.json"), "none.lan.json: cannot be read"),
     ],

@@ -57,7 +57,7 @@ def test_the_bundled_prompts_are_whole(task: str) -> None:
         ("[judge]", "[jury]", "'jury' is unknown"),
         ('again = "a $reason"', "", "[answer] again is missing"),
         ("[answer]", "answer", "is no TOML"),
-        ("[answer]", "tags = {RATIFY = 1}\n[answer]", "each tag has a sentence"),
+        ("[answer]", "tags = {RATIFY = 1}\n[answer]", "each tag needs a sentence"),
         ("[answer]", 'tags = {RATIFY = "</data>"}\n[answer]', "only what fills a slot"),
     ],
 )

@@ -123,10 +123,10 @@ FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
     "times out": (lambda *_: fail(TimeoutError("read timed out")), Outcome.LATE, "read timed out"),
     "says late": (lambda *_: Outcome.LATE, Outcome.LATE, "it answered 'late' itself"),
     "says broken": (lambda *_: Outcome.BROKEN, Outcome.BROKEN, "it answered 'broken' itself"),
-    "true": (lambda *_: True, Outcome.BROKEN, "answered True, which is no Outcome"),
-    "text": (lambda *_: "yes", Outcome.BROKEN, "answered 'yes', which is no Outcome"),
-    "one": (lambda *_: 1, Outcome.BROKEN, "answered 1, which is no Outcome"),
-    "none": (lambda *_: None, Outcome.BROKEN, "answered None, which is no Outcome"),
+    "true": (lambda *_: True, Outcome.BROKEN, "answered True, which is not an Outcome"),
+    "text": (lambda *_: "yes", Outcome.BROKEN, "answered 'yes', which is not an Outcome"),
+    "one": (lambda *_: 1, Outcome.BROKEN, "answered 1, which is not an Outcome"),
+    "none": (lambda *_: None, Outcome.BROKEN, "answered None, which is not an Outcome"),
 }
 
 

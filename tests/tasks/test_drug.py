@@ -104,7 +104,7 @@ def test_the_bundled_set_loads_in_three_parts() -> None:
         (HEADER + "CC,,x\n", "line 2: column output is empty"),
         (HEADER + 'CC,C,"never closed\n', "line 2: this is not CSV"),
         ("input,output\nCC,C\n", "line 1: column explanation is missing"),
-        (HEADER, "holds no reactions"),
+        (HEADER, "has no reactions"),
         ("", "line 1: column input, output, explanation is missing; the file is empty$"),
         ("input," + HEADER, "line 1: column input is named more than once"),
         (HEADER + "CC,C,a\x00b\n", "line 2: .*NUL"),

@@ -1,4 +1,4 @@
-"""Anthropic's models through Anthropic's library: Messages, Message Batches, token counting.
+"""A client for Anthropic's API: Messages, Message Batches, token counting.
 
 Retries, limits and caps are not here: each is a small file of its own around any model.
 """
@@ -186,7 +186,7 @@ class AnthropicMessages:
         """`request` in the words of the API; raises `Halted` for what the model cannot do."""
         missing = lacking(self, needs(request))
         if missing:
-            raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
+            raise Halted(f"{self.name} does not support what was requested: {', '.join(missing)}")
         arguments: dict[str, Any] = {
             "model": self._facts.name.model,
             "max_tokens": request.max_tokens,
@@ -251,7 +251,7 @@ def _reply(said: Any, served: Served) -> Reply:
 
     content = getattr(said, "content", None)
     if not isinstance(said, anthropic.types.Message) or not isinstance(content, list):
-        raise malformed("it is no message", served.request_id)
+        raise malformed("it is not a message", served.request_id)
     stop = _STOPS.get(str(said.stop_reason))
     if stop is None:
         raise malformed(f"it stopped for {said.stop_reason!r}", served.request_id)

@@ -1,4 +1,4 @@
-"""Keys: from the environment, or a `.env` file in the present folder; shown nowhere."""
+"""API keys from the environment or from a `.env` file in this folder; never displayed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Key:
         return f"<the key in {self._variable}>"
 
     def __reduce__(self) -> str:
-        raise TypeError("a key is not stored")
+        raise TypeError("a key cannot be stored")
 
 
 def find_key(variable: str, folder: Path | None = None) -> Key | None:
@@ -41,7 +41,7 @@ def find_key(variable: str, folder: Path | None = None) -> Key | None:
     secret = found.strip()
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError(
-            f"what {variable} holds is no key: it has blanks or characters that no key has; "
+            f"the value of {variable} is not a key: it has blanks or other invalid characters; "
             f"copy it again"
         )
     return Key(secret, variable)

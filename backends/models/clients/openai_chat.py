@@ -1,4 +1,4 @@
-"""Models behind OpenAI's protocol (Chat Completions): OpenAI, vLLM, llama.cpp, Ollama.
+"""A client for OpenAI's Chat Completions protocol: OpenAI, vLLM, llama.cpp, Ollama.
 
 The library is an extra: `pip install 'pxp-fsm[openai]'`.
 """
@@ -119,7 +119,7 @@ class OpenAIChat:
         """`request` in the words of the API; raises `Halted` for what the model cannot do."""
         missing = lacking(self, needs(request))
         if missing:
-            raise Halted(f"{self.name} cannot do what was asked of it: {', '.join(missing)}")
+            raise Halted(f"{self.name} does not support what was requested: {', '.join(missing)}")
         system = [{"role": "system", "content": request.system}] if request.system else []
         arguments: dict[str, Any] = {
             "model": self._facts.name.model,
@@ -164,7 +164,7 @@ def _whole(said: Any) -> _Said:
     first = choices[0] if isinstance(choices, list) and choices else None
     message = getattr(first, "message", None)
     if message is None:
-        raise malformed("it is no completion")
+        raise malformed("it is not a completion")
     text, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     if not all(isinstance(one, str | None) for one in (text, refusal)):
         raise malformed("its text is none")

@@ -1,1 +1,1 @@
-"""Local predictors, with no key and no network."""
+"""Local predictors, which need no key and no network."""

@@ -1,1 +1,1 @@
-"""What stands between a run and a model: retries, limits, budget, cache, records."""
+"""Middleware between a run and a model: retries, limits, budget, cache, recording."""

@@ -1,4 +1,4 @@
-"""Batches: the requests of all open sessions are gathered, and sent as one.
+"""Batches: the requests of all open sessions, collected and sent together.
 
 A batch goes out when every session that takes part is waiting for its reply, or when nothing new
 has come in for a while: a session may be waiting for a person, or for another model.

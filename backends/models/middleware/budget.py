@@ -1,4 +1,4 @@
-"""A cap on the money and the calls of a run, which stops it before it is passed.
+"""The budget of a run: caps on cost and calls, checked before each call.
 
 The most that a call can cost is set aside before it is made, and given back where it cost less. A
 call that finds no room waits for those under way; with none under way, the run stops.
@@ -33,9 +33,9 @@ class Budget:
         made: int = 0,
     ) -> None:
         if dollars is not None and not (math.isfinite(dollars) and dollars >= 0):
-            raise UsageError(f"a cap on money is a number of dollars, not {dollars}")
+            raise UsageError(f"a cap on cost must be a number of dollars, not {dollars}")
         if calls is not None and calls < 0:
-            raise UsageError(f"a cap on calls is 0 at least, not {calls}")
+            raise UsageError(f"a cap on calls must be at least 0, not {calls}")
         self._cap = None if dollars is None else int(dollars * _PARTS)
         self._calls = calls
         self._spent = _parts(spent)
@@ -109,7 +109,7 @@ def _parts(dollars: float) -> int:
 def unpriced(name: str) -> UsageError:
     """Why money cannot be capped with the model `name`."""
     return UsageError(
-        f"what {name} costs is not known, so money cannot be capped; add a [[price]] to your "
+        f"the price of {name} is unknown, so its cost cannot be capped; add a [[price]] to your "
         f"catalogue, or cap the calls"
     )
 

@@ -1,4 +1,4 @@
-"""The call cache: what a model replied to a request, kept by (model, request, epoch).
+"""The call cache: replies of models, stored by (model, request, epoch).
 
 A request that was asked before is not asked again. As a file it is a recording, one JSON object a
 line, which can be shared, and replayed without a network; it holds digests of prompts, replies and
@@ -108,15 +108,15 @@ class CallCache:
         try:
             raw = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError.at(path, number, "this is no JSON; is it a recording?") from error
+            raise DataError.at(path, number, "this is not JSON; is it a recording?") from error
         if number == 1:
             if raw != {"format": FORMAT, "version": VERSION}:
-                raise DataError.at(path, 1, f"this is no recording of version {VERSION}")
+                raise DataError.at(path, 1, f"this is not a recording of version {VERSION}")
             return
         try:
             asked, reply = from_line(raw)
         except (ValueError, TypeError, KeyError) as error:
-            raise DataError.at(path, number, f"this is no call: {quoted(str(error))}") from error
+            raise DataError.at(path, number, f"this is not a call: {quoted(str(error))}") from error
         known = self._known.setdefault(asked, reply)
         if known != reply:
             raise DataError.at(path, number, "the same call has another reply on an earlier line")
@@ -142,9 +142,9 @@ def from_line(raw: Any) -> tuple[Asked, Reply]:
     usage = Usage(**raw["usage"])
     numbers = [raw["epoch"], *asdict(usage).values()]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is none")
+        raise TypeError("a text is missing")
     if not all(type(number) is int and number >= 0 for number in numbers):
-        raise TypeError("a number is none")
+        raise TypeError("a number is missing")
     asked = (raw["model"], raw["request"], raw["epoch"])
     served = Served(raw["request_id"])
     return asked, Reply(raw["text"], Stop(raw["stop"]), usage, served)

@@ -1,4 +1,4 @@
-"""Limits of a server, shared by its models: requests and tokens a minute, requests in flight."""
+"""Rate limits of a server, shared by its models: requests, tokens, requests in flight."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Limits:
         for name in ("requests", "tokens", "in_flight"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise UsageError(f"a limit of {name.replace('_', ' ')} is 1 at least, not {value}")
+                raise UsageError(
+                    f"a limit of {name.replace('_', ' ')} must be at least 1, not {value}"
+                )
         self._not_before = self.clock()
         if self.in_flight is not None:
             self._places = asyncio.Semaphore(self.in_flight)

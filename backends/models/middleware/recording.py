@@ -1,4 +1,4 @@
-"""Every call recorded: what was asked of whom, for what, the reply or the failure, and its cost."""
+"""The record of every call: request, purpose, reply or failure, and cost."""
 
 from __future__ import annotations
 

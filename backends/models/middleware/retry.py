@@ -1,4 +1,4 @@
-"""Asking again: with growing pauses, and never before a server said that it may be asked."""
+"""Retries with growing pauses, never earlier than a server asked for."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _given_up(error: CallFailed, failed: int, lost: float) -> Exception:
     """A server that cannot be reached is no session's fault; a reply that cannot be had is."""
     times = f"; tried {failed} times" if failed > 1 else ""
     if not error.sent:
-        return Halted(f"{error}{times}: is it running, and the network up? Resume the run then")
+        return Halted(f"{error}{times}: check the server and the network, then resume the run")
     return CallFailed(
         f"{error}{times}",
         again=False,

@@ -1,4 +1,4 @@
-"""Calls as OpenTelemetry spans, by its conventions for generative models; no text is in them.
+"""Calls as OpenTelemetry spans, by its conventions for generative models; without texts.
 
 Nothing happens where the `telemetry` extra is not installed, or the program has set up no tracer.
 """

@@ -1,4 +1,4 @@
-"""An audit as a page: one HTML file that needs nothing else, and runs nothing."""
+"""An audit as a self-contained web page: one HTML file without scripts."""
 
 from __future__ import annotations
 

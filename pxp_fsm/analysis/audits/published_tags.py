@@ -1,4 +1,4 @@
-"""The file `tags.txt` that the authors' published code leaves: a line a session, tags alone.
+"""The file `tags.txt` written by the authors' published code: one session per line, tags only.
 
     sessionID-3f2a, ailment-Pneumonia ::: tags-['Machine: init', 'Human: refute']
 
@@ -38,7 +38,7 @@ def is_published(path: Path) -> bool:
     if begins and not begins.startswith(_DATABASE):
         if not begins.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_BEGINS):
             raise DataError(
-                f"{path} is no recording: neither a database that `pxp run` makes nor a tags.txt "
+                f"{path} is not a recording: neither a database of runs nor a tags.txt "
                 f"of the authors' published code, whose lines begin with {_BEGINS.decode()}"
             )
         return True

@@ -1,4 +1,4 @@
-"""Recorded sessions out of a database, as an audit asks for them: digests, and no texts."""
+"""Recorded sessions of a database in the form that an audit needs: digests, no texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many recorded sessions, audited one by one: what is found, and counts of it."""
+"""The audit of many recorded sessions: the findings of each, and their counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tag languages tell, for the page of findings: tables, numbers and pictures."""
+"""The section on tag languages of the page of findings: tables, numbers and pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pxp language` tells of tag languages: counts by class, and how two of them compare."""
+"""Counts of tag languages by class, and comparisons of two languages."""
 
 from __future__ import annotations
 

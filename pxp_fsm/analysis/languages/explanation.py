@@ -1,4 +1,4 @@
-"""How far published counts can be explained: the least noise that twenty sessions need for them.
+"""Explanations of published counts: the least noise that twenty sessions need for them.
 
 A column of Table 1 says how many of its sessions are in each class, and the text of the papers says
 some more of them. The sequences of a protocol fall into finitely many kinds by that: each kind is a

@@ -1,4 +1,4 @@
-"""Languages by what a person calls them: a protocol, a set of assumptions, a class, a database."""
+"""Languages by name: a protocol, a set of assumptions, a class, a database."""
 
 from __future__ import annotations
 
@@ -86,13 +86,15 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
         return Operand(published_sequences(PublishedCode(_rounds(rounds), assumptions=chosen)))
     if text.startswith("without ") or text.partition("+")[0] in _names():
         if beside is None:
-            raise UsageError(f"{text}: relations of what? say interact/{text} or pxp/{text}")
+            raise UsageError(
+                f"{text} names relations without a protocol; write interact/{text} or pxp/{text}"
+            )
         return _of(Reading(beside.rules, assumptions_of(text), beside.bounded))
     if _CLASS.fullmatch(text) and not Path(text).exists():
         return Operand(class_language(text))
     if is_published(Path(text)):
         if given.run is not None:
-            raise UsageError(f"{text} is a file of tags, which has no runs; leave out --run")
+            raise UsageError(f"{text} is a file of tags, which has no runs", "run")
         return Operand(of_words(f"recorded in {text}", published_words(Path(text))))
     if "://" not in text and not Path(text).is_file():
         raise NotThere(
@@ -142,7 +144,7 @@ def _bounds(name: str, written: str | None, given: Settings) -> tuple[str | None
 def _rules(name: str, n: str | None, k: int | None) -> Rules:
     if name == "pxp":
         if n is not None:
-            raise UsageError("PXP has no n; --n is INTERACT's bound on messages")
+            raise UsageError("PXP has no n, which is INTERACT's bound on messages", "n")
         return Pxp(k)
     wanted = defaults.N if n in (None, ANY) else _number(str(n), "n")
     return Interact(wanted, defaults.K if k is None else k)

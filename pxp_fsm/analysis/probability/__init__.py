@@ -1,1 +1,1 @@
-"""The odds of sessions, as asked for, as estimated from runs, and set beside what was observed."""
+"""Probabilities of sessions: computed, estimated from runs, and compared with observations."""

@@ -1,4 +1,4 @@
-"""What is asked about sessions by chance, and everything that is answered to it."""
+"""Questions about the probabilities of sessions, and their answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def answer(question: Question) -> Answered:
     """Everything that is asked; `UsageError` where it cannot be answered."""
     n, k, players = question.n, question.k, question.players
     if question.targets and question.free is None:
-        raise UsageError("a target is reached by changing something: say what, with --free human.A")
+        raise UsageError("a target requires a free parameter, such as human.A", "targets")
     exactly = _exactly(question)
     if not exactly and n is not None:
         odds: Odds[Any] = floats(players, n, k)
@@ -87,8 +87,9 @@ def _exactly(question: Question) -> bool:
     if exactly and steps > EXACT_AT_MOST:
         letter = "k" if question.n is None else "n"
         raise UsageError(
-            f"exact results are for {letter} up to {EXACT_AT_MOST:,}, and it was {steps:,}; ask "
-            f"for floats (--float), or for no bound at all (--n inf)"
+            f"exact results require {letter} up to {EXACT_AT_MOST:,}, not {steps:,}; compute with "
+            f"floats, or without a bound (n = inf)",
+            "exact",
         )
     return exactly
 
@@ -121,7 +122,7 @@ def _ends(question: Question, outcome: str) -> Ends:
 
 def _lengths(question: Question) -> tuple[Fraction, ...]:
     if question.n is None:
-        raise UsageError("without a bound there is no end of lengths; say --n N")
+        raise UsageError("lengths require a bound n on messages", "lengths")
     _check(question, "lengths")
     return lengths(question.players, question.n, question.k)
 

@@ -1,4 +1,4 @@
-"""A run, or a published table, beside the simple model: tables, words, JSON."""
+"""Comparison of a run or a published table with the simple model: tables, text, JSON."""
 
 from __future__ import annotations
 

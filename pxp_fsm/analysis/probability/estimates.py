@@ -1,4 +1,4 @@
-"""The simple model from a run's counts: estimates, their intervals, and what follows from them.
+"""Estimates of the simple model from a run's counts, with intervals and consequences.
 
 Each agent has a chance of each category and one chance of revision; by the tag that it answers, if
 that is asked for. Where every category is known
@@ -124,13 +124,13 @@ def counts_of(board: SqlBlackboard, run: str) -> Counts:
     if len(plans) > 1 or plan.protocol != "interact" or plan.n is None or plan.k is None:
         said = ", ".join(sorted({plan.protocol for plan in plans}))
         raise UsageError(
-            f"run {quoted(run)} followed {said}; the odds are those of one INTERACT(n, k)"
+            f"run {quoted(run)} followed {said}; probabilities require one INTERACT(n, k)"
         )
     counts = Counts(run, plan.n, plan.k)
     for session in observed(board, run):
         counts.add(session)
     if not counts.sessions:
-        raise UsageError(f"no session of run {quoted(run)} is over, so there is nothing to count")
+        raise UsageError(f"no session of run {quoted(run)} has ended, so there is nothing to count")
     return counts
 
 

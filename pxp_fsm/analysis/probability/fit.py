@@ -1,4 +1,4 @@
-"""How well the simple model explains a run: its tags, set beside those that the model would send.
+"""Goodness of fit of the simple model to a run: observed tags against expected ones.
 
 The model of greatest likelihood is fitted to the tags: for each agent a chance of A at any message,
 of D among what is not A after message k, and of revision in what remains. Likelihood ratios (G²)

@@ -1,4 +1,4 @@
-"""An answer about the odds in words and tables, and as JSON."""
+"""Formatting of an answer about probabilities as text, tables and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody types: numbers, what an agent does, parameters, targets."""
+"""Parsing of parameters: numbers, behaviours of agents, parameter names, targets."""
 
 from __future__ import annotations
 
@@ -23,67 +23,65 @@ def number(text: str, what: str) -> Fraction:
     """An exact number: `2/5`, `0.4`, `1`; raises `UsageError` where it is none."""
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (found[3] and not int(found[3])):
-        raise UsageError(f"{what} is a number such as 2/5 or 0.4; it was {quoted(text)}")
+        raise UsageError(f"{what} must be a number such as 2/5 or 0.4, not {quoted(text)}")
     return Fraction(found[0])
 
 
 def player(texts: Sequence[str], role: str) -> Player:
-    """An agent from `A=2/5,B=0.2,C=0.1,D=0.3,revise=1/2`, and `RATIFY:A=1` for what it does then.
+    """An agent from `A=2/5,B=0.2,C=0.1,D=0.3,revise=1/2`; `RATIFY:A=1` is its reply to RATIFY.
 
-    What is left out is 0. `revise.B` and so on go before `revise`, which is that of all others.
+    Omitted numbers are 0. `revise.B` and so on override `revise`, which applies to the rest.
     """
     usual: Behaviour | None = None
     after: dict[str, Behaviour] = {}
     for text in texts:
-        tag, colon, said = text.rpartition(":")
+        tag, colon, parameters = text.rpartition(":")
         tag = tag.strip().upper()
         if colon and tag not in ANSWERED:
             raise UsageError(
-                f"--{role} {quoted(text)}: before the colon stands the tag that is answered, one "
-                f"of {', '.join(ANSWERED)}"
+                f"the word before the colon in {quoted(text)} must be the tag that is answered: "
+                f"{', '.join(ANSWERED)}",
+                role,
             )
         if (tag in after) if colon else (usual is not None):
-            raise UsageError(
-                f"--{role}: what it does{f' after {tag}' if tag else ''} is said twice"
-            )
-        found = _behaviour(said, role)
+            raise UsageError(f"the behaviour{f' after {tag}' if tag else ''} is given twice", role)
+        found = _behaviour(parameters, role)
         if colon:
             after[tag] = found
         else:
             usual = found
     if usual is None:
         raise UsageError(
-            f"--{role} is missing: say what it does, for instance --{role} A=2/5,B=1/5,D=2/5,"
-            f"revise=1/2"
+            f"the behaviour of the {role} is missing; write it as in A=2/5,B=1/5,D=2/5,revise=1/2",
+            role,
         )
     return Player(usual, after)
 
 
 def _behaviour(text: str, role: str) -> Behaviour:
-    said: dict[str, Fraction] = {}
+    given: dict[str, Fraction] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
         name = name.strip()
         if not equals or name not in PARAMETERS:
             raise UsageError(
-                f"--{role}: {quoted(part)} is not NAME=NUMBER with a name of "
-                f"{', '.join(PARAMETERS)}"
+                f"{quoted(part)} is not NAME=NUMBER with a name of {', '.join(PARAMETERS)}", role
             )
-        if name in said:
-            raise UsageError(f"--{role}: {name} is given twice")
-        said[name] = number(value, f"--{role} {name}")
-    return _made(said, role)
+        if name in given:
+            raise UsageError(f"{name} is given twice", role)
+        given[name] = number(value, f"{name} of the {role}")
+    return _behaviour_of(given, role)
 
 
-def _made(said: Mapping[str, Fraction], role: str) -> Behaviour:
-    revise = said.get("revise", Fraction(0))
+def _behaviour_of(given: Mapping[str, Fraction], role: str) -> Behaviour:
+    revise = given.get("revise", Fraction(0))
     try:
         return Behaviour(
-            {category: said.get(category.value, Fraction(0)) for category in Category},
-            {category: said.get(f"revise.{category.value}", revise) for category in REVISING},
+            {category: given.get(category.value, Fraction(0)) for category in Category},
+            {category: given.get(f"revise.{category.value}", revise) for category in REVISING},
         )
     except UsageError as error:
-        raise UsageError(f"--{role}: {error}") from None
+        raise UsageError(str(error), role) from None
 
 
 def parameter(text: str) -> tuple[int, str]:
@@ -91,7 +89,7 @@ def parameter(text: str) -> tuple[int, str]:
     role, dot, name = text.strip().partition(".")
     if not dot or role not in ROLES:
         raise UsageError(
-            f"a parameter is that of an agent, such as human.A or machine.revise; it was "
+            f"a parameter must belong to an agent, such as human.A or machine.revise; it is "
             f"{quoted(text)}"
         )
     return ROLES.index(role), name
@@ -112,9 +110,9 @@ def target(text: str) -> tuple[str, Fraction]:
     name, equals, value = text.rpartition("=")
     if not equals:
         raise UsageError(
-            f"a target is an outcome and a probability, two-way=0.9, not {quoted(text)}"
+            f"a target must be OUTCOME=PROBABILITY, such as two-way=0.9, not {quoted(text)}"
         )
     chance = number(value, f"the target of {name.strip()}")
     if chance > 1:
-        raise UsageError(f"a target is a probability, at most 1; it was {value}")
+        raise UsageError(f"a target must be a probability, at most 1, not {value}")
     return outcome(name), chance

@@ -1,4 +1,4 @@
-"""How far the simple model explains the published tables: counts of 20 sessions by class.
+"""Goodness of fit of the simple model to the published tables: counts of 20 sessions by class.
 
 A column fixes how many sessions are in each class for each agent, and two-way, but not which class
 of the one goes with which of the other: the likelihood of a column is summed over all the ways.
@@ -296,5 +296,5 @@ def _optimize() -> Any:
     try:
         from scipy import optimize
     except ImportError:
-        raise UsageError("fitting needs SciPy: pip install 'pxp-fsm[odds]'") from None
+        raise UsageError("fitting requires SciPy: pip install 'pxp-fsm[odds]'") from None
     return optimize

@@ -1,1 +1,1 @@
-"""What each command takes: light dataclasses, from which its help and its parameters are made."""
+"""The options of each command: light dataclasses from which help and parameters are built."""

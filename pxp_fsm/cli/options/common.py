@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from pxp_fsm import defaults
 from pxp_fsm.options import option
 
 
-def database(told: str = "A file or a database URL.") -> Any:
-    """The database that is read."""
-    return option(told, defaults.STORED, metavar="URL")
+def database(text: str = "The database: a file or a URL.") -> Any:
+    """The database to read."""
+    return option(text, defaults.STORED, metavar="URL")
 
 
 def database_argument() -> Any:
-    """The database that is read, as an argument."""
+    """The database to read, as an argument."""
     return option("", defaults.STORED, argument=True)
 
 
 def new_database() -> Any:
     """The database in which sessions are stored."""
     return option(
-        "Where sessions are stored: a file or a database URL.",
+        "The database that stores the sessions: a file or a URL.",
         None,
         metavar="URL",
         default="in the output folder",
     )
 
 
-def output(told: str = "Where table and drawings are written.") -> Any:
-    """The folder of what a run writes."""
-    return option(told, Path(defaults.OUTPUT), path="folder")
+def output(text: str = "Write tables and drawings into this folder.") -> Any:
+    """The folder that receives the artifacts of a run."""
+    return option(text, Path(defaults.OUTPUT), path="folder")
 
 
 def executor() -> Any:
-    """Where the sessions of a run go on."""
+    """The executor of a run's sessions."""
     return option(
-        "Spread the run over workers: dask://HOST:PORT or processes://N, on PostgreSQL.",
+        "Run on workers: dask://HOST:PORT or processes://N (requires PostgreSQL).",
         None,
         metavar="URL",
     )
 
 
-def as_json(told: str = "JSON on standard output.") -> Any:
-    """Whether the results are data."""
-    return option(told, False, name="json")
+def as_json(text: str = "Write JSON to standard output.") -> Any:
+    """Whether the results are printed as JSON."""
+    return option(text, False, name="json")
 
 
-def drawing(told: str) -> Any:
-    """A file for a picture, optional."""
-    return option(f"{told} (.svg .png .dot .gv .mmd).", None)
+def drawing(text: str) -> Any:
+    """An optional file for a picture."""
+    return option(f"{text} (.svg .png .dot .gv .mmd).", None)
 
 
-def seed(told: str, least: int | None = None) -> Any:
-    """Of what is drawn by chance."""
-    return option(told, 0, least=least)
+def seed(text: str, least: int | None = None) -> Any:
+    """The seed of a random number generator."""
+    return option(text, 0, least=least)

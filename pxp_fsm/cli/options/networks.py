@@ -1,4 +1,4 @@
-"""What the commands of `pxp lan` take."""
+"""Options of the `pxp lan` commands."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ def _network() -> Any:
 
 
 def _model() -> Any:
-    return option(
-        "Whom all its agents ask: a model (docs/models.md), or script:FILE.", metavar="MODEL"
-    )
+    return option("The model of every agent (docs/models.md), or script:FILE.", metavar="MODEL")
 
 
-def _judge(told: str, **described: Any) -> Any:
-    return option(told, None, metavar="MODEL", **described)
+def _judge(text: str, **described: Any) -> Any:
+    return option(text, None, metavar="MODEL", **described)
 
 
-def _output(told: str) -> Any:
-    return option(told, short="-o")
+def _output(text: str) -> Any:
+    return option(text, short="-o")
 
 
 def _iterations() -> Any:
-    return option("Updates an example may take.", 5, least=1)
+    return option("Try at most N updates per example.", 5, least=1)
 
 
 _EXAMPLES = 'JSON, one example per line: {"input": "...", "output": "..."}.'
@@ -38,11 +36,11 @@ _EXAMPLES = 'JSON, one example per line: {"input": "...", "output": "..."}.'
 
 @dataclass(frozen=True, kw_only=True)
 class New:
-    """Make the network that TASK begins with: one agent, whose subtask is the task."""
+    """Create the initial network for TASK: one agent whose subtask is the task."""
 
     task: str = option(argument=True)
-    output: Path = _output("Where it is written (my.lan.json).")
-    agent: str = option("Its name.", "Solver", metavar="NAME")
+    output: Path = _output("Write the network to this file (my.lan.json).")
+    agent: str = option("The name of the agent.", "Solver", metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,46 +50,51 @@ class Run:
     network: Path = _network()
     text: str = option(argument=True, metavar="INPUT")
     model: str = _model()
-    stream: bool = option("Each agent's activation and result as they happen.", False)
+    stream: bool = option("Print each agent's activation and result as they happen.", False)
     models: Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """Train NETWORK by examples; its file is written anew after each change.
+    """Train NETWORK on examples, and save its file after each change.
 
-    An update is tried on a copy, and committed if every example that was handled before still is.
+    An update is tried on a copy. It is committed if the network still handles every earlier
+    example.
     """
 
     network: Path = _network()
     examples: Path = option(_EXAMPLES)
     model: str = _model()
-    unattended: bool = option("Nobody supervises: every step is confirmed.", False)
+    unattended: bool = option("Train without a developer: confirm every step.", False)
     developer: str | None = option(
-        "Who supervises: terminal (a person); or simulated, confirms, edits:P or follows:FILE.",
+        "The developer who supervises: terminal (a person), or simulated: confirms, edits:P or "
+        "follows:FILE.",
         None,
         metavar="WHO",
     )
     judge: str | None = _judge(
-        "Who decides whether an output will do, and a rationale follows a hint.",
-        default="only the same text, whatever its case and spaces",
+        "The model that decides whether an output is acceptable and whether a rationale follows "
+        "a hint.",
+        default="equal texts, ignoring case and spaces",
     )
     iterations: int = _iterations()
-    retries: int = option("Retries an update may take.", 5)
-    database: str | None = option("Keep each step's session there, as a run.", None, metavar="URL")
+    retries: int = option("Retry an update at most N times.", 5)
+    database: str | None = option(
+        "Store the session of each step in this database, as a run.", None, metavar="URL"
+    )
     models: Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """Edit NETWORK by one OPERATION.
+    """Apply one OPERATION to NETWORK.
 
     \b
-    create NAME TASK OUTPUT     a new agent
-    delete NAME                 an agent goes, with its edges
-    connect NAME NAME           a new edge, from the first to the second
-    disconnect NAME NAME        an edge goes
-    set NAME FIELD VALUE...     name, task, output; enabled (yes, no);
+    create NAME TASK OUTPUT     add an agent
+    delete NAME                 remove an agent and its edges
+    connect NAME NAME           add an edge from the first to the second
+    disconnect NAME NAME        remove an edge
+    set NAME FIELD VALUE...     set name, task, output; enabled (yes, no);
                                 knowledge, control_knowledge, required (texts)
     """
 
@@ -101,14 +104,14 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """Print what was done to NETWORK, change by change."""
+    """Print the change log of NETWORK."""
 
     network: Path = _network()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undo:
-    """Undo the latest change of NETWORK; the log keeps both."""
+    """Undo the latest change of NETWORK; the log records the change and its undoing."""
 
     network: Path = _network()
 
@@ -118,7 +121,9 @@ class Draw:
     """Draw NETWORK: its agents and the edges between them."""
 
     network: Path = _network()
-    output: Path = _output("Its ending (.svg .png .dot .gv .mmd) determines the format.")
+    output: Path = _output(
+        "The file to write; its suffix (.svg .png .dot .gv .mmd) determines the format."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,49 +138,48 @@ class Tasks:
 
 @dataclass(frozen=True, kw_only=True)
 class Test:
-    """Score NETWORK on TASK (a name or a file): training and testing examples apart.
+    """Score NETWORK on TASK (a name or a file), separately for training and testing examples.
 
-    An output scores 1 if it meets all criteria of the task, else 0. With --examples it is right if
-    it is the output that was asked for, as a text, or if the judge says that it will do. NETWORK is
-    not changed.
+    An output scores 1 if it meets all criteria of the task, else 0. With --examples, it scores 1 if
+    it equals the expected text or if the judge accepts it. NETWORK is not changed.
     """
 
     network: Path = _network()
     task: str | None = option("", None, argument=True)
-    examples: Path | None = option(f"In place of a task: {_EXAMPLES}", None)
+    examples: Path | None = option(f"Examples to use instead of a task: {_EXAMPLES}", None)
     model: str = _model()
-    judge: str | None = _judge("Who decides the criteria that no program can.")
-    seed: int = option("Of the task's split.", 1)
+    judge: str | None = _judge("The model that decides the criteria that no program can check.")
+    seed: int = option("The seed of the split into training and testing examples.", 1)
     models: Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Train on TASK (a name or a file) in three ways, and set them side by side.
+    """Train on TASK (a name or a file) in three ways, and compare the results.
 
-    EasyLAN; the baseline, edited by hand by a simulated developer, who adds each example that goes
-    wrong as knowledge or follows a file; and the naive network, whose knowledge is exactly the
-    training examples.
+    The three ways are EasyLAN; the baseline, where a simulated developer edits by hand and adds
+    each failed example as knowledge, or follows a file; and the naive network, whose knowledge is
+    exactly the training examples.
     """
 
     task: str = option(argument=True)
     model: str = _model()
-    judge: str | None = _judge("Who decides the criteria that no program can.")
+    judge: str | None = _judge("The model that decides the criteria that no program can check.")
     developer: str = option(
-        "Who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE or terminal.",
+        "The developer who supervises EasyLAN: nobody, confirms, edits:P, follows:FILE, terminal.",
         "confirms",
         metavar="WHO",
     )
     hand: str = option(
-        "Who edits the baseline by hand: adds-examples, or follows:FILE.",
+        "The developer who edits the baseline by hand: adds-examples, or follows:FILE.",
         "adds-examples",
         metavar="WHO",
     )
-    seeds: str = option("One split for each.", "1", metavar="N,…")
+    seeds: str = option("The seeds; each determines one split.", "1", metavar="N,…")
     iterations: int = _iterations()
-    output: Path = common.output("Where the trained networks are written.")
+    output: Path = common.output("Write the trained networks into this folder.")
     database: str | None = option(
-        "Where sessions and calls are stored: a file or URL.",
+        "The database that stores sessions and calls: a file or a URL.",
         None,
         metavar="URL",
         default="in the output folder",
@@ -185,9 +189,10 @@ class Compare:
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """LMD: the least editing by hand (clicks, keys, drags) that turns BEFORE into AFTER.
+    """Compute the LMD of two networks.
 
-    The published table of costs is pxp_fsm/networks/distance/costs.toml.
+    LMD is the least manual editing (clicks, keys, drags) that turns BEFORE into AFTER. The table
+    of published costs is pxp_fsm/networks/distance/costs.toml.
     """
 
     before: Path = _network()
@@ -196,6 +201,6 @@ class Distance:
 
 @dataclass(frozen=True, kw_only=True)
 class Actions:
-    """What was done by hand to NETWORK, from its log: each action with its least UED."""
+    """List the manual changes in the log of NETWORK, each with its least UED."""
 
     network: Path = _network()

@@ -1,4 +1,4 @@
-"""What the commands take that prove: `pxp check`, `language`, `odds`, `conform`."""
+"""Options of the commands that verify: `pxp check`, `language`, `odds`, `conform`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pxp_fsm.options import option
 class Check(Request):
     """Check TABLEs: interact and pxp with every claim about them, or tables of your own.
 
-    One table is joined with itself, two with each other; more are a system, in which rows name
-    their partners, and NAME=TABLE names a member. HOLDS is for all n and k, by a certificate;
-    HOLDS UP TO is for the n and k explored. Some claims say that something fails:
-    the verdict that is expected is success. Exit code 1 where a verdict is not the expected one, 4
-    where one is unknown.
+    One table is joined with itself, two tables with each other. More tables form a system in which
+    rows name their partners; NAME=TABLE names a member. HOLDS means for all n and k, with a
+    certificate; HOLDS UP TO means for the n and k that were explored. Some claims state that a
+    property fails: such a failure is the expected verdict. Exit code 1: a verdict is not the
+    expected one. Exit code 4: a verdict is unknown.
     """
 
     as_json: bool = common.as_json()
-    junit: Path | None = option("JUnit XML too.", None, metavar="FILE", path="any")
-    sarif: Path | None = option("SARIF too.", None, metavar="FILE", path="any")
+    junit: Path | None = option("Also write JUnit XML.", None, metavar="FILE", path="any")
+    sarif: Path | None = option("Also write SARIF.", None, metavar="FILE", path="any")
     itf: Path | None = option(
-        "Each trace as ITF JSON, into this folder.", None, metavar="DIR", path="folder"
+        "Write each trace as ITF JSON into this folder.", None, metavar="DIR", path="folder"
     )
     certificates: Path | None = option(
-        "Write the certificates of what is proved for all n and k into this folder.",
+        "Write the certificates of the claims proved for all n and k into this folder.",
         None,
         metavar="DIR",
         path="folder",
@@ -40,18 +40,19 @@ class Check(Request):
 class Language:
     """Count, list, compare and draw the complete tag sequences of LANGUAGE.
 
-    LANGUAGE is interact or pxp, with its own bounds and relations if need be
-    (interact(4,2)/tolerance, interact(any,3), pxp(2)); published, the authors' code, of 5 rounds
-    or so many (published(9)/noisy); a class (strong:human, two_way); the name of relations, beside
-    a protocol; or a DATABASE (or the published code's tags.txt), for the sessions recorded in it.
+    LANGUAGE is one of: interact or pxp, optionally with bounds and relations
+    (interact(4,2)/tolerance, interact(any,3), pxp(2)); published, the authors' code, with 5 rounds
+    or the number given (published(9)/noisy); a class (strong:human, two_way); the name of
+    relations, next to a protocol; a DATABASE (or the published code's tags.txt), for the sessions
+    recorded in it.
     """
 
     what: str = option(argument=True, metavar="LANGUAGE")
     n: str | None = option(
-        "INTERACT's bound on messages, or any.", None, metavar="N", default=str(defaults.N)
+        "The bound n of INTERACT, or any.", None, metavar="N", default=str(defaults.N)
     )
     k: int | None = option(
-        "INTERACT's k, or that of PXP(k).",
+        "The bound k of INTERACT or PXP(k).",
         None,
         metavar="K",
         default=f"{defaults.K}; PXP: none",
@@ -59,107 +60,123 @@ class Language:
         most=1000,
     )
     relations: str | None = option(
-        "What is assumed of MATCH and AGREE: equivalence, tolerance, noisy, 'without symmetric', "
-        "deterministic+shared and the like.",
+        "The assumptions on MATCH and AGREE: equivalence, tolerance, noisy, 'without symmetric', "
+        "deterministic+shared, …",
         None,
         metavar="NAME",
-        default="each of the first three; else noisy",
+        default="each of the first three, or noisy",
     )
-    classes: tuple[str, ...] = option("The same as --and CLASS.", (), name="class", metavar="CLASS")
-    within: tuple[str, ...] = option("Only what is in it too.", (), name="and", metavar="LANGUAGE")
-    minus: tuple[str, ...] = option("Without what is in it.", (), metavar="LANGUAGE")
+    classes: tuple[str, ...] = option(
+        "Keep only the sequences of this class; the same as --and CLASS.",
+        (),
+        name="class",
+        metavar="CLASS",
+    )
+    within: tuple[str, ...] = option(
+        "Intersect with this language; repeatable.", (), name="and", metavar="LANGUAGE"
+    )
+    minus: tuple[str, ...] = option("Subtract this language; repeatable.", (), metavar="LANGUAGE")
     compare: str | None = option(
-        "Whether one includes the other, with shortest witnesses.", None, metavar="LANGUAGE"
+        "Report whether one language includes the other, with shortest witnesses.",
+        None,
+        metavar="LANGUAGE",
     )
     limit: int | None = option(
-        "Print the first N sequences, the shortest first, in place of counts.",
+        "Print the first N sequences, the shortest first, instead of counts.",
         None,
         name="list",
         least=1,
         most=100_000,
     )
-    run: str | None = option("Of a DATABASE: this run alone.", None, metavar="RUN")
-    draw: Path | None = common.drawing("The minimal automaton as a drawing")
+    run: str | None = option("Use only this run of DATABASE.", None, metavar="RUN")
+    draw: Path | None = common.drawing("Draw the minimal automaton")
     as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Odds:
-    """The odds of a session of PROTOCOL: its classes, its ends, its length.
+    """Compute the probabilities of a session of PROTOCOL: its class, its ending, its length.
 
-    At each message an agent finds category A, B, C or D, and revises, with the probabilities given,
-    whatever went before. Numbers such as 2/5 and 0.4 are exact; what is left out is 0.
+    At each message an agent finds category A, B, C or D, and revises, with the given probabilities,
+    independently of earlier messages. Numbers such as 2/5 and 0.4 are exact; omitted ones are 0.
     """
 
     protocol: str = option(argument=True)
     machine: tuple[str, ...] = option(
-        "What the initiator does; RATIFY:A=1 is what it does in answer to RATIFY. Repeatable.",
+        "The behaviour of the initiator; RATIFY:A=1 is its behaviour in reply to RATIFY; "
+        "repeatable.",
         (),
         metavar="A=P,B=P,C=P,D=P,revise=P",
     )
-    human: tuple[str, ...] = option("The same of the responder. Repeatable.", (), metavar="A=P,...")
+    human: tuple[str, ...] = option(
+        "The behaviour of the responder; repeatable.", (), metavar="A=P,..."
+    )
     source: tuple[str, str] | None = option(
-        "Estimate both from a run, and test how well that explains it.",
+        "Estimate both behaviours from a run, and test how well they fit it.",
         None,
         name="from",
         metavar="DATABASE RUN",
     )
-    by_tag: bool = option("With --from: what agents do may depend on the tag they answer.", False)
+    by_tag: bool = option(
+        "With --from: let an agent's behaviour depend on the tag it replies to.", False
+    )
     published: str | None = option(
-        "What explains a published column best, such as 'RAD 2025'; nothing else is printed.",
+        "Print only the best fit to a published column, such as 'RAD 2025'.",
         None,
         metavar="TITLE|all",
     )
-    n: str | None = option("The most messages.", None, metavar="N|inf", default=str(defaults.N))
+    n: str | None = option(
+        "The bound n on messages.", None, metavar="N|inf", default=str(defaults.N)
+    )
     k: int | None = option(
         "REJECT is allowed after message k.", None, metavar="K", default=str(defaults.K)
     )
-    exactly: bool | None = option("Rationals, or floats.", None, name="exact/--float")
+    exactly: bool | None = option(
+        "Compute with rationals, or with floats.", None, name="exact/--float"
+    )
     free: str | None = option(
-        "Leave a parameter open, such as human.A.", None, metavar="AGENT.NAME"
+        "The parameter to solve for, such as human.A.", None, metavar="AGENT.NAME"
     )
     targets: tuple[str, ...] = option(
-        "Where the free parameter makes an outcome as probable as that. Repeatable.",
+        "Find the values of the free parameter that give OUTCOME this probability; repeatable.",
         (),
         name="target",
         metavar="OUTCOME=P",
     )
-    sensitivities: bool = option("How strongly each result depends on each parameter.", False)
-    lengths: bool = option("How probable each length is.", False)
-    seed: int = common.seed("Of what is drawn.")
+    sensitivities: bool = option("Print how strongly each result depends on each parameter.", False)
+    lengths: bool = option("Print the probability of each length.", False)
+    seed: int = common.seed("The seed of the random samples.")
     prism: Path | None = option("Write the chain in the PRISM language, for Storm or PRISM.", None)
-    as_json: bool = common.as_json("Everything as JSON on standard output.")
+    as_json: bool = common.as_json()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conform:
     """Test PROGRAM (its command line, such as 'python -m mine') against a table.
 
-    It reads one JSON message per line and answers each with one (docs/conformance.md). The tests
-    are complete: a program of at most so many states that passes them does what the table says,
-    always. Of one that differs the shortest sequence that shows it is printed.
+    PROGRAM reads one JSON message per line and replies to each with one line (docs/conformance.md).
+    The test suite is complete: a program that passes it, and has at most the given number of extra
+    states, conforms to the table. For a program that differs, the shortest failing sequence is
+    printed.
 
-    PROGRAM is run as it is, without a shell and without protection from it. Exit code 1 where it
-    differs, 4 where it says nothing in time or not the same twice.
+    PROGRAM runs without a shell and without a sandbox. Exit code 1: it differs. Exit code 4: it did
+    not reply in time, or did not reply the same twice.
     """
 
     program: str = option(argument=True)
-    table: str = option(
-        "A built-in automaton, or the file of a table.", "interact", metavar="TABLE"
-    )
+    table: str = option("A built-in automaton, or a table file.", "interact", metavar="TABLE")
     extra: int = option(
-        "How many states more than the table the program may have; each multiplies the tests.",
+        "The number of states that the program may have beyond those of the table; each "
+        "multiplies the number of tests.",
         1,
         name="extra-states",
         least=0,
     )
-    timeout: float = option(
-        "Seconds in which each line is to be answered.", 5.0, metavar="S", above=0
-    )
+    timeout: float = option("The seconds allowed for each reply.", 5.0, metavar="S", above=0)
     reset: str = option(
-        "Whether the program is told to start anew, or started anew.",
+        "How to reset the program: by a message, or by a restart.",
         "message",
         choices=("message", "restart"),
     )
-    as_json: bool = common.as_json("The result as JSON on standard output.")
-    draw: Path | None = common.drawing("Draw the table with the way to the difference")
+    as_json: bool = common.as_json()
+    draw: Path | None = common.drawing("Draw the table with the path to the difference")

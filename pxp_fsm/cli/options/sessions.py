@@ -1,4 +1,4 @@
-"""What the commands take that run sessions or models: `pxp run`, `experiment`, `judge`."""
+"""Options of the commands that run sessions or models: `pxp run`, `experiment`, `judge`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pxp_fsm.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Run sessions of TASK (drug or rad) and count their intelligibility.
+    """Run sessions of TASK (drug or rad) and count how many are intelligible.
 
-    The count is that of the papers' Table 1.
+    The counts are those of Table 1 in the papers.
     """
 
     plan: dict[str, Any] = given(Plan)
     unbounded: bool = option(
-        "PXP: self-loops without a bound, in place of --k; a session stops at 1000 messages.", False
+        "PXP: self-loops without a bound, instead of --k; a session stops at 1000 messages.", False
     )
     executor: str | None = common.executor()
     monitors: tuple[str, ...] = option(
-        "Watch this formula of temporal logic (docs/logic.md) in every session, and report at once "
-        "where it is violated; repeatable.",
+        "Monitor this formula of temporal logic (docs/logic.md) in every session, and report a "
+        "violation at once; repeatable.",
         (),
         name="monitor",
         metavar="FORMULA",
@@ -36,16 +36,16 @@ class Run:
     output: Path = common.output()
     database: str | None = common.new_database()
     resume: str | None = option(
-        "Resume an interrupted run, at its next message.", None, metavar="RUN"
+        "Resume an interrupted run at its next message.", None, metavar="RUN"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Run the experiment in FILE, or what is left of it.
+    """Run the experiment in FILE, or the part of it that has not run yet.
 
-    What was run before is skipped; a changed file is a new experiment. The published JSON Schema
-    is pxp_fsm/workbench/experiment.schema.json.
+    Finished runs are skipped; a changed file is a new experiment. The published JSON Schema is
+    pxp_fsm/experiments/experiment.schema.json.
     """
 
     file: Path = option(argument=True, path="any")
@@ -57,21 +57,21 @@ class Experiment:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Put the explanations that RUN compared to a judge again; the run itself is not changed.
+    """Submit the explanations compared in RUN to a judge again; the run itself is not changed.
 
-    Each pair is judged in both orders. Says how often the judge gives the verdict of the run, the
-    same verdict to the same question, and the same verdict the other way round.
+    Each pair is judged in both orders. Reports how often the judge agrees with the verdict of the
+    run, with itself on the same question, and with itself when the order is reversed.
     """
 
     run: str = option(argument=True)
-    model: str = option("Who judges.", name="judge", metavar="MODEL")
+    model: str = option("The model that judges.", name="judge", metavar="MODEL")
     consistency: int = option(
-        "Put each question N times, and report how often the judge agrees with itself.",
+        "Submit each question N times, and report how often the judge agrees with itself.",
         1,
         least=1,
         most=99,
     )
-    limit: int | None = option("The first N pairs only.", None, least=1)
-    prompts: Path | None = option("Your own prompts, in place of those of the run.", None)
+    limit: int | None = option("Judge only the first N pairs.", None, least=1)
+    prompts: Path | None = option("A file of prompts to use instead of those of the run.", None)
     database: str = common.database()
     models: Settings

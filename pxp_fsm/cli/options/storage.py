@@ -1,4 +1,4 @@
-"""What the commands take that keep and exchange: `pxp verify`, `upgrade`, `export`, `import`."""
+"""Options of the storage commands: `pxp verify`, `upgrade`, `export`, `import`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ OF_SYSTEMS = ("promela", "prism", "smv", "tla")
 
 @dataclass(frozen=True, kw_only=True)
 class Verify:
-    """Report whether anything in DATABASE (a file or a URL) was changed after the fact, and where.
+    """Report whether and where DATABASE (a file or a URL) was changed after it was recorded.
 
-    Prints a mark for each run. Keep it where the database's owner cannot write: everything in a
-    database can be rewritten by who owns it, but not to the same mark.
+    Prints a mark for each run. Keep the mark where the database's owner cannot write: the owner can
+    rewrite everything in a database, but not so that the mark stays the same.
     """
 
     database: str = common.database_argument()
     expected: tuple[str, ...] = option(
-        "What an earlier `pxp verify` printed for RUN, to be compared.",
+        "Compare RUN with the mark that an earlier `pxp verify` printed; repeatable.",
         (),
         name="mark",
         metavar="RUN=MARK",
@@ -33,28 +33,30 @@ class Verify:
 
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
-    """Bring DATABASE (a file or a URL), written by an older version, up to date.
+    """Upgrade DATABASE (a file or a URL), written by an older version, to the current schema.
 
-    All of it or nothing. Make a copy first: there is no way back. A database that is up to date is
-    only looked at.
+    The upgrade is applied completely or not at all. Make a copy first: it cannot be undone. A
+    database that is up to date is not changed.
     """
 
     database: str = common.database_argument()
-    dry_run: bool = option("Say what would be done, and change nothing.", False)
+    dry_run: bool = option("Print the changes without making them.", False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """Write a RUN, or TABLEs in the format of another tool; the format says which.
+    """Export a RUN, or TABLEs in the format of another tool.
 
-    A run as jsonl (JSON Lines) or parquet, one file for each of the database's tables. One TABLE as
-    toml, json, scxml, dot or mermaid. TABLEs that are joined, as in pxp check, as promela (for
-    SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv) or tla (for TLC).
+    The formats of a run are jsonl (JSON Lines) and parquet, with one file per database table; those
+    of one TABLE are toml, json, scxml, dot and mermaid. TABLEs that are joined, as in pxp check,
+    are written as promela (for SPIN), prism (for PRISM and Storm), smv (for NuSMV and nuXmv) or tla
+    (for TLC).
     """
 
     what: tuple[str, ...] = option(argument=True, metavar="RUN | TABLE...")
     output: Path | None = option(
-        "Its ending determines the format (.pml is Promela, .mmd Mermaid, .parquet a folder).",
+        "The file to write; its suffix determines the format (.pml is Promela, .mmd Mermaid, "
+        ".parquet a folder).",
         None,
         short="-o",
         metavar="PATH",
@@ -62,40 +64,47 @@ class Export:
         default="named after RUN or TABLE",
     )
     form: str | None = option(
-        "Where PATH is not given.",
+        "The format, if PATH is not given.",
         None,
         name="format",
         choices=(*OF_RUNS, *OF_TABLES, *OF_SYSTEMS),
-        default="jsonl, of a run",
+        default="jsonl for a run",
     )
     channel: str | None = option(
-        "Of promela, prism, smv and tla: what joins the tables, as in pxp check.",
+        "For promela, prism, smv and tla: the channel between the tables, as in pxp check.",
         None,
         metavar="CHANNEL",
         default="sync",
     )
     formulas: tuple[str, ...] = option(
-        "Of promela, prism, smv and tla: a property too (docs/logic.md); repeatable.",
+        "For promela, prism, smv and tla: add this property (docs/logic.md); repeatable.",
         (),
         name="formula",
         metavar="FORMULA",
     )
-    database: str | None = option("Where RUN is.", None, metavar="URL", default=defaults.STORED)
+    database: str | None = option(
+        "The database that holds RUN: a file or a URL.",
+        None,
+        metavar="URL",
+        default=defaults.STORED,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """Import what PATH holds: a run that pxp export wrote, or a table of another tool.
+    """Import a run written by pxp export, or a table of another tool, from PATH.
 
-    A run (.jsonl, or a folder .parquet) goes into the database, verified; all of it or nothing. A
-    table (.scxml, .json, .toml) is checked, and written as a table of one's own.
+    A run (.jsonl, or a folder .parquet) is verified and stored in the database, completely or not
+    at all. A table (.scxml, .json, .toml) is checked and written as a table file.
     """
 
     path: Path = option(argument=True, path="any")
-    database: str = common.database("Where a run goes; made if it is not there.")
+    database: str = common.database(
+        "The database that receives a run; created if it does not exist."
+    )
     output: Path | None = option(
-        "Where a table goes: .toml, .json or .scxml.",
+        "The file to write a table to: .toml, .json or .scxml.",
         None,
         short="-o",
-        default="NAME.toml, after the table",
+        default="NAME.toml, named after the table",
     )

@@ -1,4 +1,4 @@
-"""What `pxp check` found, as lines for a terminal and in the formats that other tools read."""
+"""Results of `pxp check`, as lines for a terminal and in the formats of other tools."""
 
 from __future__ import annotations
 

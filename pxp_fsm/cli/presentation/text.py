@@ -1,4 +1,4 @@
-"""Texts of models, people and databases on a terminal: never as commands to it, never cut up."""
+"""Untrusted text on a terminal: control characters are escaped, and nothing is truncated."""
 
 from __future__ import annotations
 

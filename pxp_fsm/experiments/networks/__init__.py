@@ -1,1 +1,1 @@
-"""Tasks for networks of agents: as files, with criteria; scores, and networks side by side."""
+"""Experiments with networks of agents: task files with criteria, scores, comparisons."""

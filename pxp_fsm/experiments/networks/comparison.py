@@ -1,4 +1,4 @@
-"""Conditions side by side, beside what the paper prints: its measures, Table 6, the criteria."""
+"""Comparison of conditions with the paper's results: measures, Table 6, the criteria."""
 
 from __future__ import annotations
 

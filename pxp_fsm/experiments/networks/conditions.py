@@ -1,4 +1,4 @@
-"""The conditions that are compared: EasyLAN, the baseline edited by hand, the naive network.
+"""The compared conditions: EasyLAN, the baseline edited by hand, the naive network.
 
 Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training examples and model.
 """

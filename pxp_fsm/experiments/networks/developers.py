@@ -1,4 +1,4 @@
-"""Developers by their names: those that are simulated, one that follows a file, a person.
+"""Developers by name: simulated ones, one that follows a file, a person.
 
 `confirms`, `edits:P` (with probability P), `follows:FILE`, `terminal`, `nobody` (unattended).
 """
@@ -166,5 +166,5 @@ def _probability(text: str) -> float:
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
     if not terminal_there():
-        raise UsageError("--developer terminal needs a terminal; name another: " + KINDS)
+        raise UsageError("terminal requires a terminal; the others are: " + KINDS, "developer")
     return TerminalDeveloper(drafts, will_do)

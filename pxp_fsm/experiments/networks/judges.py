@@ -1,4 +1,4 @@
-"""Criteria that no program can decide: a model is asked, one criterion at a time."""
+"""Criteria that no program can check: a model decides one criterion at a time."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def prompts(source: str, where: str) -> Prompt:
 def _read(reply: Reply) -> bool:
     said = strict_object(unfenced(whole_text(reply)), {"met"})["met"]
     if said not in ("yes", "no"):
-        raise DataError(f"met is yes or no, not {quoted(said)}")
+        raise DataError(f"met must be yes or no, not {quoted(said)}")
     return said == "yes"
 
 

@@ -1,4 +1,4 @@
-"""Scores of networks: 1 for an output that meets all criteria of its task, else 0; their mean.
+"""Scores of networks: 1 for an output that meets all criteria of its task, else 0; the mean.
 
 Source: arXiv 2309.15943, section 6.5.1. Training and testing examples are scored apart.
 """

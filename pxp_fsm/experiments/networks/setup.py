@@ -1,4 +1,4 @@
-"""Networks of LLM agents, wired: their models, their examples, the blackboard of their training."""
+"""The setup of networks of LLM agents: their models, examples and training blackboard."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def examples(path: Path) -> tuple[Example, ...]:
         raise DataError(f"{path}: the examples cannot be read ({error})") from error
     found = [_example(path, at, line) for at, line in enumerate(written, 1) if line.strip()]
     if not found:
-        raise DataError(f"{path}: there is no example in it")
+        raise DataError(f"{path}: the file has no examples")
     return tuple(found)
 
 
@@ -258,7 +258,7 @@ def new(task: str, path: Path, name: str) -> Lan:
     Raises `UsageError` where there is a file already.
     """
     if path.exists():
-        raise UsageError(f"{path} is there already; give another name, or take it away")
+        raise UsageError(f"{path} already exists; give another name, or remove it")
     made = Lan.new(task, name=name)
     made.save(path)
     return made

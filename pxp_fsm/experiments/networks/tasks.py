@@ -1,4 +1,4 @@
-"""Tasks for networks of agents, as files: what is asked, its criteria, examples to train and test.
+"""Task files for networks of agents: question, criteria, training and testing examples.
 
 The structure is what `task.schema.json` says; this loader uses that very schema.
 """

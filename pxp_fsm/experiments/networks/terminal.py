@@ -1,4 +1,4 @@
-"""A developer at the terminal: the same interface as every other developer of an update."""
+"""A developer at the terminal, with the interface of every developer of an update."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def operation(words: tuple[str, ...]) -> Operation:
         case ("set", name, field, *values):
             return _edit(name, field, tuple(values))
     raise UsageError(
-        f"{quoted(' '.join(words))} is no operation; there are: create NAME TASK OUTPUT, delete "
-        f"NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..."
+        f"{quoted(' '.join(words))} is not an operation; there are: create NAME TASK OUTPUT, "
+        f"delete NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..."
     )
 
 
@@ -58,11 +58,11 @@ def _edit(name: str, named: str, values: tuple[str, ...]) -> Edit:
     field = Field(named)
     if field in _TEXTS or field is Field.ENABLED:
         if len(values) != 1:
-            raise UsageError(f"{field} is one text; put it in quotes")
+            raise UsageError(f"{field} takes one text; put it in quotes")
         if field is not Field.ENABLED:
             return Edit(name, field, values[0])
         if values[0] not in _SWITCH:
-            raise UsageError(f"enabled is yes or no, not {quoted(values[0])}")
+            raise UsageError(f"enabled must be yes or no, not {quoted(values[0])}")
         return Edit(name, field, _SWITCH[values[0]])
     return Edit(name, field, values)
 

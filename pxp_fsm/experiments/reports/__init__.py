@@ -1,1 +1,1 @@
-"""Reports: what runs came to, as one page without a network, and as CSV, JSON and LaTeX."""
+"""Reports of runs, as a self-contained web page and as CSV, JSON and LaTeX."""

@@ -1,4 +1,4 @@
-"""What a report says of one run: gathered from the blackboard, and from the run's own plan."""
+"""The contents of a report on one run, from the blackboard and the run's plan."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _on_test_set(
     sessions = sum(counts.total() for counts in tally.by_repetition.values())
     if wanted is False or (wanted is None and sessions > REPLAYED):
         many = f" for {sessions:,} sessions" if wanted is None else ""
-        return f"it was not measured{many}; --test-set asks for it"
+        return f"it was not measured{many}; it can be requested"
     return performance.on_test_set(plan, task, data, performance.recorded(board, run, data), until)
 
 

@@ -1,4 +1,4 @@
-"""Sessions to be read whole, as Appendix D of the NeurIPS workshop version shows them."""
+"""Complete sessions, in the style of Appendix D of the NeurIPS workshop version."""
 
 from __future__ import annotations
 

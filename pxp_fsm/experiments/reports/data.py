@@ -1,4 +1,4 @@
-"""A report as JSON, for programs; `schema.json` says what is in it."""
+"""A report as JSON, for programs, in the format of `schema.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' curves as figures: medians over repetitions with bars from least to most."""
+"""The curves of the papers as figures: medians over repetitions, with bars from least to most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions as a report counts them: tags, and why each tag, read in one pass and without texts."""
+"""Observations of sessions for a report: tags and their reasons, read once without texts."""
 
 from __future__ import annotations
 

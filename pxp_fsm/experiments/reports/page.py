@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else, and runs nothing."""
+"""The report as a self-contained web page: one HTML file without scripts."""
 
 from __future__ import annotations
 

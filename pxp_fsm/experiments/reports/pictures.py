@@ -1,4 +1,4 @@
-"""What sessions are about, shown: molecules drawn, images made small, the way an automaton took."""
+"""Pictures of the instances of sessions: molecules, thumbnails, and paths of an automaton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the papers print beside their table: points of curves, and how tags follow."""
+"""Published numbers besides the tables: points of curves, and the order of tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as CSV (RFC 4180) and LaTeX: what models and people named becomes no formula, no macro."""
+"""Tables as CSV (RFC 4180) and LaTeX, safe against formulas and macros in names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report counts, session by session: curves, flows, categories, sequences. Pure."""
+"""Tallies over sessions: curves, flows, categories, sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as files: the page, and beside it CSV, JSON and LaTeX of the same name."""
+"""Writing of a report: the page, and CSV, JSON and LaTeX of the same name next to it."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def chosen(board: SqlBlackboard, runs: Sequence[str], which: str | None) -> dict
     unknown = [name for name in names if name not in seen]
     if unknown:
         raise UsageError(
-            f"there is no session or instance {quoted(', '.join(unknown))}; --sessions takes a "
-            f"number, all, or names of sessions or instances joined by commas"
+            f"there is no session or instance {quoted(', '.join(unknown))}; give a number, all, "
+            f"or names of sessions or instances joined by commas",
+            "sessions",
         )
     return found
 
@@ -71,7 +72,7 @@ def write(
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{path}: a report is a page; give a name that ends in .html")
+        raise UsageError(f"{path}: a report is a web page; its name must end in .html")
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True)
     records = _records(board, runs)
@@ -106,7 +107,7 @@ def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
         known = ", ".join(record.run for record in found)
         raise NotThere(
             f"{board.shown} has no run to report: {known} trained networks of agents; "
-            f"pxp sessions lists their sessions"
+            f"their sessions can be listed"
         )
     return reported
 

@@ -1,1 +1,1 @@
-"""UED and LMD: what manual operations cost."""
+"""UED and LMD: the costs of manual operations."""

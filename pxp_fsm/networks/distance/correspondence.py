@@ -1,4 +1,4 @@
-"""Which agent of one network becomes which of another: the partial matching that saves most.
+"""The correspondence of agents of two networks: the partial matching that saves most.
 
 Without any pair, all of the first is deleted and all of the second made. A pair saves what making
 anew costs more than editing; two pairs save an edge that both networks have between them, and lose

@@ -1,4 +1,4 @@
-"""The published table of what a developer's manual operations cost (UED), read from its file.
+"""The published costs of a developer's manual operations (UED), read from their file.
 
 Source: arXiv 2309.15943, section 6.5.1.
 """

@@ -1,4 +1,4 @@
-"""What a developer did to a network by hand, as its log tells: actions, and their least UED.
+"""Measures of a developer's manual changes, from the log: actions, and their least UED.
 
 Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. A log holds what came of an action, not
 the keys that were pressed: whoever mistypes presses more.

@@ -1,4 +1,4 @@
-"""Operations on networks: pure functions from one to the next, or refused with a reason.
+"""Edit operations on networks: pure functions to the next network, or a refusal.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.3, 4.1.4 and 4.2.2.
 """
@@ -109,7 +109,7 @@ def _connected(network: Network, edge: Edge) -> Network:
     for name in edge:
         network.agent(name)
     if edge in network.edges:
-        raise UsageError(f"{quoted(edge[0])} and {quoted(edge[1])} are connected already")
+        raise UsageError(f"{quoted(edge[0])} and {quoted(edge[1])} are already connected")
     return replace(network, edges=network.edges | {edge})
 
 
@@ -215,7 +215,7 @@ def _split(network: Network, split: Split) -> Network:
     """With the agent's parts in its place, connected as its kind says; nothing it knew is lost."""
     old = network.agent(split.name)
     if len(split.parts) < 2:
-        raise UsageError(f"{quoted(old.name)} is split into two parts or more")
+        raise UsageError(f"{quoted(old.name)} must be split into two parts or more")
     if split.kind is Kind.PARALLEL:
         requiring = [one.name for one in network.agents if old.name in one.control.required]
         if requiring:
@@ -228,7 +228,7 @@ def _split(network: Network, split: Split) -> Network:
     last = names[-1]
     stands_for = dict(split.chosen)
     if not set(stands_for.values()) <= set(names):
-        raise UsageError(f"the part chosen for an input is one of {', '.join(names)}")
+        raise UsageError(f"the part for an input must be one of {', '.join(names)}")
 
     def name(author: str, external: str) -> str:
         return stands_for.get(external, last) if author == old.name else author

@@ -1,4 +1,4 @@
-"""Files of networks (`*.lan.json`): read strictly, every fault with its line; written whole."""
+"""Network files (`*.lan.json`): validated with line numbers, written atomically."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def schema() -> dict[str, Any]:
 
 def load(path: Path) -> History:
     """The network in the file `path`, with its log. Raises `FileError`."""
-    text = text_of(path, "a network", " (pxp lan new makes one)", most=MOST_BYTES)
+    text = text_of(path, "a network", " (create one first)", most=MOST_BYTES)
     return parse(text, str(path))
 
 

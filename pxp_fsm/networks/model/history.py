@@ -1,4 +1,4 @@
-"""The append-only log of what was done to a network: versions, and undoing.
+"""The append-only log of changes to a network: versions, and undo.
 
 A network is what its log leads to. Undoing is an entry too: nothing in a log ever goes.
 """
@@ -71,7 +71,7 @@ class History:
     @cached_property
     def _undoable(self) -> tuple[int, Network]:
         if len(self._earlier) < 2:
-            raise UsageError("there is nothing left to undo: the first change made the network")
+            raise UsageError("nothing is left to undo: the first change created the network")
         return self._earlier[-1]
 
 

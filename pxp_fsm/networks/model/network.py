@@ -1,4 +1,4 @@
-"""A network of LLM agents (a LAN) as frozen data: agents with their modules, edges, what is kept.
+"""A network of LLM agents (a LAN) as frozen data: agents with modules, edges, knowledge.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), section 3, Tables 1 and 2.
 """

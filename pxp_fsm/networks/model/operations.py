@@ -1,4 +1,4 @@
-"""What can be done to a network, as data: the entries of its log.
+"""Operations on a network, as data: the entries of its log.
 
 Manual editing is the first five kinds (EasyLAN, section 4.2.2). An update makes no others than
 `AUTOMATIC` ones: it deletes nothing, and changes no task (section 4.1.4).

@@ -1,4 +1,4 @@
-"""What must hold of a network before it runs or is saved: its faults, in words of who edits it.
+"""Soundness of a network before it runs or is saved: its faults, as messages for its editor.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), section 4.2.2; names of agents are texts that people and models
 write, so what could steer a terminal or hide in a list is refused too.
@@ -50,7 +50,7 @@ def faults_of(network: Network) -> Iterator[Fault]:
             if end not in known:
                 sound = False
                 yield Fault(
-                    ("edges", index), f"an edge has the end {quoted(end)}, and there is no such one"
+                    ("edges", index), f"an edge ends at {quoted(end)}, which does not exist"
                 )
     if sound:
         cycle = cycle_of(network.edges)
@@ -76,8 +76,8 @@ def name_problem(name: str) -> str | None:
         return "an agent's name is empty; give it one"
     if name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         return (
-            f"{quoted(name)} is no agent's name: it is printable, without spaces at its ends, and "
-            f"has at most {LONGEST_NAME} characters"
+            f"{quoted(name)} is not a valid agent name: a name is printable, without "
+            f"spaces at its ends, and has at most {LONGEST_NAME} characters"
         )
     return None
 

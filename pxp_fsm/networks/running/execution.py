@@ -1,4 +1,4 @@
-"""Running a network: each agent is a machine of the table `lan_agent`, independent ones at once.
+"""Execution of a network: each agent is a machine of the table `lan_agent`, run concurrently.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1.
 """
@@ -128,7 +128,7 @@ class Runner:
         `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
         """
         check_network(network)
-        problem = text_problem(external) if isinstance(external, str) else "it is no text"
+        problem = text_problem(external) if isinstance(external, str) else "it is not a text"
         if problem is not None:
             raise UsageError(f"an input cannot be {quoted(external)}: {problem}")
         flow, turns = Flow(network, external), dict[str, Turn]()

@@ -1,4 +1,4 @@
-"""An agent's control and execution modules: what they are asked, and how a reply is read.
+"""The control and execution modules of an agent: their requests, and parsing of replies.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), section 5.1 and Figure 7.
 """
@@ -81,12 +81,12 @@ def read_reply(module: Module, reply: Reply) -> Said:
     found = object_of(reply, {"thoughts", key})
     thoughts, value = found["thoughts"], found[key]
     if not isinstance(thoughts, str):
-        raise DataError(f"thoughts is a text, not {quoted(thoughts)}")
+        raise DataError(f"thoughts must be a text, not {quoted(thoughts)}")
     if module is Module.CONTROL:
         if not isinstance(value, bool):
-            raise DataError(f"active is true or false, not {quoted(value)}")
+            raise DataError(f"active must be true or false, not {quoted(value)}")
     elif not isinstance(value, str):
-        raise DataError(f"result is a text, not {quoted(value)}")
+        raise DataError(f"result must be a text, not {quoted(value)}")
     wrong = text_problem(thoughts) or text_problem(str(value))
     if wrong is not None:
         raise DataError(wrong)

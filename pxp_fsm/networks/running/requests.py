@@ -1,4 +1,4 @@
-"""How models are asked by a network and its update: prompts as data, replies read strictly."""
+"""Requests of a network and its update to models: prompts as data, validated replies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Asker:
 
     def __post_init__(self) -> None:
         if not 1 <= self.tries <= MOST_TRIES:
-            raise UsageError(f"a module is asked 1 to {MOST_TRIES} times, not {self.tries}")
+            raise UsageError(f"tries must be 1 to {MOST_TRIES}, not {self.tries}")
 
     def request(self, name: str, schema: Schema, *texts: str, session: str = "") -> Request:
         """The request of the prompt `name` for a reply of the form `schema`, asked in `session`."""

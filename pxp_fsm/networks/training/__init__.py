@@ -1,1 +1,1 @@
-"""Training a network by examples: steps, proposals, strategies, the pipeline."""
+"""Training of a network on examples: steps, proposals, strategies, the pipeline."""

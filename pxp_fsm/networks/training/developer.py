@@ -1,4 +1,4 @@
-"""The developer who supervises an update: what they are shown, and what they can do.
+"""The interface of a developer who supervises an update.
 
 A person at a terminal or in a browser, a script, a simulation: whatever has these methods. While
 they are asked, and at any other time, they may edit the network (`Lan.edit`); whatever was made for

@@ -1,4 +1,4 @@
-"""Training a network by examples: a machine of the table `lan_pipeline`, and what its rows do.
+"""The update pipeline: a machine of the table `lan_pipeline`, and the actions of its rows.
 
 Which row is taken, the table and `pxp_fsm.protocol.network_decisions` say; here is only what
 happens in each state, and what each row does. Source: EasyLAN (Pan, Yu, Li, Shi), section 4, Figure
@@ -76,7 +76,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.retries < 0:
-            raise UsageError("an example has at least 1 iteration, and 0 retries or more")
+            raise UsageError("an example needs at least 1 iteration, and at least 0 retries")
 
 
 Told = Moved | Event | Agreement

@@ -1,4 +1,4 @@
-"""What the system proposes in a step: the prompt, the model's result, what makes it unusable.
+"""Proposals of the system in a step: the prompt, the model's result, its validation.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), section 5.2 and Table 4.
 """
@@ -168,7 +168,7 @@ def _read(reply: Reply, keys: set[str], context: Context, kept: object) -> Answe
     found = strict_object(unfenced(whole_text(reply)), keys)
     rationale = found.pop("rationale")
     if not isinstance(rationale, str):
-        raise DataError(f"rationale is a text, not {quoted(rationale)}")
+        raise DataError(f"rationale must be a text, not {quoted(rationale)}")
     problem = problem_of(context.step, found, context.lan.network, context.strategy)
     if problem is None and kept is not None and not fits(kept, found):
         problem = "it does not keep what the developer has written"

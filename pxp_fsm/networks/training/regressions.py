@@ -1,4 +1,4 @@
-"""Earlier examples, run again on a copy before it is committed; only what changed is asked.
+"""Regression tests: earlier examples, run on a copy before it is committed.
 
 Calls are known by the version of the module and by what it received, so that they need not be made
 again for agents that an update did not touch.

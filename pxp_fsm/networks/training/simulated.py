@@ -1,4 +1,4 @@
-"""Developers that are simulated: they always confirm, sometimes edit by chance, or follow a script.
+"""Simulated developers: one confirms, one edits at random, one follows a script.
 
 They are for measuring and for tests: what they do costs the least UED that leads to it.
 """

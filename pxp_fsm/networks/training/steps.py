@@ -1,4 +1,4 @@
-"""The four steps of an update: the form of each one's result, and what is wrong with one.
+"""The four steps of an update: the format of each result, and its faults.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.2 and 5.2, Tables 3 and 4.
 """
@@ -121,7 +121,7 @@ def problem_of(
     if found is not None:
         return f"there is a hole at {written(found)}"
     if not isinstance(value, dict):
-        return f"it is no JSON object, but {quoted(value)}"
+        return f"it is not a JSON object, but {quoted(value)}"
     wrong = faults(value, form_of(step, strategy))
     if wrong:
         return "; ".join(fault.message for fault in wrong)

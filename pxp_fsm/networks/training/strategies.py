@@ -1,4 +1,4 @@
-"""From a strategy's parameters to operations, and what keeps earlier examples right.
+"""Strategies: operations from their parameters, and protection of earlier examples.
 
 Source: EasyLAN (Pan, Yu, Li, Shi), sections 4.1.3 and 4.1.4. Where it is silent: a new agent's
 control module is on as soon as there are earlier examples, or it could not be kept off; the parts
@@ -174,7 +174,7 @@ async def _chosen(split: Split, network: Network, asker: Asker) -> tuple[tuple[s
     def read(reply: Reply) -> str:
         name = object_of(reply, {"agent"})["agent"]
         if not isinstance(name, str) or name not in names:
-            raise DataError(f"agent is one of {', '.join(names)}")
+            raise DataError(f"agent must be one of {', '.join(names)}")
         return name
 
     shown = [

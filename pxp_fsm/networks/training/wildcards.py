@@ -61,7 +61,7 @@ def value_of(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"a step's result is JSON, not {quoted(text)}: {error}") from error
+        raise DataError(f"a step's result must be JSON, not {quoted(text)}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def published(folder: Path) -> DataSet:
         for number, (line, record) in enumerate(records(read(path), path, columns), start=1)
     )
     if not rows:
-        raise DataError(f"{path}: holds no reactions")
+        raise DataError(f"{path}: has no reactions")
     return DataSet(f"the authors' {PUBLISHED_FILE} ({len(rows)} reactions)", rows)
 
 

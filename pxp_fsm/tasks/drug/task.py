@@ -34,10 +34,12 @@ def from_text(text: str) -> str:
 def from_json(value: object) -> str:
     """A list of SMILES as a message carries them; raises `DataError`."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise DataError(f"the reactants are a list of SMILES, at least one: {quoted(value)}")
+        raise DataError(
+            f"the reactants must be a list of SMILES, at least one, not {quoted(value)}"
+        )
     for smiles in value:
         if not isinstance(smiles, str):
-            raise DataError(f"a reactant is a SMILES text: {quoted(smiles)}")
+            raise DataError(f"a reactant must be a SMILES text, not {quoted(smiles)}")
     return canonical_smiles(".".join(value))
 
 

@@ -1,4 +1,4 @@
-"""The prompts of the built-in tasks, and a researcher's own in their place."""
+"""The prompts of the built-in tasks, and their replacement by your own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def bundled(task: str) -> str:
     }
     if task not in found:
         raise UsageError(
-            f"no prompts come with task {quoted(task)}; give your own with --prompts FILE "
-            f"(there are some for: {', '.join(sorted(found))})"
+            f"task {quoted(task)} has no prompts of its own; give a file of prompts "
+            f"(there are prompts for: {', '.join(sorted(found))})",
+            "prompts",
         )
     return found[task].read_text("utf-8")
 

@@ -43,7 +43,7 @@ def picture(instance: Instance) -> Image:
     path, digest = _parted(instance)
     data = _content(path)
     if _digest(data) != digest:
-        raise DataError(f"{path}: the picture is not the one that instance {instance.key} is about")
+        raise DataError(f"{path}: the image is not that of instance {instance.key}")
     return _checked(path, data)
 
 
@@ -55,7 +55,7 @@ def bundled_path(name: str) -> Path:
 def _parted(instance: Instance) -> tuple[Path, str]:
     parts = _X.fullmatch(instance.x)
     if parts is None:
-        raise DataError(f"{quoted(instance.x)} names no picture (PATH#sha256=DIGEST)")
+        raise DataError(f"{quoted(instance.x)} does not name an image (PATH#sha256=DIGEST)")
     name = parts["path"]
     return (bundled_path(name) if _BUNDLED.fullmatch(name) else Path(name)), parts["digest"]
 
@@ -63,7 +63,7 @@ def _parted(instance: Instance) -> tuple[Path, str]:
 def _content(path: Path) -> bytes:
     try:
         if not path.is_file():  # a pipe would be waited for, a device has no end
-            raise DataError(f"{path}: there is no such file")
+            raise DataError(f"{path}: the file does not exist")
         with path.open("rb") as file:
             return file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
@@ -164,7 +164,7 @@ def _published_set(path: Path) -> tuple[Row, ...]:
         key = case if taken[case] == 1 else f"{case}-{taken[case]}"
         rows.append(_published_row(path, line, key, record))
     if not rows:
-        raise DataError(f"{path}: holds no films")
+        raise DataError(f"{path}: has no films")
     return tuple(rows)
 
 
@@ -191,7 +191,7 @@ def _image(folder: Path, written_path: str) -> Path:
     name = written_path.removeprefix(_PUBLISHED_AS)
     path = folder / name
     if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"{written_path}: an image lies in the folder of its table")
+        raise DataError(f"{written_path}: an image must be in the folder of its table")
     if not path.is_file():
         raise DataError(f"there is no {path}")
     return path

@@ -1,4 +1,4 @@
-"""From findings to a picture: what each finding changes in a schematic chest, and the exposure."""
+"""Drawing of phantoms: the effect of each finding on a schematic chest, and the exposure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn into a phantom, and which phantoms there are: chosen by a seed, set by set."""
+"""Findings of the phantoms, and the sets of phantoms, chosen by a seed."""
 
 from __future__ import annotations
 

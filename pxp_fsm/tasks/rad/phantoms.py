@@ -1,4 +1,4 @@
-"""Draws the phantoms that come with the package: `python -m pxp_fsm.tasks.rad.phantoms FOLDER`.
+"""Generator of the bundled phantoms: `python -m pxp_fsm.tasks.rad.phantoms FOLDER`.
 
 The pictures are shipped as they were drawn once: another version of NumPy may draw a pixel
 otherwise, and an experiment must not depend on that. Each says in itself that it is synthetic, in

@@ -33,16 +33,18 @@ def from_text(text: str) -> str:
 def from_json(value: object) -> str:
     """A list of labels, empty for none, as a message carries them; raises `DataError`."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        raise DataError(f"the findings are a list of labels, empty for none: {quoted(value)}")
+        raise DataError(
+            f"the findings must be a list of labels, empty for none, not {quoted(value)}"
+        )
     for label in value:
         if not isinstance(label, str):
-            raise DataError(f"a label is text: {quoted(label)}")
+            raise DataError(f"a label must be a text, not {quoted(label)}")
     return written(label for one in value for label in _one(one))
 
 
 def _one(label: str) -> frozenset[str]:
     if "," in label or " ".join(label.split()).casefold() == NONE:
-        raise DataError(f"each entry is one of {', '.join(LABELS)}: {quoted(label)}")
+        raise DataError(f"each entry must be one of {', '.join(LABELS)}, not {quoted(label)}")
     return label_set(label, LABELS)
 
 

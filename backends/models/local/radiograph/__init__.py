@@ -1,4 +1,4 @@
-"""Findings in chest radiographs by measured features: a local predictor that learns.
+"""A local predictor of findings in chest radiographs, from measured features. It learns.
 
 scikit-image and scikit-learn (extra `rad`) are loaded at the first picture, not with this package.
 """

@@ -1,4 +1,4 @@
-"""Where the lungs are in a radiograph, and where they should be: thresholds and symmetry.
+"""Segmentation of the lungs in a radiograph, and where they are expected.
 
 A frontal view is taken for granted: on anything else the fields are wherever it is dark.
 """

@@ -1,4 +1,4 @@
-"""Pictures from files, which may be anything: only whole PNG and JPEG of a sane size are read."""
+"""Untrusted image files: only complete PNG and JPEG files of a limited size are read."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _decoded(data: bytes) -> Pillow.Image:
             f"{MOST_PIXELS:,} in all"
         ) from error
     except UnidentifiedImageError as error:
-        raise DataError("it is no PNG and no JPEG image") from error
+        raise DataError("it is neither a PNG nor a JPEG image") from error
     except Exception as error:  # whatever a decoder meets in a broken file
         reason = " ".join(str(error).split())[:120]
         raise DataError(f"it cannot be decoded: {reason or type(error).__name__}") from error
@@ -87,7 +87,7 @@ def _check_size(picture: Pillow.Image) -> None:
         )
     frames = getattr(picture, "n_frames", 1)
     if frames != 1:
-        raise DataError(f"it holds {frames} pictures; give a file with one")
+        raise DataError(f"it holds {frames} images; give a file with one")
 
 
 def _grey(picture: Pillow.Image) -> Pillow.Image:

@@ -1,4 +1,4 @@
-"""What is measured in a radiograph: ratios and densities, the same for either side.
+"""Measurements of a radiograph: ratios and densities, the same for either side.
 
 Lengths are in units of the chest's width, densities from 0 (darkest lung) to 1 (mediastinum).
 """

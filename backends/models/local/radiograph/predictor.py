@@ -1,4 +1,4 @@
-"""A local agent for RAD: measures a radiograph and classifies it, with no key and no network."""
+"""A local agent for RAD, which measures and classifies a radiograph, without key or network."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Radiograph:
         except DataError as error:
             raise NoAnswer(str(error)) from error
         if measures is None:
-            raise NoAnswer(f"no lung fields can be made out in the picture of {instance.key[:80]}")
+            raise NoAnswer(f"no lung fields are visible in the image of {instance.key[:80]}")
         return measures
 
 

@@ -1,4 +1,4 @@
-"""Taking a product apart: every template at every place, as checked sets of reactants."""
+"""Disconnections of a product: every template at every site, as checked sets of reactants."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def product_of(smiles: str) -> Any:
         raise NoAnswer(f"a SMILES of {len(smiles)} characters; at most {MAX_TEXT} are read")
     molecule = _read(smiles)
     if molecule is None or molecule.GetNumAtoms() == 0:
-        raise NoAnswer(f"{smiles[:80]!r} is no SMILES that RDKit can read")
+        raise NoAnswer(f"{smiles[:80]!r} is not a SMILES that RDKit can read")
     parts = Chem.GetMolFrags(molecule, asMols=True)
     largest = min(parts, key=lambda part: (-part.GetNumHeavyAtoms(), Chem.MolToSmiles(part)))
     if largest.GetNumHeavyAtoms() > MAX_ATOMS:

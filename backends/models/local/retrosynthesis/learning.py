@@ -1,4 +1,4 @@
-"""What is learned from the other agent: weights of templates, reaction classes, leaving groups.
+"""Learning from the other agent: weights of templates, reaction classes, leaving groups.
 
 A lesson moves weight from the step that is presently preferred to the step that leads to the
 other's reactants: the perceptron rule (Rosenblatt 1958) on names that many molecules share, so

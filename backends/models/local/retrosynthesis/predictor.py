@@ -1,4 +1,4 @@
-"""A local agent for DRUG: one-step retrosynthesis by templates, with no key and no network."""
+"""A local agent for DRUG: one-step retrosynthesis by templates, without key or network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From disconnections to candidates: how plausible a step is, before and after learning.
+"""Ranking of disconnections: how plausible a step is, before and after learning.
 
 The score of a step is a sum of logarithms and small terms, in natural-log units:
 the template's prior and the leaving group's share, structural terms that are the same for every

@@ -1,4 +1,4 @@
-"""Reaction templates: from `templates.toml` to frozen, checked dataclasses."""
+"""Reaction templates, read from `templates.toml` into frozen, checked dataclasses."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def parse(text: str, path: Path) -> Library:
             raise DataError.at(path, line, problem) from error
         templates.append(template)
     if not templates:
-        raise DataError(f"{path}: no [[template]] in it")
+        raise DataError(f"{path}: it has no [[template]]")
     return Library(
         tuple(templates), *(MappingProxyType(table) for table in (groups, rings, reagents))
     )
@@ -177,9 +177,9 @@ def _check(template: Template, groups: dict[str, str], before: list[Template]) -
                 reaction = ReactionFromSmarts(smarts)
                 faults = reaction.Validate(silent=True)[1]
             except ValueError as error:
-                raise ValueError(f"{smarts!r} is no reaction SMARTS: {error}") from error
+                raise ValueError(f"{smarts!r} is not a reaction SMARTS: {error}") from error
             if faults or reaction.GetNumReactantTemplates() != 1:
-                raise ValueError(f"{smarts!r} is no retro-reaction product>>reactants")
+                raise ValueError(f"{smarts!r} is not a retro-reaction product>>reactants")
 
 
 def _check_patterns(path: Path, patterns: dict[str, str]) -> None:
@@ -188,4 +188,4 @@ def _check_patterns(path: Path, patterns: dict[str, str]) -> None:
     with rdBase.BlockLogs():
         for name, smarts in patterns.items():
             if Chem.MolFromSmarts(smarts) is None:
-                raise DataError(f"{path}: {name!r} is no SMARTS that RDKit can read: {smarts!r}")
+                raise DataError(f"{path}: {name!r} is not a SMARTS that RDKit can read: {smarts!r}")

@@ -1,1 +1,1 @@
-"""How the agents of a network and the steps of its update are asked, as data."""
+"""The prompts of a network's agents and of the steps of its update, as data."""

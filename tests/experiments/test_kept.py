@@ -1,0 +1,215 @@
+"""Files of an earlier version (`tests/kept`) are read, resumed and judged as they were then."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
+from backends.models.scripts import read_script
+from backends.models.settings import Settings
+from proofs.claims.certificates import coverage
+from pxp_fsm.cli.main import main
+from pxp_fsm.experiments import files, runs, statistics
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.history import replayed
+from pxp_fsm.networks.model.operations import Edit, Field
+from pxp_fsm.protocol.rules import Pxp
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "tests" / "kept"
+WRITTEN_BY = "0.1.0"
+
+EXPERIMENT = "drug@82062098475d"
+MODEL = "openai:chemist@http://localhost:8765/v1"
+PLAN = Plan("drug", instances="paracetamol,lidocaine", seed=3)
+ASKING = Plan("drug", instances="paracetamol,lidocaine", seed=3, machine=MODEL, judge=MODEL)
+MARKS = {
+    "drug-1": "c63071422295f4d7fed464c29ed6273d182516b980e06fe69c03a5b97eb3e042",
+    "drug-2": "83f241f41660c21d626d7892b59aa565183c3b05eded7ad1e10f37e6f8c78810",
+    "drug-3": "8b4ae15dbb05f55e28c1dfe23d28f1bde8d21c7285d3e2af4c65617013f51461",
+    "drug-4": "d57847768432029f9586d0af60b983bf54471bd368befa4d389c8e60d3e16059",
+    EXPERIMENT: "b3d5ccc0e58516b97ca6aef44bdf652cf7a195c6429b5e538061358a3e107435",
+    "lan-1": "9e570b041128fb0151341f046ad5e1480d8e3b9da13448cc0a916c4fcc60863b",
+}
+FINGERPRINTS = {
+    "experiment.toml": "82062098475df250fed4dcc8f9eab284bf4bdbdf860e42bd868351c78d404feb",
+    "pxp.toml": "30586d0296e81415a3bfd2964923ffc193912bc6eaa23ff6e702be45a73bbf25",
+}
+FEW = ("--sessions", "drug-1/1/1", "--no-test-set")
+LAST = "Les fleurs sont par la pluie bercées, les herbes par le vent courbées."
+RHYMED = "Rain rocks the flowers to and fro, wind bends the grasses, bowing low."
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the files, and the version that wrote them: a fingerprint depends on it."""
+    monkeypatch.setattr(files, "__version__", WRITTEN_BY)
+    monkeypatch.setattr(runs, "__version__", WRITTEN_BY)
+    monkeypatch.chdir(shutil.copytree(KEPT, tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def database(folder: Path) -> str:
+    return str(folder / "runs.sqlite")
+
+
+def pxp(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    assert not ended.value.code, printed.err
+    return printed.out
+
+
+def content(board: SqlBlackboard, run: str) -> list[Any]:
+    """All that a run holds but its name, times, and whether a judgement was asked for again."""
+    return [
+        (
+            (record.repetition, record.position, record.instance, record.ending, record.cause),
+            (record.agents, record.assumptions, record.fingerprint),
+            [
+                (
+                    entry.message.number,
+                    entry.message.sender,
+                    entry.message.tag,
+                    entry.message.answer,
+                    [(j.relation, j.outcome, j.left, j.right) for j in entry.judgements],
+                )
+                for entry in board.entries(record.session)
+            ],
+        )
+        for record in sorted(board.sessions(run), key=lambda record: record.session)
+    ]
+
+
+def test_a_database_opens_without_an_upgrade_and_is_as_it_was_stored(database: str) -> None:
+    connection = sqlite3.connect(database)
+    assert connection.execute("SELECT version_num FROM blackboard_version").fetchall() == [("4",)]
+    connection.close()
+    found = verify(database)
+    assert found.problems == ()
+    assert {mark.run: mark.mark for mark in found.marks} == MARKS
+
+
+def test_its_plans_are_what_they_were(database: str) -> None:
+    with SqlBlackboard(database, create=False) as board:
+        wanted = dict.fromkeys(("drug-1", "drug-2"), PLAN)
+        wanted |= dict.fromkeys(("drug-3", "drug-4"), ASKING)
+        for run, plan in wanted.items():
+            resumed = runs.resume(run, board)
+            assert (resumed.plan, resumed.plan.as_json()) == (plan, board.run(run).plan)
+
+
+def test_its_statistics_are_what_they_were(
+    database: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SqlBlackboard(database, create=False) as board:
+        of = statistics.statistics_of(board, "drug-1")
+        assert of.repetitions == (statistics.Repetition(1, 2, (2, 2, 2, 1, 2, 0, 1)),)
+        assert of.endings == {"ratified": 2}
+    printed = pxp(capsys, "report", database, "-o", "page.html", *FEW)
+    assert "Written: page.html" in printed
+    table = (folder / "page-table1.csv").read_bytes()
+    assert table == (KEPT / "runs-table1.csv").read_bytes()
+    assert "ratified" in pxp(capsys, "sessions", "drug-1", "--database", database)
+    assert "REFUTE" in pxp(capsys, "sessions", "drug-1/1/2", "--database", database)
+
+
+@pytest.mark.parametrize(("run", "whole"), [("drug-2", "drug-1"), ("drug-4", "drug-3")])
+def test_a_run_that_was_stopped_resumes_to_the_end_that_it_would_have_had(
+    database: str, folder: Path, run: str, whole: str
+) -> None:
+    replayed_calls = Settings(in_flight=1, replay=folder / "calls.jsonl")
+    with SqlBlackboard(database, create=False) as board:
+        assert [one.ending for one in board.sessions(run)] == ["ratified", None]
+        runs.resume(run, board, replayed_calls).execute()
+        assert content(board, run) == content(board, whole)
+        assert board.costs(run) == () or sum(one.calls for one in board.costs(run)) == 22
+    found = verify(database)
+    assert found.problems == ()
+    kept = {mark.run: mark.mark for mark in found.marks if mark.run != run}
+    assert kept == {name: mark for name, mark in MARKS.items() if name != run}
+
+
+def test_a_run_gives_today_what_it_gave_then(database: str, folder: Path) -> None:
+    with SqlBlackboard(database, create=False) as board:
+        runs.start(PLAN, board, name="again").execute()
+        assert content(board, "again") == content(board, "drug-1")
+        settings = Settings(in_flight=1, replay=folder / "calls.jsonl")
+        runs.start(ASKING, board, settings=settings, name="asked").execute()
+        assert content(board, "asked") == content(board, "drug-3")
+
+
+@pytest.mark.parametrize("name", FINGERPRINTS)
+def test_an_experiment_has_the_fingerprint_that_it_had(folder: Path, name: str) -> None:
+    assert files.load(folder / name).fingerprint == FINGERPRINTS[name]
+
+
+def test_an_experiment_is_carried_on(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = pxp(capsys, "experiment", "experiment.toml", "--database", database)
+    assert f"fingerprint {FINGERPRINTS['experiment.toml']}\nRun {EXPERIMENT}: " in printed
+    assert "Resumed: 2 of 4 sessions over already" in printed
+    with SqlBlackboard(database, create=False) as board:
+        resumed = content(board, EXPERIMENT)
+        assert [tuple(row[2] for row in said) for *_, said in resumed] == [
+            ("INIT", "RATIFY", "RATIFY"),
+            ("INIT", "REFUTE", "REJECT"),
+            ("INIT", "REFUTE", "REJECT"),
+            ("INIT", "RATIFY", "RATIFY"),
+        ]
+    assert verify(database).problems == ()
+
+
+def test_a_network_is_loaded_replayed_run_edited_and_saved(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = read_script(ROOT / "examples" / "lan_french" / "script.toml")
+    lan = Lan.load(folder / "french.lan.json", model)
+    assert replayed(lan.history.changes).network == lan.network
+    assert (lan.version, lan.history.changes[-1].undoes, len(lan.network.handled)) == (16, 15, 6)
+    assert lan.run_sync(LAST).output == RHYMED
+    lan.save(folder / "same.lan.json")
+    kept = (KEPT / "french.lan.json").read_bytes()
+    assert (folder / "same.lan.json").read_bytes() == kept
+    lan.edit(Edit("Rhyming Polisher", Field.TASK, "Make it rhyme"))
+    lan.save(folder / "other.lan.json")
+    again = Lan.load(folder / "other.lan.json")
+    assert (again.network, again.version) == (lan.network, 17)
+    again.undo()
+    assert again.network == Lan.load(folder / "french.lan.json").network
+    assert "undo change 15: handled" in pxp(capsys, "lan", "log", "french.lan.json")
+
+
+def test_a_certificate_is_accepted_and_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate = folder / "pxp-d794fbf2247c.json"
+    with resources.as_file(resources.files("pxp_fsm.automata") / "data" / "pxp.toml") as table:
+        done = subprocess.run(
+            [sys.executable, "-m", "proofs.recheck", certificate, table],
+            capture_output=True, text=True, check=False, cwd=ROOT,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {line[:5] for line in done.stdout.splitlines()} == {"ok   "}
+    found = coverage(Pxp(), ["deterministic", "reflexive", "shared", "symmetric"], [folder])
+    assert found is not None
+    assert found.path == certificate
+    printed = pxp(capsys, "run", "drug", "--instances", "1", "--protocol", "pxp").splitlines()
+    first = next(i for i, line in enumerate(printed) if line.startswith("Certificate: "))
+    assert printed[first].endswith("pxp-d794fbf2247c.json (table pxp d794fbf2247c)")
+    assert printed[first + 1 : first + 3] == [
+        "Assumed of MATCH and AGREE: deterministic, reflexive, shared, symmetric",
+        f"Proved of these sessions: {', '.join(found.claims)}",
+    ]
+    assert found.claims == ("never-stuck", "silent-end")
