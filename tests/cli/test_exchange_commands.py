@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_what_was_found_over_channels_without_a_bound(
 
     monkeypatch.setattr(compatibility, "within", pressed)
     done = pxp("check", "client.toml", "server.toml", "--channel", "fifo")
-    reception, progress, summary, stopped = done.output.splitlines()
+    _, reception, progress, summary, stopped = done.output.splitlines()
     assert done.exit_code == 130
     assert "UNKNOWN" in reception
     assert "interrupted: " in reception
