@@ -135,8 +135,14 @@ REFUSALS = {
     ),
     "wrong format version": ("format = 1", "format = 2", 1, "format 2 is not", "write format = 1"),
     "format is no truth value": ("= 1", "= true", 1, "format True is not", "write format = 1"),
-    "name that is none": ('"mine"', '"My own"', 2, "'My own' is no name", "use letters, digits"),
-    "guard name that is none": ("H = ", '"a b" = ', 19, "'a b' is no name", "use letters"),
+    "name that is none": (
+        '"mine"',
+        '"My own"',
+        2,
+        "'My own' is not a valid name",
+        "use letters, digits",
+    ),
+    "guard name that is none": ("H = ", '"a b" = ', 19, "'a b' is not a valid name", "use letters"),
     "row with two actions": (
         'send = "BYE"',
         'send = "BYE", receive = "ASK"',
@@ -144,7 +150,13 @@ REFUSALS = {
         "a row has exactly one of",
         "send, receive and event",
     ),
-    "from that is no name": ('from = "B"', "from = 3", 15, "from: 3 is neither", "list of names"),
+    "from that is not a valid name": (
+        'from = "B"',
+        "from = 3",
+        15,
+        "from: 3 is neither",
+        "list of names",
+    ),
     "no rows": ("rows = [", "rows = []\nignored = [", 13, "unknown key", "known here"),
     "not TOML": ("final = ", "final ", 5, "this is not TOML", "Expected '='"),
 }

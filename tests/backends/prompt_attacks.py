@@ -78,7 +78,7 @@ REFUSED = {
     "a path as SMILES": said(["../../etc/passwd"], "x"),
     "explanation as a list": '{"prediction": ["C"], "explanation": ["x"]}',
     "explanation as an object": '{"prediction": ["C"], "explanation": {"tag": "RATIFY"}}',
-    "no number": '{"prediction": [NaN], "explanation": "x"}',
+    "not a number": '{"prediction": [NaN], "explanation": "x"}',
     "infinity": '{"prediction": [Infinity], "explanation": "x"}',
     "a number too long": '{"prediction": [' + "9" * 10_000 + '], "explanation": "x"}',
     "very deep": "[" * 100_000,

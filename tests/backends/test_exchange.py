@@ -117,21 +117,21 @@ def test_only_the_run_that_was_asked_for_goes_out(board: SqlBlackboard, tmp_path
     ("table", "change", "says"),
     [
         ("entries", {"tag": "RATIFY"}, "chain is broken.*message 1"),
-        ("entries", {"number": "1"}, "number is '1', no number"),
-        ("entries", {"number": True}, "number is True, no number"),
-        ("entries", {"number": 2**40}, "no number"),
+        ("entries", {"number": "1"}, "number is '1', not a number"),
+        ("entries", {"number": True}, "number is True, not a number"),
+        ("entries", {"number": 2**40}, "not a number"),
         ("entries", {"sender": None}, "sender is None"),
         ("entries", {"sender": "\x00"}, "NUL"),
         ("entries", {"sender": "\ud800"}, "half a character"),
-        ("entries", {"extra": 1}, "no row of one of the tables"),
-        ("judgements", {"seconds": "0"}, "seconds is no number"),
-        ("judgements", {"seconds": float("nan")}, "seconds is no number"),
+        ("entries", {"extra": 1}, "not a row of a table"),
+        ("judgements", {"seconds": "0"}, "seconds is not a number"),
+        ("judgements", {"seconds": float("nan")}, "seconds is not a number"),
         ("judgements", {"outcome": "no!"}, "refused by the database"),
-        ("texts", {"text": "another"}, "has not the digest"),
+        ("texts", {"text": "another"}, "does not match its digest"),
         ("sessions", {"ending": "bound"}, "its ending, or what led to it, was changed"),
         ("sessions", {"run": "drug-9"}, "refused by the database"),
         ("runs", {"opened": 2}, "opened 2 sessions"),
-        ("nonsense", {}, "no row of one of the tables"),
+        ("nonsense", {}, "not a row of a table"),
     ],
 )
 def test_a_file_that_was_changed_does_not_come_in(
@@ -175,5 +175,5 @@ def test_a_file_that_is_no_export_is_said_to_be_none(
 
 def test_a_folder_that_is_no_export_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "texts.parquet").write_bytes(b"PAR1 nonsense PAR1")
-    with SqlBlackboard(":memory:") as other, pytest.raises(DataError, match="no Parquet file"):
+    with SqlBlackboard(":memory:") as other, pytest.raises(DataError, match="not a Parquet file"):
         import_rows(other.engine, transfer.read_parquet(tmp_path), str(tmp_path))

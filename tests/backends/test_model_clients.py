@@ -237,7 +237,7 @@ def test_a_server_that_cannot_be_reached_stops_the_run(name: str) -> None:
     def away(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("refused", request=request)
 
-    with pytest.raises(Halted, match="tried 2 times: is it running"):
+    with pytest.raises(Halted, match="tried 2 times: check the server"):
         served(name, away, ask(), Settings(attempts=2))
 
 

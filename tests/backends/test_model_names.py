@@ -102,11 +102,11 @@ def test_capabilities_are_declared_and_checked_before_a_run(
     with pytest.raises(UsageError, match="does not support what is requested: seed, temperature"):
         check_model(ANTHROPIC, [Capability.TEMPERATURE, Capability.SEED])
     local = "openai:llava@http://localhost:8000/v1"
-    with pytest.raises(UsageError, match="images; if your server can, say so"):
+    with pytest.raises(UsageError, match="images; if your server does, declare it"):
         check_model(local, [Capability.IMAGES])
     with pytest.raises(UsageError, match="batches"):
         check_model(local, settings=Settings(batches=True))
-    with pytest.raises(UsageError, match=r"what .* costs is not known"):
+    with pytest.raises(UsageError, match=r"price of .* is unknown"):
         check_model(local, settings=Settings(dollars=1.0))
     own = tmp_path / "mine.toml"
     own.write_text(
@@ -121,19 +121,22 @@ def test_capabilities_are_declared_and_checked_before_a_run(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[server]\n", "is no TOML"),
+        ("[[server]\n", "is not TOML"),
         ("server = 1\n", "write [[server]]"),
         ("[[servers]]\n", "'servers' is unknown"),
-        ('[[server]]\nmodels = "x"\n', "server 1 says nothing of can"),
+        ('[[server]]\nmodels = "x"\n', "server 1 lacks can"),
         ('[[server]]\nmodels = "x"\ncan = ["fly"]\n', "can has 'fly'"),
         ('[[server]]\nmodels = "x"\ncan = []\nkey = 5\n', "key cannot be 5"),
         ('[[server]]\nmodels = "x"\ncan = []\nlimit = "n"\n', "limit is max_tokens or"),
-        ('[[server]]\nmodels = "openai:x"\ncan = ["batches"]\n', "anthropic models only"),
-        ('[[price]]\nmodels = "x"\ninput = 1\noutput = 1\n', "price 1 says nothing of as_of"),
+        (
+            '[[server]]\nmodels = "openai:x"\ncan = ["batches"]\n',
+            "batches require an anthropic model",
+        ),
+        ('[[price]]\nmodels = "x"\ninput = 1\noutput = 1\n', "price 1 lacks as_of"),
         ('[[price]]\nmodels = "x"\ninput = -1\noutput = 1\nas_of = 2026-01-01\n', "input is"),
         ('[[price]]\nmodels = "x"\ninput = nan\noutput = 1\nas_of = 2026-01-01\n', "input is"),
         ('[[price]]\nmodels = "x"\ninput = true\noutput = 1\nas_of = 2026-01-01\n', "input"),
-        ("a = " + "[" * 5000, "is no TOML"),
+        ("a = " + "[" * 5000, "is not TOML"),
     ],
 )
 def test_a_catalogue_that_cannot_be_used_is_refused_with_its_entry(
@@ -169,7 +172,7 @@ def test_without_a_key_the_remedy_and_the_offline_way_are_named(
     monkeypatch.chdir(tmp_path)
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(UsageError, match=r"\.env file.*run offline.*--replay FILE"):
+    with pytest.raises(UsageError, match=r"\.env file.*run offline.*can be replayed"):
         check_model(name)
     assert check_model(name, settings=Settings(replay=tmp_path / "any.jsonl"))
 
@@ -188,7 +191,7 @@ def test_a_key_comes_from_the_environment_or_the_env_file_of_this_folder(
     assert found is not None and found.reveal() == "sk-another"
     for wrong in ("sk a b", "sk-ü", "sk\tx"):
         monkeypatch.setenv("ANTHROPIC_API_KEY", wrong)
-        with pytest.raises(UsageError, match="holds is no key") as refused:
+        with pytest.raises(UsageError, match="is not a key") as refused:
             find_key("ANTHROPIC_API_KEY")
         assert wrong not in str(refused.value)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
@@ -201,7 +204,7 @@ def test_a_key_cannot_be_printed_or_stored() -> None:
     key = Key(KEY, "X")
     assert KEY not in f"{key!r} {key} {[key]}"
     for store in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="not stored"):
+        with pytest.raises(TypeError, match="cannot be stored"):
             store(key)
 
 

@@ -116,5 +116,5 @@ def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTT
 
 
 def test_a_server_that_is_not_there_stops_the_run(kind: str) -> None:
-    with pytest.raises(Halted, match="is it running"):
+    with pytest.raises(Halted, match="check the server"):
         run(asking(f"{kind}:x@http://127.0.0.1:9/v1", Settings(attempts=2), ask()))

@@ -117,10 +117,10 @@ def gif() -> bytes:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "no PNG and no JPEG"),
-        (b"label,report\n", "no PNG and no JPEG"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no PNG and no JPEG"),
-        (gif(), "no PNG and no JPEG"),
+        (b"", "neither a PNG nor a JPEG"),
+        (b"label,report\n", "neither a PNG nor a JPEG"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "neither a PNG nor a JPEG"),
+        (gif(), "neither a PNG nor a JPEG"),
         (saved(NORMAL)[:-200], "cannot be decoded"),
         (saved(NORMAL, "JPEG")[:900], "cannot be decoded"),
         (b"\x89PNG\r\n\x1a\n" + b"\x00" * 40, "cannot be decoded|no PNG"),

@@ -130,13 +130,13 @@ UNUSABLE: dict[str, tuple[str | Reply, str]] = {
     "refused, though it reads well": (Reply(GOOD, Stop.REFUSAL), "it was refused"),
     "cut": (Reply(GOOD[:30], Stop.LENGTH), "it was cut"),
     "cut, though it reads well": (Reply(GOOD, Stop.LENGTH), "it was cut"),
-    "no JSON": ("Acetylation.", "no JSON object"),
-    "a list": ("[1]", "no JSON object"),
+    "no JSON": ("Acetylation.", "not a JSON object"),
+    "a list": ("[1]", "not a JSON object"),
     "no explanation": ('{"prediction": ["C"]}', "keys"),
-    "explanation empty": (said(["C"], " "), "explanation is a text"),
+    "explanation empty": (said(["C"], " "), "explanation must be a text"),
     "no reactants": (said([], "none"), "at least one"),
-    "no SMILES": (said(["ethanol"], "named"), "no valid SMILES"),
-    "valence": (said(["C(C)(C)(C)(C)C"], "five bonds"), "no valid SMILES"),
+    "not a SMILES": (said(["ethanol"], "named"), "not a valid SMILES"),
+    "valence": (said(["C(C)(C)(C)(C)C"], "five bonds"), "not a valid SMILES"),
 }
 
 

@@ -112,8 +112,8 @@ def test_the_order_of_atoms_maps_and_counter_ions_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("smiles", "why"),
     [
-        ("no molecule", "no SMILES"),
-        ("", "no SMILES"),
+        ("no molecule", "not a SMILES"),
+        ("", "not a SMILES"),
         ("CCCC", "no reaction template applies to 'CCCC'"),
         ("C" * 3_000, "at most 2000"),
         ("C" * 200, "200 heavy atoms"),
@@ -234,7 +234,7 @@ def test_the_same_lessons_give_the_same_agent_and_no_memory_of_molecules(
 def test_a_bad_template_is_refused_with_its_line() -> None:
     entry = 'name = "n"\nclass = "c"\nbond = "b"\nfrom = ["x"]\nto = "y"\nprior = 1\n'
     good = f'[[template]]\nid = "a"\nretro = "[C:1]O>>[C:1]"\n{entry}'
-    with pytest.raises(DataError, match=r"mine.toml, line 1: template a: .* no reaction SMARTS"):
+    with pytest.raises(DataError, match=r"mine.toml, line 1: template a: .* not a reaction SMARTS"):
         parse(good.replace(">>[C:1]", ">>[C:1"), Path("mine.toml"))
     with pytest.raises(DataError, match=r"mine.toml, line 11: template a: its id or its name 'n'"):
         parse(f"{good}\n{good}", Path("mine.toml"))

@@ -111,7 +111,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
         (f"run drug --instances {'9' * 5000}", 2, "there are 20 instances"),
         ("run drug --timeout inf", 2, "timeout is at most 1000000000; it was inf"),
         ("run drug --unbounded", 2, "--unbounded requires --protocol pxp"),
-        ("run drug --protocol pxp --unbounded --k 2", 2, "in place of --k"),
+        ("run drug --protocol pxp --unbounded --k 2", 2, "and replaces --k"),
         ("run drug --instances ²", 2, "there is no instance '²'"),
         ("run drug --instances=--3", 2, "there is no instance '--3'"),
         ("run drug --database postgresql://u:hunter2@h:notaport/d", 2, "cannot be read"),

@@ -243,7 +243,7 @@ def test_one_that_is_not_always_alike_is_not_judged(tmp_path: Path) -> None:
         ("cat", "the program cannot be tested: it said a line that is not an answer"),
         ("false", "the program cannot be tested: it ended with exit code 1 instead"),
         ("nonesuch", "nonesuch cannot be started"),
-        ("", "no program was given"),
+        ("", "no program is given"),
     ],
 )
 def test_what_is_no_program_for_this(command: str, problem: str) -> None:

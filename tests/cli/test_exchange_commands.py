@@ -63,7 +63,7 @@ def test_every_format_is_written_under_a_name_of_its_own_and_never_over_a_file(f
     assert f"Exported: {name}" in done.output
     before = Path(name).read_bytes()
     again = pxp("export", "pxp", "--format", form)
-    assert (again.exit_code, "is there already" in again.output) == (2, True)
+    assert (again.exit_code, "already exists" in again.output) == (2, True)
     assert Path(name).read_bytes() == before
 
 
@@ -97,7 +97,7 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("export", "pxp", "interact", "--format", "toml"), "toml holds one table; promela"),
         (("export", "pxp", "--format", "toml", "--channel", "fifo:1"), "go with promela, prism"),
         (("export", "pxp", "--format", "toml", "--formula", "F ended"), "go with promela, prism"),
-        (("export", "pxp", "--format", "smv", "--database", "x"), "goes with a run"),
+        (("export", "pxp", "--format", "smv", "--database", "x"), "applies to a run"),
         (("export", "a-1", "b-1"), "is a table"),
         (("export", "a-1", "b-1", "--format", "jsonl"), "one run is exported at a time"),
         (("export", "pxp", "-o", "x.csv"), "x.csv must end in .jsonl or .parquet or .toml"),
@@ -110,10 +110,10 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("export", "none.toml", "-o", "x.smv"), "none.toml: cannot be read"),
         (("export", "client.toml", "-o", "x.smv"), "names server as its peer"),
         (("import", "client.toml", "-o", "x.mmd"), "x.mmd must end in .toml or .json or .scxml"),
-        (("import", "client.toml"), "client.toml is there already"),
+        (("import", "client.toml"), "client.toml already exists"),
         (("check", "machine.scxml"), "SCXML is taken in by pxp import"),
         (("check", "pxp", "--channel", "fifo", "--formula", "F ended"), "write fifo:C"),
-        (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not asked of"),
+        (("check", "pxp", "--channel", "fifo", "--property", "no-deadlock"), "not a property of"),
         (
             ("check", "pxp", "--channel", "fifo", "--reduce", "symmetry"),
             "--reduce: this has no effect over fifo",
@@ -236,10 +236,10 @@ def test_how_tables_of_ones_own_fail_is_drawn(
     [
         (("pxp", "--counterexample", "AG EF ended"), "has no counterexample: HOLDS"),
         (("pxp", "--counterexample", "no such"), "cannot be read at character"),
-        (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "are of claims"),
-        (("pxp", "--channel", "sync"), "goes with tables and --counterexample"),
-        (("--counterexample", "terminates", "--channel", "sync"), "goes with tables"),
-        (("pxp", "interact"), "say WHAT to draw, one thing"),
+        (("pxp", "--counterexample", "F ended", "--relations", "noisy"), "apply to claims"),
+        (("pxp", "--channel", "sync"), "requires tables and --counterexample"),
+        (("--counterexample", "terminates", "--channel", "sync"), "requires tables"),
+        (("pxp", "interact"), "give one WHAT to draw"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(arguments: tuple[str, ...], said: str) -> None:

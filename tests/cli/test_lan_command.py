@@ -191,7 +191,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
     for arguments, said in (
         (("new", "again", "-o", "my.lan.json"), "my.lan.json is there already"),
         (TRAIN, "give either --unattended or --developer"),
-        ((*TRAIN, "--developer", "terminal"), "needs a terminal"),
+        ((*TRAIN, "--developer", "terminal"), "requires a terminal"),
         (("run", "my.lan.json", "x", "--model", "nobody"), "nobody"),
         (("run", "none.lan.json", "x", "--model", "script:french.jsonl"), "cannot be read"),
         (
@@ -199,7 +199,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
             "purpose, reply are missing",
         ),
         (("train", *TRAIN[1:3], "bad.jsonl", *TRAIN[4:], "--unattended"), "bad.jsonl, line 1"),
-        (("undo", "my.lan.json"), "nothing left to undo"),
+        (("undo", "my.lan.json"), "nothing is left to undo"),
         (("edit", "my.lan.json", "delete", "Solver"), "there is no agent"),
         (("draw", "my.lan.json", "-o", "x.gif"), "a diagram's file name ends in"),
     ):

@@ -114,12 +114,12 @@ A, X = ["--machine", "A=1"], "--human"
         ([*A], "--human: the behaviour of the human is missing"),
         ([*A, X, "A=0.4,D=0.5"], "--human: A, B, C and D must add up to 1; they add up to 9/10"),
         ([*A, X, "A=0.4,E=0.6"], "'E=0.6' is not NAME=NUMBER"),
-        ([*A, X, "A=1e99999999"], "--human A is a number such as 2/5 or 0.4"),
-        ([*A, X, "A=1/0"], "is a number such as"),
+        ([*A, X, "A=1e99999999"], "A of the human must be a number such as 2/5 or 0.4"),
+        ([*A, X, "A=1/0"], "must be a number such as"),
         ([*A, X, "A=1,A=1"], "A is given twice"),
         ([*A, X, "A=1,revise=3/2"], "revise.B is a probability, from 0 to 1; it was 3/2"),
-        ([*A, X, "A=1", X, "A=1"], "what it does is said twice"),
-        ([*A, X, "A=1", X, "REJECT:A=1"], "before the colon stands the tag that is answered"),
+        ([*A, X, "A=1", X, "A=1"], "the behaviour is given twice"),
+        ([*A, X, "A=1", X, "REJECT:A=1"], "must be the tag that is answered"),
         ([*BOTH, "--n", "many"], "'many' is not a whole number"),
         ([*BOTH, "--n", "0"], "n is the largest number of messages"),
         ([*BOTH, "--k", "0"], "k is the message after which"),
@@ -129,16 +129,19 @@ A, X = ["--machine", "A=1"], "--human"
         ([*BOTH, "--n", "inf", "--lengths"], "--lengths: lengths require a bound n"),
         ([*BOTH, "--n", "inf", "--k", "2000", "--sensitivities"], "sensitivities k is at most"),
         ([*BOTH, "--target", "two-way=0.9"], "--target: a target requires a free parameter"),
-        ([*BOTH, "--free", "human.A", "--target", "two-way"], "an outcome and a probability"),
-        ([*BOTH, "--free", "human.A", "--target", "two-way=2"], "at most 1; it was 2"),
+        (
+            [*BOTH, "--free", "human.A", "--target", "two-way"],
+            "a target must be OUTCOME=PROBABILITY",
+        ),
+        ([*BOTH, "--free", "human.A", "--target", "two-way=2"], "at most 1, not 2"),
         ([*BOTH, "--free", "human.A", "--target", "fun=1"], "no outcome 'fun'; there are: one-way"),
         ([*BOTH, "--free", "human.luck"], "no parameter 'luck'"),
-        ([*BOTH, "--free", "A"], "such as human.A or machine.revise; it was 'A'"),
+        ([*BOTH, "--free", "A"], "such as human.A or machine.revise; it is 'A'"),
         ([*BOTH, "--free", "human.RATIFY:A"], "nothing is said of what this agent does in answer"),
         ([*BOTH, "--free", "human.A", "--n", "1001"], "with a free parameter n is at most 1,000"),
         ([*A, X, "A=1", "--free", "human.A"], "nothing says how the other categories share"),
         ([*BOTH, "--from", "b.sqlite", "r"], "it excludes --machine and --human"),
-        ([*BOTH, "--by-tag"], "--by-tag goes with --from"),
+        ([*BOTH, "--by-tag"], "--by-tag requires --from"),
         (
             [*BOTH, "--published", "RAD 2025"],
             "--published can be combined with --seed and --json only",
@@ -168,13 +171,13 @@ def test_of_other_protocols_there_are_no_odds(protocol: str, why: str) -> None:
     done = CliRunner().invoke(commands, ["odds", protocol, *BOTH])
     assert done.exit_code == 2
     assert why in done.output
-    assert "odds are of interact" in done.output
+    assert "probabilities are computed for interact" in done.output
 
 
 def test_only_numbers_are_read() -> None:
     assert parameters.number(" 2/5 ", "x") == parameters.number("0.4", "x") == Fraction(2, 5)
     for wrong in ("", "-1", "0x1", "1.", ".5", "٣", "1_0", "inf", "nan", "1e3", "2/-5"):
-        with pytest.raises(UsageError, match="is a number such as"):
+        with pytest.raises(UsageError, match="must be a number such as"):
             parameters.number(wrong, "x")
 
 

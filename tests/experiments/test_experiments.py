@@ -99,7 +99,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_control_without_a_validation_set_is_refused(tmp_path: Path) -> None:
     (tmp_path / "retro.csv").write_text('input,output,explanation\nCC(=O)NC,CN.CC(=O)Cl,"amide"\n')
     text = 'format = 1\ntask = "drug"\ndata = "."\n[learning]\nkeep = "better"\n'
-    with pytest.raises(FileError, match=r"line 4: .* needs a validation set"):
+    with pytest.raises(FileError, match=r"line 4: .* requires a validation set"):
         files.load(written(tmp_path, text))
 
 
@@ -265,9 +265,9 @@ def test_the_commands_run_skip_and_compare(
     code, said = pxp("compare", "a.toml", "drug-9")
     assert (code, "has no run 'drug-9'" in said) == (2, True)
     code, said = pxp("compare", "a.toml", "a.toml")
-    assert (code, "name two different ones" in said) == (2, True)
+    assert (code, "give two different runs" in said) == (2, True)
     written(tmp_path, BASE + '"x\\u001b" = 1\n', "c.toml")
     code, said = pxp("experiment", "c.toml")
     assert (code, "line 4: unknown key" in said, "\x1b" in said) == (2, True, False)
     code, said = pxp("experiment", "a.toml", "--executor", "processes://2")
-    assert (code, "workers share a PostgreSQL blackboard" in said) == (2, True)
+    assert (code, "workers require a PostgreSQL blackboard" in said) == (2, True)

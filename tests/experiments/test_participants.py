@@ -260,13 +260,13 @@ ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
     [
         ({"human": "openai:x"}, "there is no human"),
         ({"machine": "gemini:x"}, "there is no model"),
-        ({"machine": "anthropic:claude-sonnet-4-5"}, "needs a key"),
-        ({"judge": "anthropic:claude-sonnet-4-5"}, "needs a key"),
+        ({"machine": "anthropic:claude-sonnet-4-5"}, "requires a key"),
+        ({"judge": "anthropic:claude-sonnet-4-5"}, "requires a key"),
         ({"machine": "anthropic:x@http://127.0.0.1:9", "prompts": WARM}, "temperature"),
-        ({"prompts": WARM}, "name one with --machine"),
-        ({"scope": "run"}, "name one with --machine"),
+        ({"prompts": WARM}, "without a model as machine"),
+        ({"scope": "run"}, "without a model as machine"),
         ({"scope": "world", "judge": ELSEWHERE}, "there is no scope"),
-        ({"votes": 3}, "name one with --judge"),
+        ({"votes": 3}, "without a model as judge"),
         ({"votes": 0, "judge": ELSEWHERE}, "votes is at least 1; it was 0"),
         ({"preset": "C-rad"}, "is of rad, not of drug"),
         ({"preset": "D-drug"}, "there is no preset"),
@@ -290,7 +290,7 @@ def test_a_task_with_pictures_needs_a_model_that_sees_them() -> None:
     wanted = Plan("drug", instances="1", machine=ELSEWHERE)
     with pytest.raises(UsageError, match="images"):
         participants.models(wanted, replace(DRUG, problem=seen), read_plan(wanted)[1])
-    with pytest.raises(UsageError, match="by its own agents only"):
+    with pytest.raises(UsageError, match="cannot be answered by a model"):
         participants.models(wanted, replace(DRUG, problem=None), read_plan(wanted)[1])
 
 

@@ -107,7 +107,7 @@ def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) ->
     assert (tmp_path / picture[1]).read_bytes().startswith(b"\x89PNG")
 
     desk.types("C1CC")  # no molecule: refused where it stands, with the reason
-    desk.waits_for("no valid SMILES")
+    desk.waits_for("not a valid SMILES")
     desk.clears()
     desk.types(RIGHT)
     desk.sees("Your explanation")
@@ -209,7 +209,7 @@ def test_without_a_terminal_nothing_is_begun(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "asks a person, and input or output is no terminal" in done.stderr
+    assert "requires a terminal as input and output" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

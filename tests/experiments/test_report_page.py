@@ -286,7 +286,7 @@ def test_text_keeps_its_lines() -> None:
 
 def test_bad_requests_are_told(made: Made, tmp_path: Path) -> None:
     made.add(1, "INIT RATIFY RATIFY")
-    with pytest.raises(UsageError, match=r"ends in \.html"):
+    with pytest.raises(UsageError, match=r"end in \.html"):
         write(made.board, (), tmp_path / "page.pdf")
     with pytest.raises(NotThere, match="no run 'nobody'; there are: drug-1"):
         write(made.board, ["nobody"], tmp_path / "page.html")

@@ -92,8 +92,8 @@ def test_units_hold_every_session_once(repetitions: int, sessions: int, carries:
         ("processes://0", "postgresql://h/n", "write dask://HOST:PORT or processes://NUMBER"),
         ("processes://²", "postgresql://h/n", "there is no executor"),
         ("spark://h:1", "postgresql://h/n", "there is no executor 'spark"),
-        ("processes://2", None, "workers share a PostgreSQL blackboard"),
-        ("processes://2", "runs/b.sqlite", "workers share a PostgreSQL blackboard"),
+        ("processes://2", None, "workers require a PostgreSQL blackboard"),
+        ("processes://2", "runs/b.sqlite", "workers require a PostgreSQL blackboard"),
     ],
 )
 def test_what_is_no_executor_is_refused(name: str, database: str | None, says: str) -> None:

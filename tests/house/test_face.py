@@ -183,9 +183,9 @@ class Expert:
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: session(match=Nameless()), r"is no relation. A relation has a name"),
-        (lambda: session(Expert), r"is no respondent; write Expert\(\)"),
-        (lambda: session(guards="REF"), "'REF' is no source of guards"),
+        (lambda: session(match=Nameless()), r"is not a relation. A relation has a name"),
+        (lambda: session(Expert), r"is not a respondent; write Expert\(\)"),
+        (lambda: session(guards="REF"), "'REF' is not a source of guards"),
         (lambda: session(rules=pxp.load_automaton("pxp")), "follows Interact or Pxp"),
         (lambda: pxp.Session(pxp.Interact(), {}, instance="x"), "two agents by their names"),
         (

@@ -98,8 +98,8 @@ def test_an_unknown_proposition_is_told_the_nearest(name: str, near: str) -> Non
         (["interact", "--formula", "G (1.REJECT -> number>5)"], 1, "h REFUTE, m REJECT"),
         (["pxp", "--formula", "F ended", "--fair", "strong:rows"], 0, "pxp(k)"),
         (["pxp", "--formula", "F ended", "--fair", "weak:agents"], 1, "for ever"),
-        (["pxp_hang_up", "--formula", "F ended"], 2, "name one of them"),
-        (["interact", "pxp", "--formula", "F ended"], 2, "name one of them"),
+        (["pxp_hang_up", "--formula", "F ended"], 2, "the table must be interact or pxp"),
+        (["interact", "pxp", "--formula", "F ended"], 2, "the table must be interact or pxp"),
         (["interact", "--formula", "F number>99999999999"], 2, "at most 9 digits"),
     ],
 )

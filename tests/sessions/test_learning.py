@@ -283,9 +283,9 @@ def test_a_match_that_fails_on_the_validation_set_ends_the_session_as_broken() -
 
 
 def test_a_gate_that_could_not_decide_is_refused() -> None:
-    with pytest.raises(UsageError, match="needs a validation set"):
+    with pytest.raises(UsageError, match="requires a validation set"):
         Gate(Keep.BETTER)
-    with pytest.raises(UsageError, match="needs no gate"):
+    with pytest.raises(UsageError, match="takes no gate"):
         Gate(Keep.ALWAYS, rows=ROWS)
 
     class Sealed(Wall):
@@ -307,7 +307,7 @@ def test_a_stored_decision_that_is_none_is_refused() -> None:
             replace(j, detail=detail) if j.relation == LEARN else j for j in third.judgements
         )
         made = session(Pupil(), Gate(Keep.BETTER, Gated.REVISION, ROWS), SEVEN, ListBoard())
-        with pytest.raises(Refused, match="no weighing"):
+        with pytest.raises(Refused, match="not a weighing"):
             made.replay([*board.entries[:2], replace(third, judgements=forged)])
 
 

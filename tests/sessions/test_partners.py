@@ -87,7 +87,7 @@ def test_a_drawing_says_to_whom() -> None:
     [
         ('receive = "NO"', 'receive = ["NO", "YES"]', "one names its partner and one does not"),
         ('event = "CLOSE"', 'event = "CLOSE", partner = "left"', "comes from outside"),
-        ('partner = "left"', 'partner = "left wing"', "is no name here"),
+        ('partner = "left"', 'partner = "left wing"', "is not a valid name"),
         ('partner = "left"', "partner = 3", "rows[0].partner"),
         ('"YES", partner = "right"', '"YES", partner = "left"', "a second row leaves B on -YES"),
         ("partner =", "with =", "unknown key with"),

@@ -224,7 +224,7 @@ def test_a_changed_picture_is_not_taken_for_the_one_it_was(tmp_path: Path) -> No
     assert path_of(row.instance) == folder / "xrays" / "one.png"
     before = published(tmp_path).fingerprint
     Pillow.new("L", (64, 64), 91).save(folder / "xrays" / "one.png")
-    with pytest.raises(DataError, match="is not the one that instance case_1 is about"):
+    with pytest.raises(DataError, match="is not that of instance case_1"):
         picture(row.instance)
     assert published(tmp_path).fingerprint != before
 
@@ -241,7 +241,7 @@ def test_both_layouts_load_and_a_case_may_occur_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (HEADER + ROW + ROW.replace("one", "two"), "line 3: column img_path: .*no PNG"),
+        (HEADER + ROW + ROW.replace("one", "two"), "line 3: column img_path: .*neither a PNG"),
         (HEADER + ROW.replace("one", "three"), "line 2: column img_path: there is no .*three"),
         (HEADER + ROW.replace("xrays/one.png", "../one.png"), "line 2: .*in the folder"),
         (HEADER + ROW.replace("data/xrays/one.png", "/etc/passwd"), "line 2: .*in the folder"),
