@@ -126,7 +126,11 @@ def test_the_same_property_has_a_line_a_channel() -> None:
         ((*SYSTEM, "--termination"), 0, "7 verdicts, 0 not as expected"),
         ((*SYSTEM, "--termination", "--channel", "lossy:1"), 1, "hub>left +TASK lost"),
         ((*SYSTEM, "--termination", "--limit", "3"), 4, "more than 3 states"),
-        ((*SYSTEM, "--termination", "--limit", "3"), 4, "; try fewer members or more"),
+        (
+            (*SYSTEM, "--termination", "--limit", "3"),
+            4,
+            "; try fewer members or a higher limit of states or memory",
+        ),
         (
             (*SYSTEM, "--channel", "fifo:1", "--channel", "lossy:1", "--formula", "F (ended|lost)"),
             0,
