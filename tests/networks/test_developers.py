@@ -73,7 +73,7 @@ def test_a_name_that_is_none_is_refused_with_those_that_are(name: str, tmp_path:
 
 
 def test_a_terminal_is_asked_for_only_where_there_is_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs a terminal"):
+    with pytest.raises(UsageError, match="requires a terminal"):
         find_developer("terminal", 1, equal, tmp_path)
 
 

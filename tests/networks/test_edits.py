@@ -58,7 +58,7 @@ CHAIN = Network("task", (A, B, C), frozenset({("A", "B"), ("B", "C")}))
         ((Edit("A", Field.OUTPUT, ""),), "the output description of 'A' is empty"),
         ((Create(A),), "two agents are named 'A'"),
         ((Edit("A", Field.NAME, "B"),), "there is an agent 'B' already"),
-        ((Edit("A", Field.NAME, "a\x1b[2J"),), "is no agent's name"),
+        ((Edit("A", Field.NAME, "a\x1b[2J"),), "is not a valid agent name"),
         ((Delete("A"), Delete("B"), Delete("C")), "there is no agent"),
         ((Delete("D"),), "there is no agent 'D'; there are: A, B, C"),
         ((Connect("A", "D"),), "there is no agent 'D'"),
@@ -156,7 +156,7 @@ def test_whatever_is_done_the_network_is_sound_and_the_log_tells_it(
     length = lan.version
     for earlier in reversed(states[:-1]):
         assert lan.undo() == earlier
-    with pytest.raises(UsageError, match="nothing left to undo"):
+    with pytest.raises(UsageError, match="nothing is left to undo"):
         lan.undo()
     assert lan.version == length + len(states) - 1
     assert files.parse(json.dumps(files.of_history(lan.history))) == lan.history

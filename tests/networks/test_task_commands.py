@@ -130,7 +130,7 @@ def test_a_network_is_trained_under_a_simulated_developer_and_tested_with_its_ex
     assert "Handled: 2 of 2" in trained.output
     assert "Right: 2 of 2" in pxp("test", "a.lan.json", *told).output
     refused = pxp("train", "a.lan.json", *told, "--developer", "terminal")
-    assert (refused.exit_code, "needs a terminal" in refused.output) == (2, True)
+    assert (refused.exit_code, "requires a terminal" in refused.output) == (2, True)
 
 
 def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
         (("compare", "parity.toml", *MODEL, "--hand", "me"), "there is no hand 'me'"),
         (("test", "none.lan.json", "parity.toml", *MODEL), "none.lan.json: cannot be read"),
         (("train", "a.lan.json", "--examples", "e", *MODEL), "give either --unattended or"),
-        (("test", "none.lan.json", *MODEL), "say what to score by"),
+        (("test", "none.lan.json", *MODEL), "give a TASK to score on, or --examples FILE"),
         (("distance", "none.lan.json", "none.lan.json"), "none.lan.json: cannot be read"),
     ],
 )

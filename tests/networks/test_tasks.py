@@ -220,7 +220,7 @@ def test_a_judge_that_says_neither_is_asked_again_and_then_has_no_verdict() -> N
     ask = (task, task.criteria[1], task.examples[0], "x")
     judge, model = judged(["maybe", {"met": "perhaps"}, {"met": "no"}])
     assert not asyncio.run(judge.meets(*ask))
-    assert "met is yes or no" in model.requests[2].turns[0].text
+    assert "met must be yes or no" in model.requests[2].turns[0].text
     silent, _model = judged(["maybe"] * 3)
     with pytest.raises(NoAnswer, match="no usable verdict in 3 attempts"):
         asyncio.run(silent.meets(*ask))

@@ -163,7 +163,7 @@ def test_scxml_of_others_is_read_where_a_table_can_mean_it() -> None:
         ('<send event="bye" target="#_parent"/>', "", "line 4: neither an event nor a send"),
         ('event="open"', 'event="*"', "line 3: event '*': a tag is letters"),
         ('target="Open"', 'target="Opne"', "line 3: unknown state Opne"),
-        ('name="door"', "", "'' is no name here"),
+        ('name="door"', "", "'' is not a valid name"),
         ("2005/07/scxml", "2005/07/html", "the root is 'scxml', not scxml of the namespace"),
         ('<state id="Open">', '<state id="Open"><onentry/>', "write what is sent at the transit"),
         ("<scxml", "<a><b><c><d><e><f><g>", "nested deeper"),
