@@ -79,7 +79,7 @@ def test_what_does_not_fit(pattern: Any, value: Any) -> None:
 def test_holes_are_found_where_they_are() -> None:
     value = {"a": [HOLE, "x"], "b": f"the {HOLE}", "c": 3}
     assert list(holes(value)) == [("a", 0), ("b",)]
-    with pytest.raises(DataError, match="a step's result is JSON"):
+    with pytest.raises(DataError, match="a step's result must be JSON"):
         value_of("{")
 
 
