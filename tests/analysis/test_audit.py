@@ -276,7 +276,7 @@ def test_what_is_no_recording_is_refused(board: SqlBlackboard, tmp_path: Path) -
     file = tmp_path / "retro.csv"
     file.write_text("output,input,explanation\nCC,CO,an ether\n", "utf-8")
     told = audit(str(file), code=2).output
-    assert "retro.csv is no recording: neither a database" in told
+    assert "retro.csv is not a recording: neither a database" in told
     assert "nor a tags.txt" in told
     assert "are recorded" in audit(str(board.engine.url.database), "--rounds", "7", code=2).output
 

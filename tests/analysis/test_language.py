@@ -133,7 +133,7 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
         (("interact", "--n", "٣"), "n is a whole number"),
         (("pxp", "--n", "4"), "PXP has no n"),
         (("strong:x",), "there is no class 'strong:x'"),
-        (("tolerance",), "relations of what? say interact/tolerance"),
+        (("tolerance",), "names relations without a protocol; write interact/tolerance"),
         (("interact/like",), "there are no assumptions 'like'"),
         (("interact(4)",), "write interact(n,k)"),
         (("published(x)",), "the number of rounds is a whole number"),

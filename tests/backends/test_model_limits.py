@@ -110,7 +110,7 @@ def test_what_was_spent_before_a_resume_counts() -> None:
 
 
 def test_money_is_not_capped_where_the_price_is_not_known() -> None:
-    with pytest.raises(UsageError, match="is not known"):
+    with pytest.raises(UsageError, match="is unknown"):
         layered(Scripted(lambda _: Reply("x")), capped(Budget(1.0), UNPRICED))
 
 
@@ -217,7 +217,7 @@ def test_a_short_reply_makes_room_before_its_minute_is_over() -> None:
 @pytest.mark.parametrize("name", ["requests", "tokens", "in_flight"])
 def test_a_limit_is_1_at_least(name: str) -> None:
     none: dict[str, Any] = {name: 0}
-    with pytest.raises(UsageError, match="1 at least"):
+    with pytest.raises(UsageError, match="at least 1"):
         Limits(**none)
 
 

@@ -169,7 +169,7 @@ OTHER = json.dumps(as_line(("m", "f", 0), Reply("y")))
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[]\n", "line 1: this is no recording"),
+        ("[]\n", "line 1: this is not a recording"),
         ("nonsense\n", "line 1: this is not JSON"),
         (f"{HEAD}\n{{}}\n", "line 2: this is not a call"),
         (f"{HEAD}\n[]\n", "line 2: this is not a call"),

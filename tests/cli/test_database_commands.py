@@ -69,7 +69,7 @@ def test_a_run_goes_out_and_comes_in(folder: Path, form: str) -> None:
     done = pxp(folder, "export", "a-1", "--database", DATABASE, "--format", form)
     assert (done.returncode, done.stdout) == (0, f"Exported: a-1.{form}\n")
     again = pxp(folder, "export", "a-1", "--database", DATABASE, "--format", form)
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
     done = pxp(folder, "import", f"a-1.{form}", "--database", "new.sqlite")
     assert "Imported into sqlite:///new.sqlite: a-1, 3 sessions, 3 messages, mark" in done.stdout
     assert pxp(folder, "verify", "new.sqlite").returncode == 0

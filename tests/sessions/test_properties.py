@@ -260,7 +260,7 @@ class Talk(RuleBasedStateMachine):
     @rule()
     def nothing_after_the_end(self) -> None:
         rows, endings = list(self.board.entries), len(self.board.endings)
-        with pytest.raises(UsageError, match="is over"):
+        with pytest.raises(UsageError, match="has ended"):
             now(self.session.step())
         assert now(self.session.run()) is self.session
         assert (self.board.entries, len(self.board.endings)) == (rows, endings)

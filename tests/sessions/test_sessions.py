@@ -129,7 +129,7 @@ def test_nothing_answers_term() -> None:
     ended = run(agent(), agent(), Pxp())
     assert tags(ended) == ("INIT", "RATIFY", "RATIFY", "TERM")
     assert ended.cause == "TERM by h"
-    with pytest.raises(UsageError, match=r"session s is over \(term\)"):
+    with pytest.raises(UsageError, match=r"session s has ended \(term\)"):
         now(ended.step())
     assert now(ended.run()).ending is Ending.TERM
     assert len(ended.history) == 4
