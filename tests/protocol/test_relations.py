@@ -119,7 +119,7 @@ def fail(error: Exception) -> Any:
 FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
     "raises": (lambda *_: fail(ValueError("no such molecule")), Outcome.BROKEN, "ValueError: no"),
     "raises ours": (lambda *_: fail(GuardError("used up")), Outcome.BROKEN, "used up"),
-    "sleeps": (lambda *_: asyncio.sleep(5), Outcome.LATE, "no answer within 0.005 s"),
+    "sleeps": (lambda *_: asyncio.sleep(5), Outcome.LATE, "no answer within 0.05 s"),
     "times out": (lambda *_: fail(TimeoutError("read timed out")), Outcome.LATE, "read timed out"),
     "says late": (lambda *_: Outcome.LATE, Outcome.LATE, "it answered 'late' itself"),
     "says broken": (lambda *_: Outcome.BROKEN, Outcome.BROKEN, "it answered 'broken' itself"),
@@ -132,7 +132,7 @@ FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
 
 def patience(outcome: Outcome) -> float:
     """In seconds: no time at all for who never answers, and enough for everybody else."""
-    return 0.005 if outcome is Outcome.LATE else 60
+    return 0.05 if outcome is Outcome.LATE else 60
 
 
 @pytest.mark.parametrize("memo", [True, False])
