@@ -38,13 +38,13 @@ def program(then: str, timeout: float = 20, restart: bool = False) -> Program:
 HOSTILE: dict[str, tuple[str, str]] = {
     "garbage": ("print('hello', flush=True)", "it said a line that is not JSON: 'hello', to"),
     "an empty line": ("print(flush=True)", "it said a line that is not JSON: '', to"),
-    "a number": ("print(7, flush=True)", "it said a line that is no answer: '7'"),
+    "a number": ("print(7, flush=True)", "it said a line that is not an answer: '7'"),
     "a digit bomb": ("print('9' * 60000, flush=True)", "a line that is not JSON: '99999"),
     "nested": ("print('[' * 60000, flush=True)", "a line that is not JSON: '"),
-    "an action that is none": ("""print('{"did": "RATIFY"}', flush=True)""", "no answer"),
-    "two answers in one": ("""print('{"did": "+A", "refused": ""}', flush=True)""", "no answer"),
-    "more keys": ("""print('{"did": "+A", "why": 1}', flush=True)""", "that is no answer"),
-    "true": ("""print('{"did": true}', flush=True)""", "that is no answer"),
+    "an action that is none": ("""print('{"did": "RATIFY"}', flush=True)""", "not an answer"),
+    "two answers in one": ("""print('{"did": "+A", "refused": ""}', flush=True)""", "not an answer"),
+    "more keys": ("""print('{"did": "+A", "why": 1}', flush=True)""", "that is not an answer"),
+    "true": ("""print('{"did": true}', flush=True)""", "that is not an answer"),
     "two lines": (
         """print('{"did": "+A"}\\n{"did": "+A"}', flush=True)""",
         "it said more than one line to",

@@ -99,7 +99,7 @@ def test_what_may_be_asked_is_every_state_and_tag_reachable_or_not() -> None:
         (["pxp", "--fair", "strong:rows"], 2, "has no effect without a formula"),
         (["pxp", "--termination"], 0, "ends-if-strong-rows"),
         (["pxp", "--termination", "--formula", "F ended"], 2, "its own properties"),
-        (["--termination"], 2, "name them"),
+        (["--termination"], 2, "no table is given"),
     ],
 )
 def test_the_command(arguments: list[str], code: int, said: str) -> None:
