@@ -121,7 +121,7 @@ class Finding(NamedTuple):
     possible: tuple[str, ...] = ()
 
 
-_HELD: dict[str, bool] = {Outcome.YES: True, Outcome.NO: False, Outcome.UNSURE: False}
+_YES, _NOT = Outcome.YES, (Outcome.NO, Outcome.UNSURE)
 
 
 class Judged(NamedTuple):
@@ -136,9 +136,9 @@ class Judged(NamedTuple):
     held: bool | None
 
 
-def held(outcome: str) -> bool | None:
+def held(outcome: Outcome) -> bool | None:
     """Whether a relation held, by its recorded outcome."""
-    return _HELD.get(outcome)
+    return True if outcome is _YES else False if outcome in _NOT else None
 
 
 class AuditedMessage(NamedTuple):

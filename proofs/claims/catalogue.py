@@ -9,18 +9,24 @@ and where a claim is proved for all n and k, `Claim.induction` says how (`proofs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 
 from proofs.claims import decisions, predicates
-from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
+from proofs.claims.predicates import (
+    STATEMENTS,
+    Check,
+    every_row_taken,
+    some_agent_can_send,
+)
+from proofs.core.actions import Say
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
 from proofs.induction.invariants import NOTHING, Keep
 from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
-from proofs.sessions.model import in_words, session
+from proofs.sessions.model import session
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
@@ -222,7 +228,7 @@ def _interact() -> Iterator[Claim]:
     )
     yield Claim(
         "revised-never",
-        f"{in_words(REVISED)} does not occur",
+        f"{_tags(REVISED)} does not occur",
         "interact",
         predicates.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
@@ -240,7 +246,7 @@ def _interact() -> Iterator[Claim]:
     kept = Keep(replied=True)
     yield Claim(
         "strong-once",
-        f"the responder h is Strong only in {in_words(RATIFIED)} (n >= 3)",
+        f"the responder h is Strong only in {_tags(RATIFIED)} (n >= 3)",
         "interact",
         predicates.strong_once,
         given(TOLERANCE),
@@ -256,7 +262,7 @@ def _interact() -> Iterator[Claim]:
     )
     yield Claim(
         "refuted-never",
-        f"{in_words(REFUTED)} does not occur",
+        f"{_tags(REFUTED)} does not occur",
         "interact",
         predicates.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
@@ -373,6 +379,10 @@ def _pxp() -> Iterator[Claim]:
         {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.FAILS},
     )
     yield from _replies("pxp(k)")
+
+
+def _tags(messages: Iterable[Say]) -> str:
+    return ", ".join(one.tag for one in messages)
 
 
 def find(name: str) -> tuple[Claim, ...]:

@@ -339,7 +339,7 @@ def some_agent_can_send(model: SessionModel, _space: Space[State]) -> Verdict:
     def nobody_sends(state: int) -> bool:
         rows = (
             row
-            for place, field in enumerate(composition.fields)
+            for place, field in enumerate(composition.encoding.fields)
             for row in composition.leaving(place, field.of(state))
         )
         return not composition.ended(state) and all(row.kind is not Kind.SEND for row in rows)

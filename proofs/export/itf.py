@@ -13,7 +13,8 @@ def to_itf(property_name: str, model: str, verdict: Verdict) -> str:
     """The trace of `verdict` as ITF JSON text, with the property's name in its metadata.
 
     States that are named tuples become variables by their names, others one variable `state`;
-    `action` is the label of the step that led to a state. Raises `ValueError` without a trace.
+    `action` is the label of the step that led to a state. A trace in which no guard is settled
+    ahead of its message has no variable `chosen`. Raises `ValueError` without a trace.
     """
     trace = verdict.trace
     if trace is None:
@@ -24,6 +25,9 @@ def to_itf(property_name: str, model: str, verdict: Verdict) -> str:
         {"#meta": {"index": index}, "action": label, **_variables(state)}
         for index, (label, state) in enumerate(rows)
     ]
+    if not any(getattr(state, "chosen", ()) for _, state in rows):
+        for written in states:
+            written.pop("chosen", None)
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",

@@ -75,11 +75,11 @@ class _Building:
             Variable(
                 ("at", member.name),
                 Domain((member.name,), tuple(self._values(composition, place))),
-                composition.numbers[place][member.automaton.initial],
+                composition.encoding.numbers[place][member.automaton.initial],
             )
             for place, member in enumerate(self.system.members)
         )
-        self.buffers = {link: self._buffer(link) for link in composition.links}
+        self.buffers = {link: self._buffer(link) for link in composition.encoding.links}
         flag = Domain(("said",), ("0", "1"), numbers=True)
         noted = ((name, one) for name, one in wanted.items() if isinstance(one, OfStep))
         self.noted = {
@@ -91,8 +91,11 @@ class _Building:
     @staticmethod
     def _values(composition: Composition, place: int) -> Iterator[str]:
         """The states of a member; and with each guard that it has settled, beside it."""
-        for number in range(composition.sizes[place]):
-            name, row = composition.state_name(place, number), composition.chosen_row(place, number)
+        for number in range(composition.encoding.sizes[place]):
+            name, row = (
+                composition.encoding.state_name(place, number),
+                composition.encoding.chosen_row(place, number),
+            )
             yield name if row is None else f"{name} {row.guard}"
 
     def network(self) -> Network:
@@ -143,7 +146,7 @@ class _Building:
     def _buffer(self, link: tuple[int, int]) -> tuple[Variable, ...]:
         """Places in order; or, where the order is lost, how many there are of each tag."""
         names = tuple(self.system.members[place].name for place in link)
-        tags = self.composition.tags(link)
+        tags = self.composition.encoding.tags(link)
         if self.composition.channel.reordering:
             counted = tuple(str(number) for number in range(self.capacity + 1))
             domain = Domain(("count",), counted, numbers=True)
@@ -163,7 +166,7 @@ class _Building:
     def _commands(self) -> Iterator[Command]:
         for link in self._direct:
             yield from self._meetings(*link)
-        for link in self.composition.links:
+        for link in self.composition.encoding.links:
             yield from self._sendings(*link)
             yield from self._takings(*link)
         yield from self._choices()
@@ -171,7 +174,7 @@ class _Building:
 
     def _meetings(self, sender: int, receiver: int) -> Iterator[Command]:
         for row in self._rows(sender, receiver, Kind.SEND):
-            for number in range(self.composition.sizes[receiver]):
+            for number in range(self.composition.encoding.sizes[receiver]):
                 heard = self.composition.taken(sender, receiver, number, row.label)
                 if heard is None:
                     continue
@@ -198,7 +201,7 @@ class _Building:
         self, link: tuple[int, int], tag: str, buffer: tuple[Variable, ...]
     ) -> Iterator[tuple[tuple[Test, ...], Update]]:
         """Where there is room for `tag`, and how it comes in."""
-        number = self.composition.tags(link).index(tag)
+        number = self.composition.encoding.tags(link).index(tag)
         if self.composition.channel.reordering:
             yield (Negation(AtLeast(buffer, self.capacity)),), Add(buffer[number], 1)
             return
@@ -208,7 +211,7 @@ class _Building:
 
     def _takings(self, sender: int, receiver: int) -> Iterator[Command]:
         link, channel = (sender, receiver), self.composition.channel
-        buffer, tags = self.buffers[link], self.composition.tags(link)
+        buffer, tags = self.buffers[link], self.composition.encoding.tags(link)
         for row in self._rows(receiver, sender, Kind.RECEIVE):
             if row.label not in tags:
                 continue
@@ -230,7 +233,7 @@ class _Building:
 
     def _choices(self) -> Iterator[Command]:
         """A guard is settled, and nobody can be sent its message."""
-        for place, rows in enumerate(self.composition.chosen):
+        for place, rows in enumerate(self.composition.encoding.chosen):
             for row in rows:
                 others = self.system.partners(place, row)
                 yield Command(
@@ -257,7 +260,7 @@ class _Building:
             return self._of_buffer(Full((place, other)))
         taking = (
             Is(self.at[other], number)
-            for number in range(self.composition.sizes[other])
+            for number in range(self.composition.encoding.sizes[other])
             if self.composition.taken(place, other, number, tag) is not None
         )
         return All((Negation(Some(tuple(taking))), *self._is_free(other)))
@@ -300,7 +303,7 @@ class _Building:
     def _is_free(self, place: int) -> Iterator[Test]:
         """That a member does not stop everything, by a message that it cannot send."""
         if self.composition.stops:
-            rows = self.composition.chosen[place]
+            rows = self.composition.encoding.chosen[place]
             yield from (Negation(Is(self.at[place], self._bound(place, row))) for row in rows)
 
     def _rows(self, place: int, other: int, kind: Kind) -> Iterator[Transition]:
@@ -310,20 +313,22 @@ class _Building:
                 yield row
 
     def _where(self, place: int, row: Transition) -> Is:
-        return Is(self.at[place], self.composition.numbers[place][row.source])
+        return Is(self.at[place], self.composition.encoding.numbers[place][row.source])
 
     def _moves(self, place: int, row: Transition) -> Set:
-        return Set(self.at[place], self.composition.numbers[place][row.target])
+        return Set(self.at[place], self.composition.encoding.numbers[place][row.target])
 
     def _sources(self, place: int, row: Transition) -> Iterator[Is]:
         """Where a member can send by `row`: in its state, or bound to it by its guard."""
         yield self._where(place, row)
-        if row in self.composition.chosen[place]:
+        if row in self.composition.encoding.chosen[place]:
             yield Is(self.at[place], self._bound(place, row))
 
     def _bound(self, place: int, row: Transition) -> int:
         composition = self.composition
-        return len(composition.numbers[place]) + composition.chosen[place].index(row)
+        return len(composition.encoding.numbers[place]) + composition.encoding.chosen[place].index(
+            row
+        )
 
     def _names(self, sender: int, receiver: int) -> tuple[str, str]:
         return self.system.members[sender].name, self.system.members[receiver].name
@@ -346,8 +351,8 @@ class _Building:
             case At(place, state):
                 numbers = (
                     number
-                    for number in range(self.composition.sizes[place])
-                    if self.composition.state_name(place, number) == state
+                    for number in range(self.composition.encoding.sizes[place])
+                    if self.composition.encoding.state_name(place, number) == state
                 )
                 return Some(tuple(Is(self.at[place], number) for number in numbers))
             case _:
@@ -363,7 +368,7 @@ class _Building:
                 full = Negation(Is(buffer[-1], 0))
                 return AtLeast(buffer, self.capacity) if reordering else full
             case Has(_, tag):
-                number = self.composition.tags(link).index(tag)
+                number = self.composition.encoding.tags(link).index(tag)
                 if reordering:
                     return AtLeast((buffer[number],), 1)
                 return Some(tuple(Is(variable, number + 1) for variable in buffer))

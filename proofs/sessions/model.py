@@ -7,9 +7,9 @@ under its assumptions could say, for any number of values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
@@ -109,11 +109,6 @@ def speaker_of(step: Step[Any]) -> int:
 def session(*tags: Tag) -> tuple[Say, ...]:
     """The messages with these tags, of the two agents in turn."""
     return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
-
-
-def in_words(sequence: Iterable[Say]) -> str:
-    """The tags of a sequence of messages."""
-    return ", ".join(one.tag for one in sequence)
 
 
 Verdicts = tuple[bool, bool]
@@ -312,22 +307,15 @@ class SessionModel:
         )
         return Step(taken.action, self._close(following, tag, received), facts)
 
-    def _exchange(
-        self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Taken:
-        """What the two tables say of a message: the sender's row, then the receiver's."""
-        key = (speaker, at, event, guard)
-        if key not in self._exchanges:
-            self._exchanges[key] = self._exchanged(*key)
-        return self._exchanges[key]
-
     @cached_property
-    def _exchanges(self) -> dict[tuple[int, tuple[str, str], Event, Guard | None], Taken]:
-        return {}
+    def _exchange(self) -> Callable[[int, tuple[str, str], Event, Guard | None], Taken]:
+        """What the two tables say of a message, remembered."""
+        return cache(self._exchanged)
 
     def _exchanged(
         self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
     ) -> Taken:
+        """What the two tables say of a message: the sender's row, then the receiver's."""
         table, where, listener = self.both[speaker], at[speaker], 1 - speaker
         valuation = one_hot(guard, table.guards_of(where)) if guard else None
         try:
@@ -386,20 +374,18 @@ class SessionModel:
         why = "bound" if not stopped else "rejected" if tag == Tag.REJECT else "ratified"
         return state._replace(at=after, over=why)
 
-    def _closing(self, at: tuple[str, str]) -> tuple[str, str] | None:
-        """Where the schedule's close leads the machines; None where a table has no row for it."""
-        if at not in self._closings:
-            try:
-                rows = [t.step(s, happening(CLOSE)) for t, s in zip(self.both, at, strict=True)]
-            except PXPError:
-                self._closings[at] = None
-            else:
-                self._closings[at] = (rows[0].target, rows[1].target)
-        return self._closings[at]
-
     @cached_property
-    def _closings(self) -> dict[tuple[str, str], tuple[str, str] | None]:
-        return {}
+    def _closing(self) -> Callable[[tuple[str, str]], tuple[str, str] | None]:
+        """Where the schedule's close leads the machines, remembered."""
+        return cache(self._closed)
+
+    def _closed(self, at: tuple[str, str]) -> tuple[str, str] | None:
+        """Where the schedule's close leads the machines; None where a table has no row for it."""
+        try:
+            rows = [t.step(s, happening(CLOSE)) for t, s in zip(self.both, at, strict=True)]
+        except PXPError:
+            return None
+        return rows[0].target, rows[1].target
 
 
 def _put(pair: tuple[T, T], agent: int, value: T) -> tuple[T, T]:

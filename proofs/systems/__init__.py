@@ -2,8 +2,9 @@
 
 from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from proofs.systems.checking import NotReducible, Reduction, check, standing_checks
+from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates
-from proofs.systems.product import Composition, Configuration
+from proofs.systems.product import Composition
 from proofs.systems.results import (
     Interrupted,
     check_formulas,

@@ -18,7 +18,8 @@ from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Bound, Status, Verdict
 from proofs.systems.channels import LARGEST, Channel
-from proofs.systems.product import Composition, Configuration
+from proofs.systems.encoding import Configuration
+from proofs.systems.product import Composition
 from proofs.systems.replay import shown
 from proofs.systems.system import System
 from pxp_fsm.automata.automaton import Kind, Transition
@@ -170,7 +171,7 @@ def _searched(system: System, k: int, effort: Effort) -> Bounded:
     space = explore(model, effort=effort)
     certain: dict[str, int | None] = dict.fromkeys(TITLES)
     for state in space.steps:
-        for name in lost_for_good(system, model.configuration(state)):
+        for name in lost_for_good(system, model.encoding.configuration(state)):
             certain[name] = state if certain[name] is None else certain[name]
         if None not in certain.values():
             break
@@ -249,7 +250,7 @@ class _Graph:
         self.model = Composition(system.over(Channel(k)))
         self.space = explore(self.model, effort=effort)
         self.links = tuple(dict.fromkeys((*map(Link._make, system.links), *self._listened_to())))
-        self.known = {state: self.model.configuration(state) for state in self.space.steps}
+        self.known = {state: self.model.encoding.configuration(state) for state in self.space.steps}
         self.taking: dict[Link, list[int]] = {link: [] for link in self.links}
         self.before: dict[int, list[tuple[int, int]]] = {}
         for state in self.space.steps:

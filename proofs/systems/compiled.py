@@ -1,5 +1,9 @@
 """Exploring a large composition with a compiled loop: the states in one array, in a hash table.
 
+Sessions over explicit values (`proofs.sessions.compiled`) have a loop of their own: all their
+states, reachable or not, fit into a map with a byte each, so that nothing is hashed; and what a
+step adds to a state depends on all of it, so that every transition would have to be tabulated.
+
 The differences that `Composition` adds to states are laid out in arrays, one for each combination
 of the two parts on which a row depends. Numba compiles the loop once and keeps it in the user's
 cache folder; Python grows the arrays between its runs, and looks whether there is enough memory.
@@ -7,14 +11,14 @@ cache folder; Python grows the arrays between its runs, and looks whether there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from proofs.core.limits import Effort
 from proofs.sessions.compiled import cached_by_numba
-from proofs.systems.product import Composition, Field
+from proofs.systems.encoding import Field
+from proofs.systems.product import Composition
 
 WIDEST = 62
 """How many bits a state may have here."""
@@ -28,26 +32,18 @@ _TABLE_BITS = 20
 """Up to how many bits of a state are looked up in a table, not sorted."""
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """The reached states and their steps, as `proofs.systems.reachability.Reached` has them."""
-
-    states: Any
-    parents: Any
-    offsets: Any
-    targets: Any
-    depth: int
-    cut: str
-
-
 def fits(composition: Composition) -> bool:
     """Whether a composition can be explored so: its states are narrow, and Numba is installed."""
-    known = all(contents.complete for contents in composition.contents)
-    return known and composition.bits <= WIDEST and find_spec("numba") is not None
+    known = all(contents.complete for contents in composition.encoding.contents)
+    return known and composition.encoding.bits <= WIDEST and find_spec("numba") is not None
 
 
-def explored(composition: Composition, effort: Effort) -> Arrays:
-    """Every state that can be reached, breadth first, or as many as `effort` allows."""
+def explored(composition: Composition, effort: Effort) -> tuple[Any, Any, Any, Any, int, str]:
+    """Every state that can be reached, breadth first, or as many as `effort` allows.
+
+    These are the states, parents, offsets, targets, depth and cut of
+    `proofs.systems.reachability.Reached`.
+    """
     import numpy as np
 
     tables, widest = _tables(composition), len(composition.events)
@@ -80,14 +76,8 @@ def explored(composition: Composition, effort: Effort) -> Arrays:
         if 4 * (count + widest) > len(slots):
             slots, entered = np.full(4 * len(slots), -1, np.int32), 0
     depth = _depth(parents, max(0, done - 1))
-    return Arrays(
-        states[:count],
-        parents[:count],
-        offsets[: done + 1],
-        targets[: offsets[done]],
-        depth,
-        cut,
-    )
+    steps = offsets[: done + 1], targets[: offsets[done]]
+    return states[:count], parents[:count], *steps, depth, cut
 
 
 def _power(number: int) -> int:
@@ -109,9 +99,9 @@ def _tables(composition: Composition) -> tuple[Any, ...]:
     """
     import numpy as np
 
-    units, starts, differences = [], [0], list[int]()
+    encoding, units, starts, differences = composition.encoding, [], [0], list[int]()
     for unit in sorted(composition.units, key=lambda one: one.member):
-        first, other = composition.fields[unit.member], unit.other
+        first, other = encoding.fields[unit.member], unit.other
         units.append((first.shift, first.mask, other.shift, other.mask, len(starts) - 1))
         size = _numbers(composition, unit.other)
         for place in range(first.mask + 1):
@@ -121,7 +111,7 @@ def _tables(composition: Composition) -> tuple[Any, ...]:
                 starts.append(len(differences))
     joint, parts, ready = list[tuple[int, int]](), list[tuple[int, int, int]](), [(0, 0)]
     for (place, own), choices in composition.choices.items():
-        field = composition.fields[place]
+        field = encoding.fields[place]
         for choice in choices:
             joint.append((len(parts), len(choice.blocked) + 1))
             parts.append((field.shift, field.mask, len(ready)))
@@ -133,16 +123,16 @@ def _tables(composition: Composition) -> tuple[Any, ...]:
                 ready += ((int(at < size and blocked(at)), 0) for at in range(other.mask + 1))
     for rows in composition.events.values():
         joint.append((len(parts), 1))
-        for place, field in enumerate(composition.fields):
+        for place, field in enumerate(encoding.fields):
             if place not in rows and not composition.stops:
                 continue
             parts.append((field.shift, field.mask, len(ready)))
             by_state = rows.get(place, {})
             for number in range(field.mask + 1):
                 row = by_state.get(number)
-                stops = composition.stops and number >= len(composition.numbers[place])
+                stops = composition.stops and number >= len(encoding.numbers[place])
                 adds = (0, 0) if row is None else (1, composition.step(place, row))
-                ready.append((-len(composition.fields), 0) if stops else adds)
+                ready.append((-len(encoding.fields), 0) if stops else adds)
     joint.append((len(parts), 0))
     return (
         np.array(units, np.int64).reshape(-1, 5),
@@ -156,9 +146,10 @@ def _tables(composition: Composition) -> tuple[Any, ...]:
 
 def _numbers(composition: Composition, part: Field) -> int:
     """How many numbers a part of the state can have."""
-    if part in composition.buffers:
-        return len(composition.contents[composition.buffers.index(part)].known)
-    return composition.sizes[composition.fields.index(part)]
+    encoding = composition.encoding
+    if part in encoding.buffers:
+        return len(encoding.contents[encoding.buffers.index(part)].known)
+    return encoding.sizes[encoding.fields.index(part)]
 
 
 def follow(  # noqa: PLR0912 - one loop, since what is called from it is not inlined

@@ -72,8 +72,8 @@ class PartialOrder:
                 case At(place, state):
                     self._states.add((place, state))
                 case Empty(link) | Full(link) | Has(link):
-                    self._links.add(composition.links.index(link))
-        self._alone = [self._acts_alone(place) for place in range(len(composition.fields))]
+                    self._links.add(composition.encoding.links.index(link))
+        self._alone = [self._acts_alone(place) for place in range(len(composition.encoding.fields))]
 
     def followed(self, state: int, closed: Closed) -> list[Move]:
         """The moves of `state` that are followed."""
@@ -104,7 +104,7 @@ class PartialOrder:
     def _moves_of(self, state: int, place: int) -> list[Move]:
         """What a member can do; empty where others could change that, or where it is visible."""
         composition, found = self.composition, list[Move]()
-        own = composition.fields[place].of(state)
+        own = composition.encoding.fields[place].of(state)
         if (place, own) in composition.choices:
             return []
         for unit in composition.units_of[place][own]:
@@ -122,7 +122,7 @@ class PartialOrder:
     def _is_settled(self, unit: Unit, own: int, other: int) -> bool:
         """Whether nothing that others do can enable more of the unit."""
         channel, rows = self.composition.channel, unit.rows[own]
-        buffer = self.composition.contents[unit.link or 0].known[other]
+        buffer = self.composition.encoding.contents[unit.link or 0].known[other]
         if rows[0].kind is Kind.SEND:
             return len(buffer) < channel.capacity
         if len(buffer) == channel.capacity and self.composition.choices:

@@ -131,11 +131,11 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
         case Ended():
             return composition.ended
         case At(place, name):
-            own = composition.fields[place]
+            own = composition.encoding.fields[place]
             numbers = {n for n in range(own.mask + 1) if _is_at(composition, place, n, name)}
             return lambda state: own.of(state) in numbers
-    number = composition.links.index(proposition.link)
-    field, contents = composition.buffers[number], composition.contents[number]
+    number = composition.encoding.links.index(proposition.link)
+    field, contents = composition.encoding.buffers[number], composition.encoding.contents[number]
     match proposition:
         case Empty():
             return lambda state: field.of(state) == 0
@@ -147,18 +147,21 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
 
 
 def _is_at(composition: Composition, place: int, number: int, name: str) -> bool:
-    return number < composition.sizes[place] and composition.state_name(place, number) == name
+    return (
+        number < composition.encoding.sizes[place]
+        and composition.encoding.state_name(place, number) == name
+    )
 
 
 def bits_of(composition: Composition, proposition: OfState) -> int:
     """The bits of a state on which a proposition depends."""
     match proposition:
         case Ended():
-            return sum(field.bits for field in composition.fields)
+            return sum(field.bits for field in composition.encoding.fields)
         case At(place, _):
-            return composition.fields[place].bits
+            return composition.encoding.fields[place].bits
         case Empty(link) | Full(link) | Has(link, _):
-            return composition.buffers[composition.links.index(link)].bits
+            return composition.encoding.buffers[composition.encoding.links.index(link)].bits
 
 
 def guard_of(move: Move) -> str:
@@ -236,10 +239,12 @@ def _of_states(composition: Composition) -> Iterator[tuple[str, OfState]]:
         for state in member.automaton.states:
             for subject in (member.name, str(place + 1)):
                 yield f"{subject}@{state.name}", At(place, state.name)
-    for link in composition.links:
-        name = composition.link_name(link)
+    for link in composition.encoding.links:
+        name = composition.encoding.link_name(link)
         yield from ((f"{name}@empty", Empty(link)), (f"{name}@full", Full(link)))
-        yield from ((f"{name}@has.{tag}", Has(link, tag)) for tag in composition.tags(link))
+        yield from (
+            (f"{name}@has.{tag}", Has(link, tag)) for tag in composition.encoding.tags(link)
+        )
 
 
 def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
@@ -256,8 +261,8 @@ def _of_steps(composition: Composition) -> Iterator[tuple[str, OfStep]]:
                     if row.guard is not None:
                         yield f"{subject}:{row.guard}", Guarded(place, row.guard)
     for sender, receiver in composition.system.links:
-        name = composition.link_name((sender, receiver))
-        for tag in composition.tags((sender, receiver)):
+        name = composition.encoding.link_name((sender, receiver))
+        for tag in composition.encoding.tags((sender, receiver)):
             yield f"{name}.{tag}", Sent(sender, receiver, tag)
             yield f"{name}?{tag}", Received(sender, receiver, tag)
 

@@ -1,4 +1,9 @@
-"""Every reachable state of a composition, breadth first, in little memory; or as far as allowed."""
+"""Every reachable state of a composition, breadth first, in little memory; or as far as allowed.
+
+`proofs.core.explore` keeps every step of a model with its action, for questions about paths. Here a
+step is a number: questions about single states need no more, and the composition gives a state's
+actions again. That is smaller, can be compiled, and can be asked about where exploring was cut.
+"""
 
 from __future__ import annotations
 
@@ -128,26 +133,12 @@ def reach(
     `compiled` says whether Numba compiles the loop; by default where that can be, and there are
     many states.
     """
-    effort = effort or Effort()
-    if compiled:
-        return _by_numba(composition, effort)
-    large = reduction is None and compiled is None and fits(composition)
-    found = _by_python(composition, effort, reduction, COMPILE_FROM if large else UNLIMITED)
-    return found or _by_numba(composition, effort)
-
-
-def _by_numba(composition: Composition, effort: Effort) -> Reached:
-    found = explored(composition, effort)
-    return Reached(
-        composition,
-        None,
-        found.states,
-        found.parents,
-        found.offsets,
-        found.targets,
-        found.depth,
-        found.cut,
-    )
+    effort, found = effort or Effort(), None
+    if not compiled:
+        large = reduction is None and compiled is None and fits(composition)
+        most = COMPILE_FROM if large else UNLIMITED
+        found = _by_python(composition, effort, reduction, most)
+    return found or Reached(composition, None, *explored(composition, effort))
 
 
 def _by_python(

@@ -46,9 +46,11 @@ class Receptions:
         if composition.channel.synchronous:
             yield self._everybody, lambda state: any(self._refused(state, ended=False))
             return
-        for place, field in enumerate(composition.fields):
+        for place, field in enumerate(composition.encoding.fields):
             mask = field.bits
-            for link, buffer in zip(composition.links, composition.buffers, strict=True):
+            for link, buffer in zip(
+                composition.encoding.links, composition.encoding.buffers, strict=True
+            ):
                 mask |= buffer.bits if link[1] == place else 0
             yield mask, partial(_some, self._refused_by, place)
 
@@ -57,8 +59,11 @@ class Receptions:
         composition = self._composition
         if composition.channel.synchronous:
             yield self._everybody, lambda state: any(self._refused(state, ended=True))
-        for number, (_, receiver) in enumerate(composition.links):
-            mask = composition.fields[receiver].bits | composition.buffers[number].bits
+        for number, (_, receiver) in enumerate(composition.encoding.links):
+            mask = (
+                composition.encoding.fields[receiver].bits
+                | composition.encoding.buffers[number].bits
+            )
             yield mask, partial(_some, self._left_on, number)
 
     def unreceived(self, state: int, *, ended: bool) -> tuple[Unreceived, ...]:
@@ -67,7 +72,7 @@ class Receptions:
         if self._composition.channel.synchronous:
             found = [*self._refused(state, ended=ended)]
         elif ended:
-            links = range(len(self._composition.links))
+            links = range(len(self._composition.encoding.links))
             found = [one for number in links for one in self._left_on(number, state)]
         else:
             found = [one for place in places for one in self._refused_by(place, state)]
@@ -75,8 +80,8 @@ class Receptions:
 
     def waiting(self, state: int) -> Iterator[Unreceived]:
         """What members have chosen to send and nobody takes now."""
-        for place, field in enumerate(self._composition.fields):
-            row = self._composition.chosen_row(place, field.of(state))
+        for place, field in enumerate(self._composition.encoding.fields):
+            row = self._composition.encoding.chosen_row(place, field.of(state))
             if row is not None:
                 links = ((place, other) for other in self._system.partners(place, row))
                 refused = (link for link in links if not self._takes(state, link, row.label))
@@ -84,14 +89,14 @@ class Receptions:
 
     @property
     def _everybody(self) -> int:
-        return sum(field.bits for field in self._composition.fields)
+        return sum(field.bits for field in self._composition.encoding.fields)
 
     def _left_on(self, number: int, state: int) -> Iterator[Unreceived]:
         """What a link holds that its receiver, who has ended, does not take."""
-        composition, link = self._composition, self._composition.links[number]
-        there = composition.buffers[number].of(state)
+        composition, link = self._composition, self._composition.encoding.links[number]
+        there = composition.encoding.buffers[number].of(state)
         if there and self._has_ended(state, link[1]):
-            offers = composition.channel.offers(composition.contents[number].known[there])
+            offers = composition.channel.offers(composition.encoding.contents[number].known[there])
             tags = dict.fromkeys(offer.tag for offer in offers)
             if not any(self._takes(state, link, tag) for tag in tags):
                 yield from (self._unreceived(state, link, tag) for tag in tags)
@@ -127,7 +132,10 @@ class Receptions:
         heard = {other for row in rows for other in self._system.partners(place, row)}
         composition, found = self._composition, list[Unreceived]()
         for link, field, contents in zip(
-            composition.links, composition.buffers, composition.contents, strict=True
+            composition.encoding.links,
+            composition.encoding.buffers,
+            composition.encoding.contents,
+            strict=True,
         ):
             if link[1] != place or link[0] not in heard:
                 continue
@@ -141,25 +149,25 @@ class Receptions:
     def _unreceived(self, state: int, link: tuple[int, int], tag: str) -> Unreceived:
         sender, receiver = (self._system.members[place].name for place in link)
         composition = self._composition
-        number = composition.fields[link[1]].of(state)
-        return Unreceived(sender, receiver, tag, composition.state_name(link[1], number))
+        number = composition.encoding.fields[link[1]].of(state)
+        return Unreceived(sender, receiver, tag, composition.encoding.state_name(link[1], number))
 
     def _takes(self, state: int, link: tuple[int, int], tag: str) -> bool:
-        number = self._composition.fields[link[1]].of(state)
+        number = self._composition.encoding.fields[link[1]].of(state)
         return self._composition.taken(*link, number, tag) is not None
 
     def _has_ended(self, state: int, place: int) -> bool:
         composition = self._composition
-        return composition.fields[place].of(state) in composition.finals[place]
+        return composition.encoding.fields[place].of(state) in composition.finals[place]
 
     def _rows(self, state: int, place: int) -> tuple[Transition, ...]:
-        return self._leaving[place][self._composition.fields[place].of(state)]
+        return self._leaving[place][self._composition.encoding.fields[place].of(state)]
 
     @cached_property
     def _leaving(self) -> tuple[tuple[tuple[Transition, ...], ...], ...]:
         return tuple(
             tuple(self._composition.leaving(place, number) for number in range(size))
-            for place, size in enumerate(self._composition.sizes)
+            for place, size in enumerate(self._composition.encoding.sizes)
         )
 
 

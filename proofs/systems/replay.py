@@ -9,7 +9,8 @@ from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Sen
 from proofs.core.explore import Trace
 from proofs.core.model import Step
 from proofs.systems.channels import Buffer
-from proofs.systems.product import Composition, Configuration
+from proofs.systems.encoding import Configuration
+from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted
 from pxp_fsm.automata.automaton import DECIDE, Kind, happening, one_hot, sending
 from pxp_fsm.errors import NotEnabled
@@ -23,13 +24,13 @@ def shown(composition: Composition, trace: Trace[Any]) -> Trace[Configuration]:
     """
     start, steps = _state(trace.start), list[Step[Configuration]]()
     run = _Run(composition)
-    run.compare(composition.configuration(start))
+    run.compare(composition.encoding.configuration(start))
     for step in trace.steps:
         run.take(step.action)
-        reached = composition.configuration(_state(step.target))
+        reached = composition.encoding.configuration(_state(step.target))
         run.compare(reached)
         steps.append(Step(step.action, reached))
-    return Trace(composition.configuration(start), tuple(steps))
+    return Trace(composition.encoding.configuration(start), tuple(steps))
 
 
 class _Run:
@@ -43,7 +44,7 @@ class _Run:
         self._guards = dict.fromkeys(self._machines, "")
         names = [member.name for member in composition.system.members]
         self._buffers: dict[tuple[str, str], Buffer] = {
-            (names[sender], names[receiver]): () for sender, receiver in composition.links
+            (names[sender], names[receiver]): () for sender, receiver in composition.encoding.links
         }
 
     def take(self, action: Hashable) -> None:

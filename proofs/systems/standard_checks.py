@@ -60,7 +60,7 @@ class Standing:
         """From every reachable state some run leads to where every member has ended."""
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        everybody = sum(field.bits for field in self._composition.fields)
+        everybody = sum(field.bits for field in self._composition.encoding.fields)
         ended = self._reached.marks(everybody, self._composition.ended)
         can = self._reached.leading_to(ended)
         missing = can.find(0)
@@ -85,20 +85,22 @@ class Standing:
         """Every row that is taken, with its member."""
         composition = self._composition
         for unit in composition.units:
-            own = composition.fields[unit.member]
+            own = composition.encoding.fields[unit.member]
             for part in self._reached.parts(own.bits | unit.other.bits):
                 if own.of(part) in unit.rows:
                     for move in unit.at(own.of(part), unit.other.of(part)):
                         yield from move.rows
-        for place, field in enumerate(composition.fields):
+        for place, field in enumerate(composition.encoding.fields):
             there = {field.of(part) for part in self._reached.parts(field.bits)}
             decided = (row for row in composition.decisions(place))
             yield from (
-                (place, row) for row in decided if composition.numbers[place][row.source] in there
+                (place, row)
+                for row in decided
+                if composition.encoding.numbers[place][row.source] in there
             )
         for members in composition.events.values():
             for place, rows in members.items():
-                field = composition.fields[place]
+                field = composition.encoding.fields[place]
                 there = {field.of(part) for part in self._reached.parts(field.bits)}
                 yield from ((place, row) for number, row in rows.items() if number in there)
 
@@ -141,11 +143,11 @@ class Standing:
         waiting = dict[tuple[int, int], int]()
         before = dict[tuple[int, int], list[tuple[int, int]]]()
         sent = set[tuple[int, int]]()
-        for place, rows in enumerate(composition.chosen):
+        for place, rows in enumerate(composition.encoding.chosen):
             if not rows:
                 continue
-            bound = partial(composition.is_bound, place)
-            marks = self._reached.marks(composition.fields[place].bits, bound)
+            bound = partial(composition.encoding.is_bound, place)
+            marks = self._reached.marks(composition.encoding.fields[place].bits, bound)
             for number in (number for number, mark in enumerate(marks) if mark):
                 waiting[int(self._reached.states[number]), place] = number
         for state, place in waiting:
@@ -154,7 +156,7 @@ class Standing:
                 if isinstance(reduction, Symmetry):
                     target, renaming = reduction.standing_for(target)
                     now = renaming[place]
-                if composition.is_bound(now, target):
+                if composition.encoding.is_bound(now, target):
                     before.setdefault((target, now), []).append((state, place))
                 else:
                     sent.add((state, place))
@@ -167,11 +169,11 @@ class Standing:
         return min((number for one, number in waiting.items() if one not in sent), default=None)
 
     def _talking_on(self) -> Iterator[Part]:
-        for place, field in enumerate(self._composition.fields):
+        for place, field in enumerate(self._composition.encoding.fields):
             yield field.bits, partial(self._talks_on, place)
 
     def _talks_on(self, place: int, state: int) -> bool:
-        number = self._composition.fields[place].of(state)
+        number = self._composition.encoding.fields[place].of(state)
         rows = self._composition.leaving(place, number)
         ended = number in self._composition.finals[place]
         return ended and any(row.kind is Kind.SEND for row in rows)

@@ -18,7 +18,8 @@ from typing import overload
 from proofs.core.actions import Choose, Decide, External
 from proofs.core.model import Step
 from proofs.logic.formulas import And, Formula, Or, atoms, children
-from proofs.systems.product import Action, Composition, Field
+from proofs.systems.encoding import Field
+from proofs.systems.product import Action, Composition
 from proofs.systems.propositions import (
     At,
     Empty,
@@ -88,7 +89,7 @@ class Symmetry:
         self._members = range(len(composition.system.members))
         self._same: Renaming = tuple(self._members)
         inside = {place for one in self.classes for place in one}
-        self._apart = not any(inside.issuperset(link) for link in composition.links)
+        self._apart = not any(inside.issuperset(link) for link in composition.encoding.links)
         size = prod(factorial(len(one)) for one in self.classes)
         self._all = tuple(self._renamings()) if size <= LARGEST_GROUP and not self._apart else ()
         self._shifts: dict[Renaming, tuple[tuple[Field, Field], ...]] = {}
@@ -147,11 +148,13 @@ class Symmetry:
         composition = self.composition
         return tuple(
             (
-                composition.fields[place],
+                composition.encoding.fields[place],
                 *(
                     field
                     for end in (0, 1)
-                    for link, field in zip(composition.links, composition.buffers, strict=True)
+                    for link, field in zip(
+                        composition.encoding.links, composition.encoding.buffers, strict=True
+                    )
                     if self._apart and link[end] == place
                 ),
             )
@@ -170,8 +173,8 @@ class Symmetry:
         composition = self.composition
         for place, target in enumerate(renaming):
             if place != target:
-                yield composition.fields[place], composition.fields[target]
-        buffers = dict(zip(composition.links, composition.buffers, strict=True))
+                yield composition.encoding.fields[place], composition.encoding.fields[target]
+        buffers = dict(zip(composition.encoding.links, composition.encoding.buffers, strict=True))
         for link, field in buffers.items():
             target_link = (renaming[link[0]], renaming[link[1]])
             if target_link != link:

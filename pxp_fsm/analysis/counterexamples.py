@@ -137,7 +137,7 @@ def _refused(system: System, trace: Trace[Configuration], name: str) -> Iterable
     """What is not received after `trace`: for the standard checks that are about it, what could be
     sent; for others, what has been chosen."""
     composition = Composition(system)
-    receptions, state = Receptions(composition), composition.state(_last(trace))
+    receptions, state = Receptions(composition), composition.encoding.state(_last(trace))
     if not system.channel.synchronous:
         return ()
     if name in ("no-deadlock", "no-unspecified-reception", "no-orphan-message"):

@@ -51,9 +51,9 @@ def test_check_alone_does_both_protocols_as_expected_and_writes_their_certificat
     done = pxp("check", "--certificates", "proved", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^1\d\d verdicts, 0 not as expected$", done.stdout, re.MULTILINE)
-    assert re.search(r"strong-once +tolerance +HOLDS +[0-9.]+ s  for all n and k", done.stdout)
+    assert re.search(r"strong-once +tolerance +HOLDS +[0-9.]+  for all n and k", done.stdout)
     written = {path.name for path in (tmp_path / "proved").iterdir()}
-    assert written == {path.name for path in (ROOT / "proofs/certificates").iterdir()}
+    assert written == {path.name for path in (ROOT / "proofs/claims/certificates").iterdir()}
     traces = [json.loads(path.read_text()) for path in (tmp_path / "traces").iterdir()]
     assert len(traces) == done.stdout.count(" FAILS ")
     assert {"ends-agreed", "terminates"} <= {trace["#meta"]["property"] for trace in traces}

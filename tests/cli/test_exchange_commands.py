@@ -95,8 +95,14 @@ def test_a_system_is_exported_with_its_channel_members_and_formulas() -> None:
         (("export", "pxp"), "pxp is a table, which requires --format: toml, json, scxml"),
         (("export", "client.toml", "server.toml"), "requires --format"),
         (("export", "pxp", "interact", "--format", "toml"), "toml holds one table; promela"),
-        (("export", "pxp", "--format", "toml", "--channel", "fifo:1"), "a format of promela, prism"),
-        (("export", "pxp", "--format", "toml", "--formula", "F ended"), "a format of promela, prism"),
+        (
+            ("export", "pxp", "--format", "toml", "--channel", "fifo:1"),
+            "require a format of promela, prism",
+        ),
+        (
+            ("export", "pxp", "--format", "toml", "--formula", "F ended"),
+            "require a format of promela, prism",
+        ),
         (("export", "pxp", "--format", "smv", "--database", "x"), "applies to a run"),
         (("export", "a-1", "b-1"), "is a table"),
         (("export", "a-1", "b-1", "--format", "jsonl"), "one run is exported at a time"),
@@ -177,7 +183,7 @@ def test_ctrl_c_leaves_what_was_found_over_channels_without_a_bound(
 
     monkeypatch.setattr(compatibility, "within", pressed)
     done = pxp("check", "client.toml", "server.toml", "--channel", "fifo")
-    reception, progress, summary, stopped = done.output.splitlines()
+    _, reception, progress, summary, stopped = done.output.splitlines()
     assert done.exit_code == 130
     assert "UNKNOWN" in reception
     assert "interrupted: " in reception

@@ -47,7 +47,7 @@ def test_the_published_schema_is_one_and_has_every_key_of_a_plan() -> None:
         (BASE + "\n[learning]\nkeep = 'best'\n", "line 6: learning.keep: 'best' is none of always"),
         (BASE + "[learning]\ncarries = true\n", "line 5: learning: unknown key carries"),
         (BASE + "n = 0\n", "line 4: n: 0 is too small"),
-        (BASE + "k = 'unbounded'\n", "line 4: only PXP is unbounded"),
+        (BASE + "k = 'unbounded'\n", "line 4: only PXP can be unbounded"),
         (BASE + "k = 'many'\n", "line 4: k: 'many' cannot stand here. k is a number"),
         (BASE + "protocol = 'pxp'\nn = 3\n", "line 5: n is INTERACT's bound"),
         (BASE + "seed = 1.5\n", "line 4: seed: 1.5 is not of the type integer"),

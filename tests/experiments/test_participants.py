@@ -268,7 +268,7 @@ ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
         ({"scope": "world", "judge": ELSEWHERE}, "there is no scope"),
         ({"votes": 3}, "without a model as judge"),
         ({"votes": 0, "judge": ELSEWHERE}, "votes is at least 1; it was 0"),
-        ({"preset": "C-rad"}, "is of rad, not of drug"),
+        ({"preset": "C-rad"}, "belongs to rad, not to drug"),
         ({"preset": "D-drug"}, "there is no preset"),
     ],
 )

@@ -199,7 +199,11 @@ TEXT = """{
         ('"version": 1', '"version": 2', "line 2: version: 2 is not one that this version reads"),
         ('"enabled": true', '"enabled": 3', "line 7: agents[1].control.enabled: 3 is not of the"),
         ('"do B", "output"', '"do B", "puts"', "line 6: agents[1]"),
-        ('["A", "B"]', '["A", "X"]', "line 10: edges[0]: an edge ends at 'X'"),
+        (
+            '["A", "B"]',
+            '["A", "X"]',
+            "line 10: edges[0]: an edge has the end 'X', which does not exist",
+        ),
         ('["A", "B"]', '["A", "B"], ["B", "A"]', "line 9: edges: the network would have a cycle"),
         ('"name": "B"', '"name": "A"', "two agents are named 'A'; rename one"),
         ('"task": "do A"', '"task": ""', "line 5: agents[0].task: the task of 'A' is empty"),

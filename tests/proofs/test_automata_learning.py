@@ -266,7 +266,7 @@ def test_a_machine_that_breaks_is_told_as_it_broke() -> None:
 
 
 def test_an_agent_of_a_session_needs_a_table_of_its_protocols() -> None:
-    with pytest.raises(UsageError, match="asking is no table of INTERACT or PXP"):
+    with pytest.raises(UsageError, match="asking is not a table of INTERACT or PXP"):
         AgentEnd("agent", table_of("asking"))
 
 

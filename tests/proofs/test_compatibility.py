@@ -253,13 +253,13 @@ def test_who_is_said_to_stand_still_does_so_at_larger_capacities() -> None:
             continue
         small, large = Composition(found.over(Channel(1))), Composition(found.over(Channel(3)))
         for state in list(explore(small).steps)[:40]:
-            here = small.configuration(state)
+            here = small.encoding.configuration(state)
             stuck = still(found, here)
             if not stuck or all(not rows for rows in leaving(found, here)):
                 continue
             seen += 1
-            for later in explore(Onwards(large, large.state(here)), 20_000).steps:
-                at = large.configuration(later).at
+            for later in explore(Onwards(large, large.encoding.state(here)), 20_000).steps:
+                at = large.encoding.configuration(later).at
                 assert [at[place] for place in stuck] == [here.at[place] for place in stuck], seed
     assert seen > 100
 

@@ -62,8 +62,8 @@ def hub(channel: str) -> Composition:
 
 
 def as_place(composition: Composition, state: int) -> Place:
-    at, buffers, chosen = composition.configuration(state)
-    links = zip(composition.links, buffers, strict=True)
+    at, buffers, chosen = composition.encoding.configuration(state)
+    links = zip(composition.encoding.links, buffers, strict=True)
     on_way = tuple(sorted((link, tags) for link, tags in links if tags))
     return Place(at, on_way, chosen or ("",) * len(at))
 
@@ -89,9 +89,9 @@ def test_as_many_states_as_a_plain_explorer_finds(guards: float) -> None:
         assert len(dead) == expected.deadlocks, seed
         space = explore(composition)
         assert (space.states, space.transitions) == (expected.states, expected.transitions)
-        assert [composition.state(composition.configuration(s)) for s in found.states] == list(
-            found.states
-        )
+        assert [
+            composition.encoding.state(composition.encoding.configuration(s)) for s in found.states
+        ] == list(found.states)
     assert compared > 150
 
 
@@ -106,7 +106,7 @@ def test_every_trace_is_shortest_and_taken_by_real_machines() -> None:
         for number, state in enumerate(found.states):
             trace = found.trace_to(number)
             assert shown(composition, trace).steps[-1:] == tuple(
-                Step(step.action, composition.configuration(step.target))
+                Step(step.action, composition.encoding.configuration(step.target))
                 for step in trace.steps[-1:]
             )
             assert space is None or len(trace.steps) == space.depth(state)

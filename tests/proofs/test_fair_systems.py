@@ -94,8 +94,12 @@ def test_two_that_both_begin_are_stuck_over_a_buffer() -> None:
         (["--channel", "fifo:1", "--termination", "--limit", "2"], 4, "UNKNOWN"),
         (["--channel", "sync", "--formula", "F ended", "--fair", "strong:rows"], 0, "strong:rows"),
         (["--channel", "sync", "--formula", "F ended", "--fair", "weak:rows"], 1, "for ever"),
-        (["--channel", "sync", "--fair", "weak:rows"], 2, "has no effect without a formula"),
-        (["--reduce", "symmetry", "--termination"], 2, "has its own properties"),
+        (
+            ["--channel", "sync", "--fair", "weak:rows"],
+            2,
+            "--fair: the choice of runs has no effect",
+        ),
+        (["--reduce", "symmetry", "--termination"], 2, "termination has its own properties"),
         (
             ["--reduce", "symmetry", "--formula", "F ended", "--fair", "weak:rows"],
             2,

@@ -317,7 +317,7 @@ def test_what_is_no_class_or_symbol_is_said() -> None:
     for name in ("strong", "stronger:h", "two_way:h", "strong:x", ""):
         with pytest.raises(UsageError, match=r"there is no class .*strong:h"):
             class_language(name)
-    with pytest.raises(UsageError, match="not a symbol"):
+    with pytest.raises(UsageError, match="is not a symbol of a tag sequence"):
         of_words("w", [("m:INIT", "RATIFY")])
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 
 from backends.databases import SqlBlackboard
 from backends.databases.recordings import (
     Details,
+    RecordedClasses,
     RecordedJudgement,
     RecordedSession,
     recorded_sessions,
@@ -20,6 +23,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 _DETAILS = (Details.PAIRS, Details.CLASSES, Details.TWO_WAY)
+_CLASSES = [f"{name}:{role}" for role in "mh" for name in RecordedClasses._fields]
 _DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", re.DOTALL)
 
 
@@ -45,8 +49,10 @@ def recordings(board: SqlBlackboard, run: str) -> Iterator[Stored]:
         recording = Recording(
             session.session,
             tuple(
-                AuditedMessage(sender == first, tag, y, e, _judged(judgements))
-                for _, sender, tag, y, e, judgements in session.messages
+                [
+                    AuditedMessage(sender == first, tag, y, e, _judged(judgements))
+                    for _, sender, tag, y, e, judgements in session.messages
+                ]
             ),
             session.ending,
             _judged(session.unsent),
@@ -54,31 +60,29 @@ def recordings(board: SqlBlackboard, run: str) -> Iterator[Stored]:
             frozenset(session.assumptions.split()),
             _classes(session),
         )
-        gap = any(
-            message.number != place for place, message in enumerate(session.messages, start=1)
-        )
+        numbers = [message.number for message in session.messages]
+        gap = numbers != list(range(1, len(numbers) + 1))
         known = (None, "messages of it are missing; see pxp verify") if gap else rules[key]
         yield Stored(recording, session.instance, *known)
 
 
 def _judged(judgements: Sequence[RecordedJudgement]) -> tuple[Judged, ...]:
     return tuple(
-        Judged(relation, left, right, held(outcome))
-        for relation, outcome, left, right in judgements
+        [
+            Judged(relation, left, right, held(outcome))
+            for relation, outcome, left, right in judgements
+        ]
     )
 
 
+@cache
 def _derived(description: str) -> bool:
     """Whether an agent's guards follow from its relations, as its description says."""
     return _DERIVED.fullmatch(description) is not None
 
 
 def _classes(session: RecordedSession) -> dict[str, bool]:
-    found = {
-        f"{name}:{role}": holds
-        for role, classes in zip("mh", session.classes, strict=False)
-        for name, holds in zip(classes._fields, classes, strict=True)
-    }
+    found = dict(zip(_CLASSES, chain.from_iterable(session.classes), strict=False))
     return found if session.two_way is None else {**found, "two_way": session.two_way}
 
 

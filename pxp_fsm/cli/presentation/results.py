@@ -14,20 +14,41 @@ from proofs.export.itf import to_itf
 from pxp_fsm import __version__
 from pxp_fsm.analysis.checks import UNEXPECTED, UNKNOWN
 
+_COLUMNS = ("subject", "property", "assumptions", "verdict")
+
+_WIDEST = 128
+"""How wide the aligned columns may be together; with the seconds a row then has 140 columns."""
+
 
 def lines(results: Sequence[Result]) -> Iterator[str]:
-    """The results for a terminal, and a last line that sums up."""
-    for line in results:
-        mark = " " if line.as_expected else "!"
-        yield (
-            f"{mark} {line.subject:<9} {line.name:<29} {line.assumptions:<35} "
-            f"{line.status:<11} {line.seconds:6.2f} s  {line.verdict.explanation}".rstrip()
-        )
+    """The results for a terminal, below a header, and a last line that sums up.
+
+    A verdict that is not as expected is marked in front; one that may fail says so.
+    """
+    rows = [(one.subject, one.name, one.assumptions, _status(one)) for one in results]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    widths[1] = max(len(_COLUMNS[1]), min(widths[1], widths[1] + _WIDEST - sum(widths)))
+    if results:
+        yield f"  {_aligned(_COLUMNS, widths)}  seconds"
+    for one, row in zip(results, rows, strict=True):
+        mark = " " if one.as_expected else "!"
+        said = f"{one.seconds:7.2f}  {one.verdict.explanation}"
+        yield f"{mark} {_aligned(row, widths)}  {said}".rstrip()
     wrong = [line for line in results if not line.as_expected]
     yield (
         f"{len(results)} verdict{'' if len(results) == 1 else 's'}, {len(wrong)} not as expected"
         + (": " + ", ".join(f"{line.name} ({line.assumptions})" for line in wrong) if wrong else "")
     )
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+
+
+def _status(result: Result) -> str:
+    if result.status is not Status.FAILS or not result.as_expected:
+        return result.status.value
+    return f"{result.status} ({'not required' if result.expected is None else 'expected'})"
 
 
 def exit_code(results: Sequence[Result]) -> int:

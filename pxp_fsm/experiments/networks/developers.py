@@ -166,5 +166,7 @@ def _probability(text: str) -> float:
 
 def _person(will_do: Satisfied | None, drafts: Path) -> Developer:
     if not has_terminal():
-        raise UsageError("terminal requires a terminal; the others are: " + KINDS, "developer")
+        raise UsageError(
+            "the developer 'terminal' requires a terminal; the others are: " + KINDS, "developer"
+        )
     return TerminalDeveloper(drafts, will_do)

@@ -50,7 +50,7 @@ def faults_of(network: Network) -> Iterator[Fault]:
             if end not in known:
                 sound = False
                 yield Fault(
-                    ("edges", index), f"an edge ends at {quoted(end)}, which does not exist"
+                    ("edges", index), f"an edge has the end {quoted(end)}, which does not exist"
                 )
     if sound:
         cycle = cycle_of(network.edges)
