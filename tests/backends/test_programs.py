@@ -42,7 +42,10 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a digit bomb": ("print('9' * 60000, flush=True)", "a line that is not JSON: '99999"),
     "nested": ("print('[' * 60000, flush=True)", "a line that is not JSON: '"),
     "an action that is none": ("""print('{"did": "RATIFY"}', flush=True)""", "not an answer"),
-    "two answers in one": ("""print('{"did": "+A", "refused": ""}', flush=True)""", "not an answer"),
+    "two answers in one": (
+        """print('{"did": "+A", "refused": ""}', flush=True)""",
+        "not an answer",
+    ),
     "more keys": ("""print('{"did": "+A", "why": 1}', flush=True)""", "that is not an answer"),
     "true": ("""print('{"did": true}', flush=True)""", "that is not an answer"),
     "two lines": (
