@@ -45,7 +45,8 @@ check: $(READY_DEV)
 	$(BIN)/lint-imports --no-cache
 
 # The tests of the rooms on which all others depend.
-QUICK := tests/automata tests/protocol tests/prompting tests/sessions tests/guards tests/house
+QUICK := tests/automata tests/protocol tests/prompting tests/guards tests/house/test_house.py \
+	tests/sessions/test_channel.py tests/sessions/test_guards.py tests/sessions/test_sessions.py
 
 quick: check
 	$(BIN)/pytest -n auto --dist loadfile $(QUICK)
