@@ -189,7 +189,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
     before = (folder / "my.lan.json").read_text("utf-8")
     (folder / "bad.jsonl").write_text('{"input": "x"}\n', "utf-8")
     for arguments, said in (
-        (("new", "again", "-o", "my.lan.json"), "my.lan.json is there already"),
+        (("new", "again", "-o", "my.lan.json"), "my.lan.json already exists"),
         (TRAIN, "give either --unattended or --developer"),
         ((*TRAIN, "--developer", "terminal"), "requires a terminal"),
         (("run", "my.lan.json", "x", "--model", "nobody"), "nobody"),
