@@ -27,7 +27,7 @@ from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.drug.data import bundled
 from pxp_fsm.tasks.drug.task import PROBLEM
-from pxp_fsm.tasks.prompts import prompts
+from pxp_fsm.tasks.prompts import prompts_of
 
 N, K, SESSIONS = 6, 3, 20
 
@@ -97,7 +97,7 @@ def counted(number: int) -> Counted:
     """One session, played; `number` picks its molecule and how soon the machine is convinced."""
     row = bundled().sessions[number]
     chemist, judge = Played(1 + number % 4), Played(0)
-    asked = prompts("drug", None)
+    asked = prompts_of("drug")
     verdicts: dict[tuple[str, str], bool] = {}
 
     def agent(name: str, respondent: ModelRespondent | Proxy, guards: Derived) -> Agent:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pxp_fsm.networks.distance.costs import text_cost
-from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.model.network import Agent, Control, Network
 
 
@@ -67,12 +67,12 @@ def renamed(network: Network) -> Network:
 
 def main() -> None:
     one, other = thirty(1), thirty(2)
-    distance(thirty(3), thirty(3))
+    network_distance(thirty(3), thirty(3))
     print("| LMD of 30 agents, 600 characters and 3 edges each | s of CPU | from | to |")
     print("|---|--:|--:|--:|")
     for title, after in (("names correspond", other), ("no name corresponds", renamed(other))):
         began = time.process_time()
-        found = distance(one, after)
+        found = network_distance(one, after)
         spent = time.process_time() - began
         print(f"| all texts differ, {title} | {spent:.2f} | {found.lower} | {found.upper} |")
     pairs = zip(one.agents, other.agents, strict=True)

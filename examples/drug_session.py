@@ -5,9 +5,6 @@ weights afterwards are those of reactions, never of molecules.
 """
 
 import pxp_fsm as pxp
-from backends.databases.proxy import Proxy
-from backends.models import Retrosynthesis
-from guards import Reactants, SameReaction
 
 ATENOLOL = pxp.Instance("atenolol", "CC(C)NCC(O)COc1ccc(CC(N)=O)cc1")
 CHEMIST = pxp.Answer(
@@ -17,9 +14,9 @@ CHEMIST = pxp.Answer(
 
 
 def main() -> None:
-    machine = Retrosynthesis()
-    match, agree = Reactants(), SameReaction()
-    chemist = Proxy({ATENOLOL.key: CHEMIST})
+    machine = pxp.models.Retrosynthesis()
+    match, agree = pxp.guards.Reactants(), pxp.guards.SameReaction()
+    chemist = pxp.databases.Proxy({ATENOLOL.key: CHEMIST})
     members = {
         "m": pxp.Agent(machine, match=match, agree=agree),
         "h": pxp.Agent(chemist, match=match, agree=agree, guards=pxp.Derived(revises=False)),

@@ -1,1 +1,43 @@
 """Verification of the tables that sessions run on."""
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from proofs.checks import check as check
+    from proofs.checks import prove as prove
+    from proofs.claims.certificates import certify as certify
+    from proofs.core.explore import Space as Space
+    from proofs.core.explore import Trace as Trace
+    from proofs.core.explore import explore as explore
+    from proofs.core.model import Model as Model
+    from proofs.core.model import Step as Step
+    from proofs.core.results import Bound as Bound
+    from proofs.core.results import Result as Result
+    from proofs.core.results import Status as Status
+    from proofs.sessions.model import SessionModel as SessionModel
+    from proofs.sessions.relational import Theory as Theory
+    from pxp_fsm.protocol.relations import EQUIVALENCE as EQUIVALENCE
+    from pxp_fsm.protocol.relations import TOLERANCE as TOLERANCE
+
+_MODULES = {
+    "Bound": "proofs.core.results",
+    "EQUIVALENCE": "pxp_fsm.protocol.relations",
+    "Model": "proofs.core.model",
+    "Result": "proofs.core.results",
+    "SessionModel": "proofs.sessions.model",
+    "Space": "proofs.core.explore",
+    "Status": "proofs.core.results",
+    "Step": "proofs.core.model",
+    "TOLERANCE": "pxp_fsm.protocol.relations",
+    "Theory": "proofs.sessions.relational",
+    "Trace": "proofs.core.explore",
+    "certify": "proofs.claims.certificates",
+    "check": "proofs.checks",
+    "explore": "proofs.core.explore",
+    "prove": "proofs.checks",
+}
+
+__all__ = list(_MODULES)
+__getattr__, __dir__ = door(__name__, _MODULES)

@@ -13,9 +13,9 @@ from proofs.core.results import Bound, Result, Status, Verdict
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
 from proofs.logic.sessions import check as check_sessions
-from proofs.systems import System, check_formulas, check_standard
+from proofs.systems import Reduction, System, check_formulas, check_standard
 from pxp_fsm.automata.automaton import Automaton
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
@@ -24,13 +24,15 @@ def check(
     *formulas: str,
     fair: Iterable[str] = (),
     relations: str = "noisy",
+    reduction: str | None = None,
 ) -> Iterator[Result]:
     """Check a system of tables, or the sessions of a protocol; results come one by one.
 
     Without `formulas` these are the standard checks of a system, and the claims about a protocol;
     with them, whether each holds (temporal logic, docs/logic.md) on runs that are `fair`. One table
     is joined with itself, a name or file is read as one. `Interact(...)` and `Pxp(...)` are
-    checked for any data, under what `relations` says of MATCH and AGREE.
+    checked for any data, under what `relations` says of MATCH and AGREE. A `reduction` of a system,
+    "symmetry" or "partial-order", visits fewer states (docs/systems.md).
 
     >>> import pxp_fsm as pxp
     >>> system = pxp.System.load("pxp")
@@ -40,12 +42,28 @@ def check(
     ...     print(result.status, result.bound)
     HOLDS UP TO n = 4, k = 2
 
-    Raises `UsageError` for a formula that cannot be read, `TableError` for a table.
+    Raises `UsageError` for a formula that cannot be read or a reduction that cannot be used,
+    `TableError` for a table.
     """
+    reduced = _reduction(reduction)
     if isinstance(subject, Interact | Pxp):
+        if reduced:
+            raise UsageError("a reduction is of a system's states; sessions have one of their own")
         return _check_protocol(subject, formulas, fair, relations)
     system = subject if isinstance(subject, System) else System.load(subject)
-    return check_formulas(system, formulas, fair=fair) if formulas else check_standard(system)
+    if formulas:
+        return check_formulas(system, formulas, fair=fair, reduction=reduced)
+    return check_standard(system, reduction=reduced)
+
+
+def _reduction(name: str | None) -> Reduction | None:
+    if name is None:
+        return None
+    try:
+        return Reduction(name)
+    except ValueError as error:
+        known = ", ".join(Reduction)
+        raise UsageError(f"there is no reduction {quoted(name)}; there are: {known}") from error
 
 
 def _check_protocol(

@@ -1,21 +1,34 @@
 """pxp-fsm: state machines for protocols between agents that predict and explain.
 
-`import pxp_fsm as pxp` is the one door: each of its names is loaded when it is first used.
+`import pxp_fsm as pxp` is the one door: each of its names is loaded when it is first used, and so
+is each of the rooms behind it (`pxp.guards`, `pxp.models`, ...), which have further names.
 """
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MODULES
+if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MODULES and _ROOMS
+    import guards as guards
+    import proofs as proofs
+    from backends import databases as databases
+    from backends import models as models
     from backends.databases.blackboard import open_blackboard as open_blackboard
     from guards.relations.text import exact as exact
     from guards.relations.text import normalised_text as normalised_text
+    from proofs import conformance as conformance
+    from proofs import export as export
+    from proofs import logic as logic
     from proofs.checks import check as check
     from proofs.checks import prove as prove
     from proofs.core.results import Result as Result
     from proofs.probability.exact import odds as odds
     from proofs.systems.system import System as System
+    from pxp_fsm import diagrams as diagrams
+    from pxp_fsm import experiments as experiments
+    from pxp_fsm import networks as networks
+    from pxp_fsm import tasks as tasks
+    from pxp_fsm.analysis import audits as audits
     from pxp_fsm.analysis.languages.operands import language as language
     from pxp_fsm.automata.automaton import Automaton as Automaton
     from pxp_fsm.automata.tables import build_automaton as build_automaton
@@ -78,10 +91,29 @@ _MODULES = {
 }
 """The public names, and the module that each is in."""
 
+_ROOMS = {
+    "audits": "pxp_fsm.analysis.audits",
+    "conformance": "proofs.conformance",
+    "databases": "backends.databases",
+    "diagrams": "pxp_fsm.diagrams",
+    "experiments": "pxp_fsm.experiments",
+    "export": "proofs.export",
+    "guards": "guards",
+    "logic": "proofs.logic",
+    "models": "backends.models",
+    "networks": "pxp_fsm.networks",
+    "proofs": "proofs",
+    "tasks": "pxp_fsm.tasks",
+}
+"""The rooms behind the door, and the package that each is."""
+
 __all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        globals()[name] = room = import_module(_ROOMS[name])
+        return room
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
@@ -90,4 +122,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

@@ -1,6 +1,7 @@
 """The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
 from backends.databases.blackboard import CallsOf, SqlBlackboard
+from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
     Cost,
@@ -15,6 +16,7 @@ __all__ = [
     "FAULTS",
     "CallsOf",
     "Cost",
+    "Proxy",
     "RunRecord",
     "RunSummary",
     "SessionLine",

@@ -1,8 +1,75 @@
 """Models that give answers: local predictors, and models on servers."""
 
-from backends.models.local.radiograph import Radiograph
-from backends.models.local.retrosynthesis import Retrosynthesis
-from backends.models.respondent import ModelRespondent
-from backends.models.scripts import ScriptedModel
+from typing import TYPE_CHECKING
 
-__all__ = ["ModelRespondent", "Radiograph", "Retrosynthesis", "ScriptedModel"]
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from backends.models.catalogue import ModelFacts as ModelFacts
+    from backends.models.catalogue import Price as Price
+    from backends.models.catalogue import Server as Server
+    from backends.models.catalogue import adapted as adapted
+    from backends.models.catalogue import parse_model_name as parse_model_name
+    from backends.models.catalogue import presets as presets
+    from backends.models.local.radiograph import Radiograph as Radiograph
+    from backends.models.local.retrosynthesis import Retrosynthesis as Retrosynthesis
+    from backends.models.middleware.budget import Budget as Budget
+    from backends.models.middleware.budget import capped as capped
+    from backends.models.middleware.cache import CallCache as CallCache
+    from backends.models.registry import Serving as Serving
+    from backends.models.registry import check_model as check_model
+    from backends.models.registry import open_model as open_model
+    from backends.models.respondent import ModelRespondent as ModelRespondent
+    from backends.models.respondent import assemble as assemble
+    from backends.models.scripts import ScriptedModel as ScriptedModel
+    from backends.models.scripts import read_script as read_script
+    from backends.models.settings import Settings as Settings
+    from pxp_fsm.prompting.framing import unframed as unframed
+    from pxp_fsm.prompting.model import Call as Call
+    from pxp_fsm.prompting.model import Capability as Capability
+    from pxp_fsm.prompting.model import Reply as Reply
+    from pxp_fsm.prompting.model import Request as Request
+    from pxp_fsm.prompting.model import Role as Role
+    from pxp_fsm.prompting.model import Turn as Turn
+    from pxp_fsm.prompting.model import Usage as Usage
+    from pxp_fsm.prompting.model import fingerprint as fingerprint
+    from pxp_fsm.prompting.model import layered as layered
+    from pxp_fsm.prompting.prompts import Prompts as Prompts
+    from pxp_fsm.prompting.prompts import read_prompts as read_prompts
+
+_MODULES = {
+    "Budget": "backends.models.middleware.budget",
+    "Call": "pxp_fsm.prompting.model",
+    "CallCache": "backends.models.middleware.cache",
+    "Capability": "pxp_fsm.prompting.model",
+    "ModelFacts": "backends.models.catalogue",
+    "ModelRespondent": "backends.models.respondent",
+    "Price": "backends.models.catalogue",
+    "Prompts": "pxp_fsm.prompting.prompts",
+    "Radiograph": "backends.models.local.radiograph",
+    "Reply": "pxp_fsm.prompting.model",
+    "Request": "pxp_fsm.prompting.model",
+    "Retrosynthesis": "backends.models.local.retrosynthesis",
+    "Role": "pxp_fsm.prompting.model",
+    "ScriptedModel": "backends.models.scripts",
+    "Server": "backends.models.catalogue",
+    "Serving": "backends.models.registry",
+    "Settings": "backends.models.settings",
+    "Turn": "pxp_fsm.prompting.model",
+    "Usage": "pxp_fsm.prompting.model",
+    "adapted": "backends.models.catalogue",
+    "assemble": "backends.models.respondent",
+    "capped": "backends.models.middleware.budget",
+    "check_model": "backends.models.registry",
+    "fingerprint": "pxp_fsm.prompting.model",
+    "layered": "pxp_fsm.prompting.model",
+    "open_model": "backends.models.registry",
+    "parse_model_name": "backends.models.catalogue",
+    "presets": "backends.models.catalogue",
+    "read_prompts": "pxp_fsm.prompting.prompts",
+    "read_script": "backends.models.scripts",
+    "unframed": "pxp_fsm.prompting.framing",
+}
+
+__all__ = list(_MODULES)
+__getattr__, __dir__ = door(__name__, _MODULES)

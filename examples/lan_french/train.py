@@ -11,11 +11,7 @@ import sys
 from pathlib import Path
 
 import pxp_fsm as pxp
-from backends.models.scripts import read_script
-from pxp_fsm.diagrams import write
 from pxp_fsm.networks import Agent, Example, Lan, Network, Trainer
-from pxp_fsm.networks.lan import diagram
-from pxp_fsm.networks.model.history import begun_as
 
 HERE = Path(__file__).parent
 
@@ -49,13 +45,13 @@ def translator() -> Lan:
     """The network of the beginning: a single Translator."""
     task = "Translate a French sentence into English"
     agent = Agent("Translator", task, "a string, the English translation")
-    return Lan(begun_as(Network(task, (agent,))))
+    return Lan(Network(task, (agent,)))
 
 
 def main(folder: Path | None = None) -> None:
     """Train the Translator, saying what happens; draw each step into `folder`, if there is one."""
     lan = translator()
-    trainer = Trainer(lan, read_script(HERE / "script.toml"), pxp.exact)
+    trainer = Trainer(lan, pxp.models.read_script(HERE / "script.toml"), pxp.exact)
     for number, example in enumerate(EXAMPLES):
         first = lan.version
         outcome = asyncio.run(trainer.handle(example))
@@ -66,9 +62,7 @@ def main(folder: Path | None = None) -> None:
         print(f"    {done}: {lan.last.output if lan.last else ''}")
         print(f"    {', '.join(lan.network.order)}")
         if folder is not None:
-            turns = lan.last.turns if lan.last else {}
-            active = [name for name, turn in turns.items() if turn.active]
-            write(diagram(lan.network, active), folder / f"step-{number}.png")
+            pxp.draw(lan, folder / f"step-{number}.png")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from pxp_fsm.experiments.networks.conditions import Calls, Measured, Setting
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
 from pxp_fsm.experiments.networks.setup import models_of
-from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load
+from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load_task
 from pxp_fsm.experiments.summary import Sheet, as_rich
-from pxp_fsm.networks.distance.lmd import distance as lmd
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
@@ -34,7 +34,7 @@ from pxp_fsm.prompting.model import Model
 def tasks(request: options.Tasks) -> None:
     """Print the bundled tasks, or one task."""
     if request.task is None:
-        found = [load(name) for name in BUNDLED]
+        found = [load_task(name) for name in BUNDLED]
         rows = [
             (
                 f"{one.name}: {one.title}",
@@ -47,7 +47,7 @@ def tasks(request: options.Tasks) -> None:
         headings = ("task", "by a program", "by a judge", "train + test")
         console().print(as_rich(Sheet("Tasks, and who decides their criteria", headings, (*rows,))))
         return
-    one = load(request.task)
+    one = load_task(request.task)
     click.echo(printable(f"{one.title}: {one.task}"))
     for number, criterion in enumerate(one.criteria, start=1):
         rule = f" ({criterion.rule})" if criterion.rule else ""
@@ -82,7 +82,7 @@ async def _test_examples(request: options.Test, examples: Path) -> None:
 
 async def _test_task(request: options.Test, task: str) -> None:
     """Score a network on both parts of a task's examples."""
-    network, found, meter = files.load(request.network).network, load(task), Meter()
+    network, found, meter = files.load(request.network).network, load_task(task), Meter()
     split = found.split(request.seed)
     async with models_of(request.models, waits, meter) as opened:
         by, runner = (
@@ -99,7 +99,7 @@ async def _test_task(request: options.Test, task: str) -> None:
 
 def compare(request: options.Compare) -> None:
     """Train on a task in three ways, print the measures and save the networks."""
-    found, numbers, meter = load(request.task), _seeds(request.seeds), Meter()
+    found, numbers, meter = load_task(request.task), _seeds(request.seeds), Meter()
 
     async def measure(board: SqlBlackboard) -> list[Measured]:
         calls = meter.kept = Calls(board)
@@ -139,7 +139,7 @@ def compare(request: options.Compare) -> None:
 
 def distance(request: options.Distance) -> None:
     """Print the least editing between two networks, step by step."""
-    found = lmd(files.load(request.before).network, files.load(request.after).network)
+    found = network_distance(files.load(request.before).network, files.load(request.after).network)
     for step in found.steps:
         click.echo(printable(f"  {step.ued:>6}  {step.operation} {step.on}"))
     click.echo(

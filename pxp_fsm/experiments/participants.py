@@ -136,7 +136,7 @@ def _able(
     settings: Settings | None,
 ) -> Selection:
     settings = settings or Settings()
-    prompts = written.prompts(plan.task, plan.prompts)
+    prompts = written.prompts_of(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:
         answer, left = _as_in(paper.machine, prompts.answer, machine, settings)

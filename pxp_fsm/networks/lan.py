@@ -16,16 +16,23 @@ from pxp_fsm.networks.model.operations import Operation
 from pxp_fsm.networks.running.execution import Event, Finished, Listener, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.prompting.model import Model
+from pxp_fsm.sessions.functions import waited_for
 
 
 class Lan:
     """A network of LLM agents with its log; `model` is what all its agents ask.
 
-    Each of its changes is one entry of the log; `last` is its last run.
+    It begins as a network, or goes on from a history. Each of its changes is one entry of the log;
+    `last` is its last run.
+
+    >>> import pxp_fsm as pxp
+    >>> lan = pxp.networks.Lan.new("translate French into English")
+    >>> lan.network.order, lan.version
+    (('Solver',), 1)
     """
 
-    def __init__(self, history: History, model: Model | None = None) -> None:
-        self.history = history
+    def __init__(self, history: History | Network, model: Model | None = None) -> None:
+        self.history = history if isinstance(history, History) else begun_as(history)
         self.last: Run | None = None
         self._runner = None if model is None else Runner(Requester(model, bundled()))
 
@@ -52,14 +59,19 @@ class Lan:
         """How many changes were made: what was made for an earlier version may be stale."""
         return self.history.version
 
+    def diagram(self) -> StateDiagram:
+        """The network's diagram; the agents that were active in the last run are marked."""
+        turns = self.last.turns if self.last else {}
+        return diagram(self.network, [name for name, turn in turns.items() if turn.active])
+
     async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
         """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
         self.last = await self._running().run(self.network, external, on_event)
         return self.last
 
     def run_sync(self, external: str) -> Run:
-        """`run`, for code that is not asynchronous."""
-        return asyncio.run(self.run(external))
+        """`run`, for a caller that is not async; in a notebook, beside its running loop."""
+        return waited_for(self.run(external))
 
     async def stream(self, external: str) -> AsyncIterator[Event]:
         """Run it on an input; each agent's activation and result as they happen."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from functools import update_wrapper
-from typing import Any
+from typing import Any, TypeVar
 
 from pxp_fsm.automata.automaton import Valuation
 from pxp_fsm.errors import UsageError, WrongType, quoted
@@ -12,6 +14,8 @@ from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome, Relation, awaited
 from pxp_fsm.protocol.situation import Guards, Situation
+
+T = TypeVar("T")
 
 AnswerFunction = Callable[[Question], Answer | Awaitable[Answer]]
 """What a respondent may be: a function from what is asked to the answer."""
@@ -134,3 +138,15 @@ def _no_interface(what: str, given: object, form: str) -> UsageError:
 
 def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, for a caller that is not async; in a notebook, beside its loop."""
+    try:
+        running = asyncio.get_running_loop() is not None
+    except RuntimeError:
+        running = False
+    if not running:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

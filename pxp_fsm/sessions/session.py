@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,6 +14,7 @@ from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, session
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
+from pxp_fsm.sessions.functions import waited_for
 
 CLOSE = "CLOSE"
 """The event by which INTERACT's schedule closes a session."""
@@ -143,14 +142,7 @@ class Session:
 
     def run_sync(self) -> Session:
         """The same for a caller that is not async; in a notebook, beside its running loop."""
-        try:
-            running = asyncio.get_running_loop() is not None
-        except RuntimeError:
-            running = False
-        if not running:
-            return asyncio.run(self.run())
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, self.run()).result()
+        return waited_for(self.run())
 
     async def step(self) -> Message | None:
         """The next message; None where the session ended without one (no answer, a late oracle).

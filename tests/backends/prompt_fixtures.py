@@ -13,11 +13,11 @@ from pxp_fsm.prompting.model import Capability, Reply, Request
 from pxp_fsm.prompting.prompts import Prompts, read_prompts
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.tasks.drug.task import PROBLEM
-from pxp_fsm.tasks.prompts import bundled
+from pxp_fsm.tasks.prompts import bundled_prompts
 
 T = TypeVar("T")
 
-PROMPTS: Prompts = read_prompts(bundled("drug"), "drug")
+PROMPTS: Prompts = read_prompts(bundled_prompts("drug"), "drug")
 ASPIRIN = Instance("aspirin", "CC(=O)Oc1ccccc1C(=O)O")
 
 

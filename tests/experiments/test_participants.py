@@ -23,7 +23,7 @@ from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.tasks.drug.task import DRUG
-from pxp_fsm.tasks.prompts import bundled
+from pxp_fsm.tasks.prompts import bundled_prompts
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -251,7 +251,7 @@ def test_a_resumed_run_refuses_other_agents(table: Table, tmp_path: Path) -> Non
             run.execute()
 
 
-WARM = bundled("drug").replace("max_tokens = 1024", "max_tokens = 1024\ntemperature = 0.5")
+WARM = bundled_prompts("drug").replace("max_tokens = 1024", "max_tokens = 1024\ntemperature = 0.5")
 ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
 
 
@@ -324,7 +324,9 @@ def test_the_command_runs_models_and_says_what_they_cost(
     table: Table, pxp: Callable[..., str], tmp_path: Path
 ) -> None:
     own = tmp_path / "mine.toml"
-    own.write_text(bundled("drug").replace("synthetic organic chemistry", "synthesis"), "utf-8")
+    own.write_text(
+        bundled_prompts("drug").replace("synthetic organic chemistry", "synthesis"), "utf-8"
+    )
     models = ("--machine", table.model, "--judge", table.model, "--prompts", str(own))
     said = pxp("run", "drug", "--instances", "2", *models)
     assert f"Models: machine {table.model}, judge {table.model}" in said

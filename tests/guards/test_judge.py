@@ -25,9 +25,9 @@ from pxp_fsm.protocol.relations import (
     digest,
     session_assumptions,
 )
-from pxp_fsm.tasks.prompts import bundled
+from pxp_fsm.tasks.prompts import bundled_prompts
 
-PROMPTS: Prompts = read_prompts(bundled("rad"), "rad")
+PROMPTS: Prompts = read_prompts(bundled_prompts("rad"), "rad")
 PLAIN = replace(PROMPTS, judge=replace(PROMPTS.judge, max_tokens=10))
 YES, NO = '{"consistent": "yes"}', '{"consistent": "no"}'
 

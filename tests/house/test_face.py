@@ -6,10 +6,12 @@ import ast
 import asyncio
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -48,27 +50,59 @@ NAMES = [
     "respondent",
     "run",
 ]
+ROOMS = [
+    "audits",
+    "conformance",
+    "databases",
+    "diagrams",
+    "experiments",
+    "export",
+    "guards",
+    "logic",
+    "models",
+    "networks",
+    "proofs",
+    "tasks",
+]
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_names_are_these() -> None:
     assert pxp.__all__ == NAMES
-    assert set(NAMES) <= set(dir(pxp))
+    assert list(pxp._ROOMS) == ROOMS
+    assert {*NAMES, *ROOMS} <= set(dir(pxp))
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         _ = pxp.Sesion
 
 
+def typed_imports(module: ModuleType) -> set[tuple[str, str]]:
+    """The names, and their modules, that a type checker finds in a package."""
+    tree = ast.parse(Path(inspect.getfile(module)).read_text("utf-8"))
+    guarded = [line for block in tree.body if isinstance(block, ast.If) for line in block.body]
+    found = set()
+    for node in guarded:
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            source = f"{node.module}" if isinstance(node, ast.ImportFrom) else ""
+            found.add((alias.asname or alias.name, source))
+    return found
+
+
 def test_checkers_and_completion_know_the_same_names_from_the_same_modules() -> None:
-    tree = ast.parse(Path(inspect.getfile(pxp)).read_text("utf-8"))
-    typed = {
-        (alias.asname, node.module)
-        for block in tree.body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert typed == set(pxp._MODULES.items())
+    rooms = {(name, package.rpartition(".")[0]) for name, package in pxp._ROOMS.items()}
+    assert typed_imports(pxp) == {*pxp._MODULES.items(), *rooms}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_room_has_its_names(name: str) -> None:
+    room = getattr(pxp, name)
+    assert sorted(set(room.__all__)) == sorted(room.__all__)
+    for public in room.__all__:
+        assert getattr(room, public) is not None
+    assert set(room.__all__) <= set(dir(room))
+    if hasattr(room, "_MODULES"):
+        assert typed_imports(room) == set(room._MODULES.items())
+    with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
+        _ = room.Sesion
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -229,3 +263,18 @@ def test_objects_show_themselves_in_a_notebook() -> None:
     assert result._repr_markdown_().startswith("**FAILS** `AG !ended`")
     assert repr(result.trace) == "<Trace of 2 steps: interact1>interact2 INIT, ! CLOSE>"
     assert repr(result).startswith("<Result interact1, interact2.AG !ended")
+
+
+@pytest.mark.parametrize(
+    "page", [*ROOT.glob("docs/*.md"), ROOT / "README.md"], ids=lambda p: p.name
+)
+def test_pages_come_in_by_the_door(page: Path) -> None:
+    inner = re.compile(r"(?:>>> )?(?:from|import) (?:guards|backends|proofs|pxp_fsm\.)")
+    lines = page.read_text("utf-8").splitlines()
+    assert [line for line in lines if inner.match(line)] == []
+
+
+@pytest.mark.parametrize("example", [*ROOT.glob("examples/**/*.py")], ids=lambda p: p.name)
+def test_examples_come_in_by_the_door(example: Path) -> None:
+    inner = re.compile(r"(?:from|import) (?:guards|backends|proofs)")
+    assert inner.search(example.read_text("utf-8")) is None

@@ -23,14 +23,14 @@ from pxp_fsm.experiments.networks.conditions import (
     easylan,
     naive_lan,
 )
-from pxp_fsm.experiments.networks.tasks import LanTask, load
+from pxp_fsm.experiments.networks.tasks import LanTask, load_task
 from pxp_fsm.networks.distance.measures import Action, tallied, ued
 from pxp_fsm.networks.model.operations import Edit, Field
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.simulated import Confirming, Editing
 from tests.networks.scripted_models import Frames, Speaking
 
-TASK = load("grammar")
+TASK = load_task("grammar")
 TRUTHS = {example.input: example.truth for example in TASK.examples}
 
 
@@ -148,7 +148,7 @@ def test_the_criteria_say_who_decides_them(measured: list[Measured]) -> None:
 
 
 def test_without_a_judge_the_score_is_a_range() -> None:
-    task: LanTask = load("couplets")
+    task: LanTask = load_task("couplets")
     truths = {example.input: example.truth for example in task.examples}
     model = Speaking(lambda _p, frames: {"thoughts": "", "result": truths[frames["input"]]})
     found = asyncio.run(naive_lan(Setting(task, task.split(1), model)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pxp_fsm.networks.distance.correspondence import Choice, Pair, best
 from pxp_fsm.networks.distance.costs import FIELDS, cost, place_cost, text_cost
-from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.model.network import Agent, Control, Network, Piece, Received
 from pxp_fsm.networks.model.network import ControlExample as Turned
 
@@ -86,7 +86,7 @@ def spent(before: Network, after: Network, pairs: dict[str, str]) -> int:
 @settings(max_examples=80)
 @given(networks(), networks())
 def test_it_is_the_least_over_all_correspondences(before: Network, after: Network) -> None:
-    found = distance(before, after)
+    found = network_distance(before, after)
     assert found.exact
     assert found.upper == sum(step.ued for step in found.steps) == by_brute_force(before, after)
 
@@ -94,14 +94,14 @@ def test_it_is_the_least_over_all_correspondences(before: Network, after: Networ
 @settings(max_examples=60)
 @given(networks(), networks())
 def test_a_search_that_is_cut_short_encloses_it(before: Network, after: Network) -> None:
-    cut, whole = distance(before, after, most_steps=0), distance(before, after)
+    cut, whole = network_distance(before, after, most_steps=0), network_distance(before, after)
     assert 0 <= cut.lower <= whole.upper <= cut.upper
 
 
 @given(networks())
 def test_to_itself_it_is_nothing(network: Network) -> None:
-    assert distance(network, network).upper == 0
-    assert distance(network, network).steps == ()
+    assert network_distance(network, network).upper == 0
+    assert network_distance(network, network).steps == ()
 
 
 def everything(pairs: list[Pair]) -> Iterator[list[Pair]]:
@@ -153,7 +153,7 @@ def thirty(shift: int) -> Network:
 
 
 def test_thirty_agents_of_the_same_names_are_exact() -> None:
-    found = distance(thirty(1), thirty(2))
+    found = network_distance(thirty(1), thirty(2))
     assert found.exact
     assert dict(found.pairs) == {name: name for name in thirty(1).names}
 
@@ -163,7 +163,7 @@ def test_an_agent_with_many_wrong_edges_is_rather_made_anew() -> None:
     hub = Agent("hub", "t", "o")
     before = Network("x", (hub, *leaves), frozenset(("hub", leaf.name) for leaf in leaves))
     after = replace(before, edges=frozenset())
-    found = distance(before, after)
+    found = network_distance(before, after)
     made = cost("create") + (1 + 3) + (1 + 1) + (1 + 1) + cost("save")
     assert found.exact
     assert found.upper == cost("delete") + made < 20 * cost("disconnect")
@@ -172,7 +172,7 @@ def test_an_agent_with_many_wrong_edges_is_rather_made_anew() -> None:
 def test_a_renamed_agent_is_renamed() -> None:
     before = Network("x", (Agent("Translator", "translate the text", "a translation"),))
     after = Network("x", (Agent("Literal Translator", "translate the text", "a translation"),))
-    found = distance(before, after)
+    found = network_distance(before, after)
     assert (found.upper, found.pairs) == (
         cost("open") + 1 + len("Literal ") + cost("save"),
         (("Translator", "Literal Translator"),),
@@ -185,7 +185,7 @@ def test_what_no_hand_can_do_is_said_and_costs_nothing() -> None:
         agent,
         control=Control(examples=(Turned(Received("in", (Piece("B", "x"),)), active=True),)),
     )
-    found = distance(Network("x", (agent,)), Network("x", (learned,)))
+    found = network_distance(Network("x", (agent,)), Network("x", (learned,)))
     assert (found.upper, found.beyond) == (0, ("A: control examples",))
 
 
@@ -194,4 +194,4 @@ def test_two_pieces_of_knowledge_are_not_one_of_two_lines() -> None:
         Network("x", (Agent("A", "t", "o", knowledge=knowledge),))
         for knowledge in (("a\nb",), ("a", "b"))
     )
-    assert distance(one, two).upper > 0
+    assert network_distance(one, two).upper > 0

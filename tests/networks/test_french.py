@@ -14,7 +14,7 @@ import pytest
 from backends.models.scripts import read_script
 from guards import Exact
 from pxp_fsm.diagrams import render
-from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
@@ -70,7 +70,7 @@ def test_in_the_end_every_example_is_still_right(example: dict[str, Any]) -> Non
 
 def test_the_distance_from_the_translator_is_known_exactly(example: dict[str, Any]) -> None:
     begun, ended = example["translator"]().network, trained(example).network
-    found = distance(begun, ended)
+    found = network_distance(begun, ended)
     assert found.exact
     assert sum(step.operation == "connect" for step in found.steps) == 5
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import PXPError
-from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.distance.measures import (
     Action,
     ManualAction,
@@ -73,8 +73,8 @@ def test_the_edits_of_one_agent_in_a_row_are_one_filling_in_of_its_form() -> Non
 def test_requiring_a_predecessor_is_done_to_the_edge_and_costs_what_the_distance_says() -> None:
     history = after(Edit("B", Field.REQUIRED, ("A",)))
     assert by_hand(history) == (ManualAction(Action.MODIFY_EDGE, "A → B", 2),)
-    assert distance(begun().network, history.network).upper == 2
-    assert distance(history.network, begun().network).upper == 2
+    assert network_distance(begun().network, history.network).upper == 2
+    assert network_distance(history.network, begun().network).upper == 2
 
 
 def test_undoing_is_an_action_too() -> None:
@@ -127,4 +127,4 @@ def test_no_edit_by_hand_costs_less_than_the_distance(data: st.DataObject) -> No
         except PXPError:
             continue
     spent = sum(acted.ued for acted in by_hand(history))
-    assert distance(initial("x"), history.network).upper <= spent
+    assert network_distance(initial("x"), history.network).upper <= spent

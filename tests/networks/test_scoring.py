@@ -8,14 +8,14 @@ from typing import Any
 from pxp_fsm.experiments.intervals import wilson
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
-from pxp_fsm.experiments.networks.tasks import LanTask, load
-from pxp_fsm.networks.distance.lmd import distance
+from pxp_fsm.experiments.networks.tasks import LanTask, load_task
+from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.model.network import initial
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from tests.networks.scripted_models import Frames, Speaking
 
-COUPLETS, GRAMMAR = load("couplets"), load("grammar")
+COUPLETS, GRAMMAR = load_task("couplets"), load_task("grammar")
 
 
 def knows(task: LanTask, wrong: int = 0) -> Speaking:
@@ -100,4 +100,4 @@ def test_the_naive_network_is_one_agent_that_knows_exactly_the_training_examples
     )
     assert not any(one.input in text for one in split.test for text in agent.knowledge)
     assert (agent.examples, agent.control.examples, network.edges) == ((), (), frozenset())
-    assert distance(initial(GRAMMAR.task, output=GRAMMAR.output), network).exact
+    assert network_distance(initial(GRAMMAR.task, output=GRAMMAR.output), network).exact

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.prompts import Prompts, read_prompts
-from pxp_fsm.tasks.prompts import bundled
+from pxp_fsm.tasks.prompts import bundled_prompts
 
 LEAST = """
 [answer]
@@ -37,7 +37,7 @@ def prompts(**changed: str) -> Prompts:
 
 @pytest.mark.parametrize("task", ["drug", "rad"])
 def test_the_bundled_prompts_are_whole(task: str) -> None:
-    found = read_prompts(bundled(task), task)
+    found = read_prompts(bundled_prompts(task), task)
     assert set(found.tags) == {"INIT", "RATIFY", "REFUTE", "REVISE", "REJECT", "TERM"}
     assert found.answer.max_tokens == {"rad": 300, "drug": 1024}[task]
 

@@ -1,1 +1,19 @@
 """Audits of recorded sessions: databases and the published code's own files, as text and pages."""
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from pxp_fsm.analysis.audits.records import Report as Report
+    from pxp_fsm.analysis.audits.records import audit_database as audit_database
+    from pxp_fsm.analysis.audits.records import audit_published as audit_published
+
+_MODULES = {
+    "Report": "pxp_fsm.analysis.audits.records",
+    "audit_database": "pxp_fsm.analysis.audits.records",
+    "audit_published": "pxp_fsm.analysis.audits.records",
+}
+
+__all__ = list(_MODULES)
+__getattr__, __dir__ = door(__name__, _MODULES)

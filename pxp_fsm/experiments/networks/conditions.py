@@ -17,7 +17,7 @@ from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
 from pxp_fsm.experiments.networks.setup import TrainingBoard
 from pxp_fsm.experiments.networks.tasks import Example, LanTask, Split
-from pxp_fsm.networks.distance.lmd import Distance, distance
+from pxp_fsm.networks.distance.lmd import Distance, network_distance
 from pxp_fsm.networks.distance.measures import (
     ManualAction,
     Stopwatch,
@@ -325,7 +325,7 @@ async def _measured(
         train,
         test,
         (*steps, *by_hand(lan.history)),
-        distance(setting.begin().network, lan.network),
+        network_distance(setting.begin().network, lan.network),
         modifications(lan.history),
         *seconds,
         handled,

@@ -109,7 +109,7 @@ def bundled_text(name: str) -> str:
     return resources.files(_HERE).joinpath(name).read_text("utf-8")
 
 
-def load(name_or_path: str | Path) -> LanTask:
+def load_task(name_or_path: str | Path) -> LanTask:
     """A bundled task by its name, or one from a file (TOML, or JSON by its name).
 
     Raises `FileError` with every fault found, each with its line.

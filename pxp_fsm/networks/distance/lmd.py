@@ -53,7 +53,7 @@ class Distance:
         return self.lower == self.upper
 
 
-def distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> Distance:
+def network_distance(before: Network, after: Network, most_steps: int = MOST_STEPS) -> Distance:
     """LMD(before, after).
 
     Exact where agents correspond by name, and where the search over the others ends within

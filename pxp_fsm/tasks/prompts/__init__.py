@@ -12,7 +12,7 @@ LARGEST = 1_000_000
 """Bytes of a file of prompts that are read."""
 
 
-def bundled(task: str) -> str:
+def bundled_prompts(task: str) -> str:
     """The text of the prompts that come with `task`; raises `UsageError` where it has none."""
     found = {
         entry.name.removesuffix(".toml"): entry
@@ -43,8 +43,8 @@ def prompts_text(path: Path) -> str:
     return text
 
 
-def prompts(task: str, source: str | None) -> Prompts:
+def prompts_of(task: str, source: str | None = None) -> Prompts:
     """The prompts that a plan means: `source`, or those that come with `task`."""
     if source is None:
-        return read_prompts(bundled(task), f"the prompts of {task}")
+        return read_prompts(bundled_prompts(task), f"the prompts of {task}")
     return read_prompts(source, "the plan's prompts")
