@@ -171,4 +171,5 @@ class Result:
         return f"<Result {self}>"
 
     def __str__(self) -> str:
-        return f"{self.subject}.{self.name} ({self.assumptions}): {self.verdict}"
+        joint = ": " if self.name == self.title else "."  # a formula is its own title
+        return f"{self.subject}{joint}{self.name} ({self.assumptions}): {self.verdict}"
