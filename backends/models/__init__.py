@@ -7,6 +7,7 @@ from pxp_fsm.doors import door
 if TYPE_CHECKING:
     from backends.models.catalogue import ModelFacts as ModelFacts
     from backends.models.catalogue import Price as Price
+    from backends.models.catalogue import Rates as Rates
     from backends.models.catalogue import Server as Server
     from backends.models.catalogue import adapted as adapted
     from backends.models.catalogue import parse_model_name as parse_model_name
@@ -47,6 +48,7 @@ _MODULES = {
     "Price": "backends.models.catalogue",
     "Prompts": "pxp_fsm.prompting.prompts",
     "Radiograph": "backends.models.local.radiograph",
+    "Rates": "backends.models.catalogue",
     "Reply": "pxp_fsm.prompting.model",
     "Request": "pxp_fsm.prompting.model",
     "Retrosynthesis": "backends.models.local.retrosynthesis",

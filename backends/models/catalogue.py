@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -70,6 +70,8 @@ def _url(name: str, url: str) -> str:
 
 
 _MILLION = 1_000_000
+_STALE = 180
+"""Days after which a price, or what is known of a model, should be read again."""
 _FRAME = 512
 """Tokens, at most, that a server adds to a request: its frame, and how it follows a schema."""
 _TURN = 16
@@ -78,30 +80,32 @@ _TURN = 16
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server can do (`can`), where its key is, and how it is spoken to."""
+    """What a server can do (`can`), where its key is, and how it is spoken to.
+
+    `thinking` is how many tokens a model may think before its answer, beside the answer's own
+    bound; `effort` are the levels of effort that it takes.
+    """
 
     models: str
     can: frozenset[Capability] = frozenset()
     key: str = ""
     limit: str = "max_tokens"
     image_tokens: int = 5000
+    thinking: int = 0
+    effort: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """Dollars for a million tokens, when they were true (`as_of`), and where they were read."""
+class Rates:
+    """Dollars for a million tokens of each kind."""
 
-    models: str
     input: float
     output: float
     cache_read: float
     cache_written: float
-    batch: float
-    as_of: date
-    source: str = ""
 
-    def of(self, usage: Usage, *, batched: bool = False) -> float:
+    def of(self, usage: Usage) -> float:
         """What `usage` costs, in dollars."""
         cost = (
             usage.sent * self.input
@@ -109,12 +113,52 @@ class Price:
             + usage.cache_read * self.cache_read
             + usage.cache_written * self.cache_written
         )
-        return cost * (self.batch if batched else 1.0) / _MILLION
+        return cost / _MILLION
+
+    def most(self, sent: int, received: int) -> float:
+        """The most that so many tokens can cost, in dollars, whatever is cached."""
+        dearest = max(self.input, self.cache_written, self.cache_read)
+        return (sent * dearest + received * self.output) / _MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs, when that was true (`as_of`), and where it was read.
+
+    A request whose prompt has more than `above` tokens, cached ones included, costs the rates
+    `long`, all of it. `batch` is the part of the price that a batch costs.
+    """
+
+    models: str
+    rates: Rates
+    batch: float
+    as_of: date
+    source: str = ""
+    above: int = 0
+    long: Rates | None = None
+
+    def of(self, usage: Usage, *, batched: bool = False) -> float:
+        """What `usage` of one request costs, in dollars."""
+        prompt = usage.sent + usage.cache_read + usage.cache_written
+        rates = self.rates if self.long is None or prompt <= self.above else self.long
+        return rates.of(usage) * (self.batch if batched else 1.0)
 
     def worst(self, request: Request, server: Server) -> float:
         """The most that `request` can cost, in dollars: nothing cached, the longest reply."""
-        sent = most_sent(request, server) * max(self.input, self.cache_written, self.cache_read)
-        return (sent + request.max_tokens * self.output) / _MILLION
+        sent, received = most_sent(request, server), longest_reply(request, server)
+        worst = self.rates.most(sent, received)
+        if self.long is not None and sent > self.above:
+            worst = max(worst, self.long.most(sent, received))
+        return worst
+
+    def renewed_by(self, today: date) -> bool:
+        """Whether it was read so lately that it may still be true."""
+        return (today - self.as_of).days <= _STALE
+
+
+def longest_reply(request: Request, server: Server) -> int:
+    """The most tokens that a model may reply with: what it thinks, and the answer."""
+    return request.max_tokens + server.thinking
 
 
 def most_sent(request: Request, server: Server) -> int:
@@ -127,12 +171,50 @@ def most_sent(request: Request, server: Server) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Retirement:
+    """The day from which a vendor serves a model no longer, and what it names in its place.
+
+    `as_of` is when that was read: by then it had happened, or was announced.
+    """
+
+    models: str
+    on: date
+    as_of: date
+    replacement: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model: its name, its server, and its price (None: not known)."""
+    """What is known of a model: its name, its server, price and retirement (None: not known)."""
 
     name: ModelName
     server: Server
     price: Price | None = None
+    retirement: Retirement | None = None
+
+    def check_served(self) -> None:
+        """Raise `UsageError` where its vendor is known to have retired it."""
+        if self.retirement is not None and self.retirement.on <= self.retirement.as_of:
+            instead = self.retirement.replacement
+            raise UsageError(
+                f"{self.name} was retired by its vendor on {self.retirement.on}; name another"
+                + (f", such as {instead}" if instead else "")
+            )
+
+    def warnings(self, today: date) -> tuple[str, ...]:
+        """What somebody who is about to use it should know: old prices, a retirement to come."""
+        said = []
+        if self.price is not None and not self.price.renewed_by(today):
+            said.append(
+                f"The price of {self.name} was read on {self.price.as_of}, more than {_STALE} days "
+                f"ago; write today's as a [[price]] into a file and give it as --catalogue."
+            )
+        retirement = self.retirement
+        if retirement is not None and retirement.on <= today + timedelta(_STALE):
+            instead = f"; it names {retirement.replacement} instead" * bool(retirement.replacement)
+            said.append(f"The vendor of {self.name} retires it on {retirement.on}{instead}.")
+        return tuple(said)
 
     def worst(self, request: Request) -> float:
         """The most that `request` can cost, in dollars; 0 where no price is known."""
@@ -141,10 +223,11 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Servers and prices, the first that fits a name counting."""
+    """Servers, prices and retirements, the first that fits a name counting."""
 
     servers: tuple[Server, ...]
     prices: tuple[Price, ...]
+    retirements: tuple[Retirement, ...] = ()
 
     def server(self, name: ModelName) -> Server:
         """The server of the model `name`; raises `UsageError` where none fits."""
@@ -156,7 +239,8 @@ class Catalogue:
     def facts(self, name: str) -> ModelFacts:
         """What is known of the model `name`; raises `UsageError` for a name that is none."""
         model = parse_model_name(name)
-        return ModelFacts(model, self.server(model), self.price(model))
+        retirement = next((one for one in self.retirements if _fits(one.models, model)), None)
+        return ModelFacts(model, self.server(model), self.price(model), retirement)
 
     def price(self, name: ModelName) -> Price | None:
         """What the model `name` costs, or None where that is not known."""
@@ -184,7 +268,11 @@ def catalogue(path: Path | None = None) -> Catalogue:
         raise DataError(f"the catalogue {path} cannot be read: {why}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"the catalogue {path} is not UTF-8") from error
-    return Catalogue(own.servers + bundled.servers, own.prices + bundled.prices)
+    return Catalogue(
+        own.servers + bundled.servers,
+        own.prices + bundled.prices,
+        own.retirements + bundled.retirements,
+    )
 
 
 def _read(text: str, where: str) -> Catalogue:
@@ -192,12 +280,15 @@ def _read(text: str, where: str) -> Catalogue:
         raw = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{where} is not TOML: {error}") from error
-    unknown = sorted(set(raw) - {"server", "price"})
+    unknown = sorted(set(raw) - {"server", "price", "retirement"})
     if unknown:
-        raise DataError(f"{where}: {quoted(unknown[0])} is unknown; there are: server, price")
+        raise DataError(
+            f"{where}: {quoted(unknown[0])} is unknown; there are: server, price, retirement"
+        )
     servers = tuple(_server(entry, here) for entry, here in _entries(raw, "server", where))
     prices = tuple(_price(entry, here) for entry, here in _entries(raw, "price", where))
-    return Catalogue(servers, prices)
+    ended = tuple(_retirement(entry, here) for entry, here in _entries(raw, "retirement", where))
+    return Catalogue(servers, prices, ended)
 
 
 def _entries(raw: dict[str, Any], kind: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -209,8 +300,9 @@ def _entries(raw: dict[str, Any], kind: str, where: str) -> Iterator[tuple[dict[
 
 
 def _server(entry: dict[str, Any], where: str) -> Server:
-    names = {"models": str, "can": list, "key": str, "limit": str, "image_tokens": int}
-    _check(entry, {**names, "extra": dict}, {"models", "can"}, where)
+    names: dict[str, Any] = {"models": str, "can": list, "key": str, "limit": str}
+    names |= {"image_tokens": int, "thinking": int, "effort": list, "extra": dict}
+    _check(entry, names, {"models", "can"}, where)
     known = {str(one) for one in Capability}
     for said in entry["can"]:
         if said not in known:
@@ -223,22 +315,53 @@ def _server(entry: dict[str, Any], where: str) -> Server:
         raise DataError(f"{where}: limit is max_tokens or max_completion_tokens")
     if Capability.BATCHES in can and not entry["models"].startswith("anthropic:"):
         raise DataError(f"{where}: batches require an anthropic model")
-    return Server(**{**entry, "can": can})
+    effort = tuple(entry.get("effort", ()))
+    if not all(isinstance(level, str) and level.isprintable() for level in effort):
+        raise DataError(f"{where}: effort lists the names of levels")
+    if not 0 <= entry.get("thinking", 0) <= _MILLION:
+        raise DataError(f"{where}: thinking is a number of tokens, from 0")
+    return Server(**{**entry, "can": can, "effort": effort})
 
 
 def _price(entry: dict[str, Any], where: str) -> Price:
-    reals = ("input", "output", "cache_read", "cache_written", "batch")
-    kinds: dict[str, Any] = dict.fromkeys(reals, (int, float))
-    kinds |= {"models": str, "as_of": date, "source": str}
-    entry = {**entry, "batch": entry.get("batch", 1.0)}
-    if "input" in entry:  # where nothing is said, caching changes nothing
-        for name in ("cache_read", "cache_written"):
-            entry.setdefault(name, entry["input"])
-    _check(entry, kinds, set(kinds) - {"source"}, where)
-    for name in reals:
-        if not (math.isfinite(entry[name]) and entry[name] >= 0) or entry[name] > _MILLION:
+    own: dict[str, Any] = {"models": str, "as_of": date, "source": str, "long": dict}
+    own["batch"] = (int, float)
+    rates = {name: value for name, value in entry.items() if name not in own}
+    rest = {"batch": 1.0} | {name: value for name, value in entry.items() if name in own}
+    _check(entry, own | dict.fromkeys(_RATES, (int, float)), set(), where)
+    _check(rest, own, {"models", "as_of"}, where)
+    _check_dollars({"batch": rest["batch"]}, where)
+    longer = rest.pop("long", None)
+    if longer is not None:
+        kinds: dict[str, Any] = {"above": int, **dict.fromkeys(_RATES, (int, float))}
+        _check(longer, kinds, {"above"}, f"{where}, long")
+        rest["above"] = longer["above"]
+        priced = {name: value for name, value in longer.items() if name != "above"}
+        rest["long"] = _rates(priced, f"{where}, long")
+    return Price(rates=_rates(rates, where), **rest)
+
+
+_RATES = ("input", "output", "cache_read", "cache_written")
+
+
+def _rates(entry: dict[str, Any], where: str) -> Rates:
+    """Rates; where nothing is said of caching, it changes nothing."""
+    _check(entry, dict.fromkeys(_RATES, (int, float)), {"input", "output"}, where)
+    cached = dict.fromkeys(("cache_read", "cache_written"), entry["input"])
+    _check_dollars(entry, where)
+    return Rates(**(cached | entry))
+
+
+def _check_dollars(entry: Mapping[str, Any], where: str) -> None:
+    for name, value in entry.items():
+        if not (math.isfinite(value) and 0 <= value <= _MILLION):
             raise DataError(f"{where}: {name} is dollars for a million tokens, from 0")
-    return Price(**entry)
+
+
+def _retirement(entry: dict[str, Any], where: str) -> Retirement:
+    kinds = {"models": str, "on": date, "as_of": date, "replacement": str, "source": str}
+    _check(entry, kinds, {"models", "on", "as_of"}, where)
+    return Retirement(**entry)
 
 
 def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where: str) -> None:
@@ -264,6 +387,7 @@ class ModelParameters:
     model: str
     max_tokens: int
     temperature: float | None = None
+    effort: str | None = None
 
     @property
     def plain(self) -> bool:

@@ -22,7 +22,7 @@ from backends.models.middleware.recording import recorded
 from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.middleware.telemetry import traced
 from backends.models.settings import Settings
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.prompting.model import CallLog, Capability, LayeredModel, Model, Reply, layered
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ def check_model(
 ) -> frozenset[Capability]:
     """What the model `name` can do; raises `UsageError` or `DataError` before anything is run.
 
-    Refused are a name that is none, a model that lacks what it `needs`, one whose price a cap
-    would have to know, and one whose key is not there (unless a recording stands in for it).
+    Refused are a name that is none, a model that its vendor has retired or that lacks what it
+    `needs`, one whose price a cap would have to know, and one whose key is not there (unless a
+    recording stands in for it).
     """
     facts = catalogue(settings.catalogue).facts(name)
+    if settings.replay is None:
+        facts.check_served()
     can = facts.server.can
     wanted = {*needs, *([Capability.BATCHES] if settings.batches else [])}
     missing = sorted(str(one) for one in wanted - can)
@@ -52,6 +55,16 @@ def check_model(
             raise unpriced(str(facts.name))
         _key(facts)
     return can
+
+
+def check_effort(name: str, effort: str, settings: Settings = Settings()) -> None:
+    """Raise `UsageError` where the model `name` does not take this level of effort."""
+    levels = catalogue(settings.catalogue).facts(name).server.effort
+    if effort not in levels:
+        raise UsageError(
+            f"{name} takes no effort {quoted(effort)}; it takes: {', '.join(levels) or 'none'}",
+            "effort",
+        )
 
 
 def _check_library(facts: ModelFacts) -> None:

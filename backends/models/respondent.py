@@ -54,6 +54,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
         schema=answer_schema(problem),
         max_tokens=prompts.answer.max_tokens,
         temperature=prompts.answer.temperature,
+        effort=prompts.answer.effort,
         purpose="answer",
     )
 

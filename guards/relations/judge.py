@@ -208,6 +208,7 @@ class Judge:
             schema=SCHEMA if self.structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
+            effort=prompt.effort,
             purpose="judge",
             session=self._session,
         )

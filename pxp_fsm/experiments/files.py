@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class Experiment:
         nothing.
         """
         rules = self.plan.rules()
-        meaning = asdict(self.plan) | {
+        meaning = self.plan.meaning() | {
             "n": rules.n,
             "k": rules.k,
             "instances": None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from backends.models import registry
-from backends.models.catalogue import ModelParameters, Preset, adapted, find_preset
+from backends.models.catalogue import ModelParameters, Preset, adapted, catalogue, find_preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson
@@ -118,7 +119,8 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
 
 
 def _none(plan: Plan) -> Selection:
-    for field, value in (("prompts", plan.prompts), ("scope", plan.scope)):
+    given = ("prompts", plan.prompts), ("effort", plan.effort), ("scope", plan.scope)
+    for field, value in given:
         if value is not None:
             raise UsageError("this has no effect without a model as machine or as judge", field)
     if plan.votes != 1:
@@ -142,10 +144,21 @@ def _able(
         answer, left = _as_in(paper.machine, prompts.answer, machine, settings)
         verdict, also = _as_in(paper.judge, prompts.judge, judge, settings)
         prompts, notes = replace(prompts, answer=answer, judge=verdict), (*left, *also)
-    for name, needs in ((machine, _asked(task, data, prompts)), (judge, _judged(prompts))):
-        if name is not None:
-            registry.check_model(name, needs, settings)
-    return Selection(machine, judge, prompts, notes)
+    if plan.effort is not None:
+        answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
+        prompts = replace(prompts, answer=answer, judge=verdict)
+    wanted = (
+        (machine, _asked(task, data, prompts), prompts.answer.effort),
+        (judge, _judged(prompts), prompts.judge.effort),
+    )
+    for name, needs, effort in wanted:
+        if name is None:
+            continue
+        registry.check_model(name, needs, settings)
+        if effort is not None:
+            registry.check_effort(name, effort, settings)
+        notes += catalogue(settings.catalogue).facts(name).warnings(date.today())
+    return Selection(machine, judge, prompts, tuple(dict.fromkeys(notes)))
 
 
 def _paper(plan: Plan) -> Preset | None:
@@ -164,7 +177,12 @@ def _as_in(
     """`prompt` with a paper's settings, as the model `name` takes them, and what it does not."""
 
     taken, left = adapted(asking, name, registry.check_model(name, (), settings))
-    asked = replace(prompt, max_tokens=taken.max_tokens, temperature=taken.temperature)
+    asked = replace(
+        prompt,
+        max_tokens=taken.max_tokens,
+        temperature=taken.temperature,
+        effort=taken.effort or prompt.effort,
+    )
     return asked, () if left is None else (f"{left}.",)
 
 

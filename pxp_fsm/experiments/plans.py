@@ -194,6 +194,13 @@ class Plan:
         default="those of the task",
         key="agents.prompts",
     )
+    effort: str | None = option(
+        "How hard the models think before they answer: low, medium, high, as they take it.",
+        None,
+        metavar="LEVEL",
+        default="as the model's server decides",
+        key="agents.effort",
+    )
     scope: str | None = option(
         "The scope in which the judge's verdicts are remembered.",
         None,
@@ -250,9 +257,16 @@ class Plan:
         """Whether the machine goes on with what it has learned; a model does only if asked to."""
         return self.machine is None and self.preset is None if self.carry is None else self.carry
 
+    def meaning(self) -> dict[str, Any]:
+        """Every choice by its field's name; those that came later only where they are made."""
+        chosen = asdict(self)
+        if self.effort is None:
+            del chosen["effort"]
+        return chosen
+
     def as_json(self) -> str:
         """The plan as it is stored."""
-        return json.dumps(asdict(self))
+        return json.dumps(self.meaning())
 
 
 class StoredRun(Protocol):

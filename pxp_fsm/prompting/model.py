@@ -59,7 +59,8 @@ class Request:
     """What a model is asked: instructions, the conversation so far, and the form of its answer.
 
     `schema` is a JSON Schema that the reply must follow; None asks for plain text. `max_tokens`
-    bounds the reply; `temperature` and `seed` of None are the server's own. `purpose` says what the
+    bounds the reply, without what a model may think before it. `effort` is how hard it thinks;
+    `effort`, `temperature` and `seed` of None are the server's own. `purpose` says what the
     call is for (`answer`, `judge`, `validation`) and `session` in which session, so that costs can
     be told apart; neither is sent. `epoch` tells calls apart that are asked again on purpose.
     """
@@ -70,6 +71,7 @@ class Request:
     max_tokens: int = 1024
     temperature: float | None = None
     seed: int | None = None
+    effort: str | None = None
     purpose: str = "answer"
     session: str = ""
     epoch: int = 0
@@ -184,7 +186,9 @@ def fingerprint(request: Request) -> str:
         ]
         for turn in request.turns
     ]
-    settings = [request.schema, request.max_tokens, request.temperature, request.seed]
+    settings: list[object] = [request.schema, request.max_tokens, request.temperature, request.seed]
+    if request.effort is not None:  # requests without it keep the digests that they had
+        settings.append(request.effort)
     said = json.dumps([request.system, turns, settings], sort_keys=True, default=dict)
     return hashlib.sha256(said.encode()).hexdigest()
 

@@ -42,12 +42,13 @@ SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
 class Prompt:
     """How one thing is asked: its texts by name, and the settings of the request.
 
-    `temperature` of None is the server's own.
+    `temperature` and `effort` of None are the server's own.
     """
 
     texts: Mapping[str, str]
     max_tokens: int
     temperature: float | None = None
+    effort: str | None = None
 
     def fill(self, text: str, **slots: str) -> str:
         """The text of that name with its slots filled; slots that it has not are left out."""
@@ -74,6 +75,7 @@ class Prompts:
         """SHA-256 (hex) of every text and every setting; comments and order do not change it."""
         parts = [
             [dict(prompt.texts), prompt.max_tokens, prompt.temperature]
+            + ([] if prompt.effort is None else [prompt.effort])
             for prompt in (self.answer, self.judge)
         ]
         said = json.dumps([*parts, dict(self.tags)], sort_keys=True)
@@ -116,7 +118,7 @@ def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Pro
     table, here = raw.get(name), f"{where}, [{name}]"
     if not isinstance(table, dict):
         raise DataError(f"{where}: there is no table [{name}]")
-    _keys(table, {*wanted, "max_tokens", "temperature"}, here)
+    _keys(table, {*wanted, "max_tokens", "temperature", "effort"}, here)
     texts = {text: _text(table.get(text), f"{here} {text}", *wanted[text]) for text in wanted}
     most = table.get("max_tokens")
     if type(most) is not int or not 1 <= most <= MOST_TOKENS:
@@ -126,7 +128,10 @@ def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Pro
         if type(temperature) not in (int, float) or not math.isfinite(temperature):
             raise DataError(f"{here}: temperature must be a number, not {quoted(temperature)}")
         temperature = float(temperature)
-    return Prompt(MappingProxyType(texts), most, temperature)
+    effort = table.get("effort")
+    if effort is not None and not isinstance(effort, str):
+        raise DataError(f'{here}: effort must be a text such as "low", not {quoted(effort)}')
+    return Prompt(MappingProxyType(texts), most, temperature, effort)
 
 
 def _text(text: object, here: str, may: set[str], must: set[str]) -> str:

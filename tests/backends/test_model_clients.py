@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -89,6 +90,37 @@ def test_a_conversation_in_openais_words() -> None:
     assert text == {"type": "text", "text": "look"}
     assert body["response_format"]["json_schema"]["schema"] == SCHEMA
     assert (body["temperature"], body["seed"], body["max_completion_tokens"]) == (0.5, 7, 300)
+
+
+def test_effort_and_schema_stand_in_one_object_and_thought_has_its_own_room() -> None:
+    server = Server(good("anthropic:claude-opus-5-5", "fine"))
+    served("anthropic:claude-opus-5-5", server, ask(schema=SCHEMA, effort="low", max_tokens=300))
+    body = server.body()
+    assert body["output_config"] == {
+        "format": {"type": "json_schema", "schema": SCHEMA},
+        "effort": "low",
+    }
+    assert (body["max_tokens"], body["stream"]) == (16_300, True)
+    assert "tool_choice" not in body and "thinking" not in body
+    server = Server(good("openai:gpt-6-luna", "fine"))
+    served("openai:gpt-6-luna", server, ask(effort="high", max_tokens=300))
+    body = server.body()
+    assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("high", 16_300)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_else_is_sent_never_drops_the_schema(name: str, tmp_path: Path) -> None:
+    key = "output_config" if name == ANTHROPIC else "response_format"
+    own = tmp_path / "mine.toml"
+    own.write_text(
+        f'[[server]]\nmodels = "{name}"\ncan = ["schema"]\nkey = "ANTHROPIC_API_KEY"\n'
+        f'extra = {{ {key} = {{ effort = "low" }}, other = {{ one = 1 }} }}\n'
+    )
+    plain, server = Server(good(name)), Server(good(name))
+    served(name, plain, ask(schema=SCHEMA))
+    served(name, server, ask(schema=SCHEMA), Settings(catalogue=own))
+    assert server.body()[key] == {**plain.body()[key], "effort": "low"}
+    assert server.body()["other"] == {"one": 1}
 
 
 def test_a_judge_leaves_nothing_in_the_prompt_cache() -> None:

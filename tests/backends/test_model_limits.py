@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from backends.models.catalogue import (
     ModelFacts,
     Price,
+    Rates,
     Server,
     catalogue,
     most_sent,
@@ -27,7 +28,7 @@ from pxp_fsm.errors import Halted, NoAnswer, UsageError
 from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Usage, layered
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
-PRICE = Price(ANTHROPIC, 1.0, 5.0, 0.1, 1.25, 0.5, date(2026, 6, 30))
+PRICE = Price(ANTHROPIC, Rates(1.0, 5.0, 0.1, 1.25), 0.5, date(2026, 6, 30))
 SERVER = Server(ANTHROPIC)
 FACTS = ModelFacts(parse_model_name(ANTHROPIC), SERVER, PRICE)
 UNPRICED = ModelFacts(parse_model_name(ANTHROPIC), SERVER)

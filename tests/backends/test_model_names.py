@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import re
 import sys
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from backends.models.catalogue import (
     adapted,
     catalogue,
     find_preset,
+    longest_reply,
     parse_model_name,
     presets,
 )
@@ -28,9 +31,11 @@ from backends.models.clients.openai_chat import OpenAIChat
 from backends.models.registry import check_model
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError
-from pxp_fsm.prompting.model import Capability
+from pxp_fsm.prompting.model import Capability, Usage
 from tests.backends.model_servers import ANTHROPIC, BOTH, KEY, OPENAI, Server, ask, reply_to, served
 from tests.backends.records import NAME, RUN, record
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +141,14 @@ def test_capabilities_are_declared_and_checked_before_a_run(
         ('[[price]]\nmodels = "x"\ninput = -1\noutput = 1\nas_of = 2026-01-01\n', "input is"),
         ('[[price]]\nmodels = "x"\ninput = nan\noutput = 1\nas_of = 2026-01-01\n', "input is"),
         ('[[price]]\nmodels = "x"\ninput = true\noutput = 1\nas_of = 2026-01-01\n', "input"),
+        (
+            '[[price]]\nmodels = "x"\ninput = 1\noutput = 1\nas_of = 2026-01-01\n'
+            "long = { above = 9 }\n",
+            "price 1, long lacks input",
+        ),
+        ('[[server]]\nmodels = "x"\ncan = []\nthinking = -1\n', "thinking is a number of tokens"),
+        ('[[server]]\nmodels = "x"\ncan = []\neffort = [1]\n', "effort lists the names"),
+        ('[[retirement]]\nmodels = "x"\non = 2026-01-01\n', "retirement 1 lacks as_of"),
         ("a = " + "[" * 5000, "is not TOML"),
     ],
 )
@@ -153,7 +166,67 @@ def test_a_catalogue_that_cannot_be_used_is_refused_with_its_entry(
 def test_every_bundled_price_is_dated_and_has_its_source() -> None:
     for price in catalogue().prices:
         assert price.source.startswith("https://")
-        assert price.cache_read <= price.input <= price.output
+        for rates in filter(None, (price.rates, price.long)):
+            assert rates.cache_read <= rates.input <= rates.output
+
+
+def test_a_long_prompt_costs_its_own_rates_all_of_it() -> None:
+    facts = catalogue().facts("anthropic:claude-haiku-5-5")
+    price = facts.price
+    assert price is not None and price.above == 100_000
+    assert price.of(Usage(sent=100_000, received=1000)) == pytest.approx(0.0105)
+    assert price.of(Usage(sent=90_000, received=1000, cache_read=10_001)) == pytest.approx(
+        (90_000 * 0.5 + 1000 * 2.5 + 10_001 * 0.05) / 1e6
+    )
+    assert facts.worst(ask("x" * 1000)) < 0.01
+    assert facts.worst(ask("x" * 200_000)) > 200_000 * 0.5 / 1e6
+
+
+def test_a_model_may_think_beside_its_answer_and_a_cap_reckons_with_it() -> None:
+    for name, thinking in (
+        ("anthropic:claude-haiku-4-5-20251001", 0),
+        ("anthropic:claude-opus-4-8", 0),
+        ("anthropic:claude-haiku-5-5", 16_000),
+        ("anthropic:claude-opus-5", 16_000),
+        ("anthropic:claude-fable-5-1", 16_000),
+        ("openai:gpt-4o-mini", 0),
+        ("openai:gpt-6-luna", 16_000),
+        ("openai:gpt-6-luna@http://localhost:1", 0),
+    ):
+        facts = catalogue().facts(name)
+        assert facts.server.thinking == thinking, name
+        assert longest_reply(ask(max_tokens=300), facts.server) == 300 + thinking
+    facts = catalogue().facts("anthropic:claude-opus-5-5")
+    assert facts.worst(ask()) > 16_000 * 20 / 1e6
+
+
+def test_a_retired_model_is_refused_and_its_replacement_named(tmp_path: Path) -> None:
+    for preset in ("B-drug", "C-rad", "C-drug"):
+        name = find_preset(preset).machine.model
+        with pytest.raises(UsageError, match=r"was retired by its vendor on .* such as anthropic:"):
+            check_model(name)
+        assert check_model(name, settings=Settings(replay=tmp_path / "recording.jsonl"))
+    facts = catalogue().facts("openai:gpt-4o")
+    assert facts.retirement is not None
+    announced = "The vendor of openai:gpt-4o retires it on 2027-01-14; it names openai:gpt-6-luna"
+    assert any(announced in said for said in facts.warnings(date(2026, 11, 22)))
+    assert facts.warnings(date(2026, 7, 1)) == ()
+
+
+def test_an_old_price_is_told_with_what_to_do() -> None:
+    facts = catalogue().facts("anthropic:claude-opus-5-5")
+    assert facts.warnings(date(2027, 4, 22)) == ()
+    (said,) = facts.warnings(date(2027, 4, 23))
+    assert "read on 2026-10-24, more than 180 days ago" in said and "--catalogue" in said
+
+
+def test_no_page_names_a_model_that_is_retired() -> None:
+    named = re.compile(r"(?:anthropic|openai):(?:claude|gpt)-[a-z0-9.-]*[a-z0-9]")
+    table = catalogue()
+    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*")):
+        for name in named.findall(page.read_text("utf-8")) if page.is_file() else ():
+            if name not in {preset.machine.model for preset in presets()}:
+                table.facts(name).check_served()
 
 
 def test_the_vendors_key_goes_to_the_vendor_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import DataError, Halted, UsageError
 from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plans import read_plan
+from pxp_fsm.experiments.plans import read_plan, stored_plan
 from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.prompting.model import Image
@@ -264,6 +264,8 @@ ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
         ({"judge": "anthropic:claude-sonnet-4-5"}, "requires a key"),
         ({"machine": "anthropic:x@http://127.0.0.1:9", "prompts": WARM}, "temperature"),
         ({"prompts": WARM}, "without a model as machine"),
+        ({"effort": "low"}, "without a model as machine"),
+        ({"effort": "low", "machine": ELSEWHERE}, "takes no effort 'low'; it takes: none"),
         ({"scope": "run"}, "without a model as machine"),
         ({"scope": "world", "judge": ELSEWHERE}, "there is no scope"),
         ({"votes": 3}, "without a model as judge"),
@@ -305,6 +307,25 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
     assert found.prompts is not None
     assert found.prompts.judge.temperature is None
     assert "takes no temperature" in found.notes[0]
+
+
+def test_effort_reaches_every_request_and_belongs_to_the_experiment(
+    table: Table, tmp_path: Path
+) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(
+        '[[server]]\nmodels = "openai:*@*"\ncan = ["schema"]\nthinking = 500\neffort = ["low"]\n'
+    )
+    settings = Settings(catalogue=own)
+    wanted = replace(plan(table, effort="low"), instances="1")
+    with SqlBlackboard(":memory:") as board:
+        runs.start(wanted, board, settings=settings).execute()
+        assert stored_plan(board.runs()[0]) == wanted
+    assert {body["reasoning_effort"] for body in table.asked} == {"low"}
+    assert {body["max_tokens"] for body in table.asked} == {1024 + 500, 64 + 500}
+    assert "effort" not in plan(table).meaning()
+    with pytest.raises(UsageError, match="takes no effort 'high'; it takes: low"):
+        participants.models(replace(wanted, effort="high"), *read_plan(wanted), settings)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from backends.models.catalogue import ModelFacts
+from backends.models.catalogue import ModelFacts, longest_reply
 from backends.models.clients.keys import Key
 from backends.models.failures import CallFailed, explained, malformed
 from pxp_fsm.errors import Halted, PXPError
@@ -107,7 +107,7 @@ class AnthropicMessages:
         arguments = self._arguments(request)
         messages = self._client().messages
         try:
-            if request.max_tokens > STREAMED:
+            if arguments["max_tokens"] > STREAMED:
                 async with messages.stream(**arguments) as stream:
                     request_id = stream.request_id or ""
                     said: object = await stream.get_final_message()
@@ -189,22 +189,46 @@ class AnthropicMessages:
             raise Halted(f"{self.name} does not support what was requested: {', '.join(missing)}")
         arguments: dict[str, Any] = {
             "model": self._facts.name.model,
-            "max_tokens": request.max_tokens,
+            "max_tokens": longest_reply(request, self._facts.server),
             "messages": [_message(turn) for turn in request.turns],
         }
         if request.system:
             arguments["system"] = request.system
+        output: dict[str, object] = {}
         if request.schema is not None:
             from anthropic import transform_schema
 
             schema = transform_schema(dict(request.schema))
-            arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+            output["format"] = {"type": "json_schema", "schema": schema}
+        if request.effort is not None:
+            output["effort"] = request.effort
+        if output:
+            arguments["output_config"] = output
         if Capability.CACHING in self.capabilities and request.purpose == GROWS:
             arguments["cache_control"] = {"type": "ephemeral"}
-        extra = dict(self._facts.server.extra)
+        extra = merged(arguments, self._facts.server.extra)
         if request.temperature is not None:  # only a server of one's own can have declared it
             extra["temperature"] = request.temperature
         return {**arguments, "extra_body": extra} if extra else arguments
+
+
+def merged(arguments: dict[str, Any], extra: Mapping[str, object]) -> dict[str, object]:
+    """What of `extra` is sent beside `arguments`: an object in both is merged into the argument."""
+    beside = dict(extra)
+    for name, value in extra.items():
+        if isinstance(value, Mapping) and isinstance(arguments.get(name), dict):
+            arguments[name] = _deep(arguments[name], value)
+            del beside[name]
+    return beside
+
+
+def _deep(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Both objects in one; where they differ, what was asked (`one`) counts."""
+    both = {**other, **one}
+    for name in one.keys() & other.keys():
+        if isinstance(one[name], Mapping) and isinstance(other[name], Mapping):
+            both[name] = _deep(one[name], other[name])
+    return both
 
 
 def _flat(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import base64
 import time
 from typing import TYPE_CHECKING, Any
 
-from backends.models.catalogue import ModelFacts
-from backends.models.clients.anthropic_messages import STREAMED
+from backends.models.catalogue import ModelFacts, longest_reply
+from backends.models.clients.anthropic_messages import STREAMED, merged
 from backends.models.clients.keys import Key
 from backends.models.failures import explained, malformed
 from pxp_fsm.errors import Halted, PXPError, UsageError
@@ -95,7 +95,7 @@ class OpenAIChat:
         arguments = self._arguments(request)
         completions = self._client().chat.completions
         try:
-            if request.max_tokens > STREAMED:
+            if arguments[self._facts.server.limit] > STREAMED:
                 arguments |= {"stream": True, "stream_options": {"include_usage": True}}
                 async with await completions.create(**arguments) as stream:
                     request_id = stream.response.headers.get("x-request-id", "")
@@ -123,7 +123,7 @@ class OpenAIChat:
         system = [{"role": "system", "content": request.system}] if request.system else []
         arguments: dict[str, Any] = {
             "model": self._facts.name.model,
-            self._facts.server.limit: request.max_tokens,
+            self._facts.server.limit: longest_reply(request, self._facts.server),
             "messages": [*system, *map(_message, request.turns)],
         }
         if request.schema is not None:
@@ -133,9 +133,10 @@ class OpenAIChat:
             arguments["temperature"] = request.temperature
         if request.seed is not None:
             arguments["seed"] = request.seed
-        if self._facts.server.extra:
-            arguments["extra_body"] = dict(self._facts.server.extra)
-        return arguments
+        if request.effort is not None:
+            arguments["reasoning_effort"] = request.effort
+        extra = merged(arguments, self._facts.server.extra)
+        return {**arguments, "extra_body": extra} if extra else arguments
 
 
 def _message(turn: Turn) -> dict[str, object]:

@@ -45,6 +45,8 @@ def retried(
 ) -> Layer:
     """Asks a model again where that may help. `sleep` and `draw` are the clock and the dice.
 
+    A reply that was cut by its bound is asked for again with four times that bound, twice at most.
+
     `on_wait` is told of each pause that somebody might wonder at: how long it is, and why.
     """
 

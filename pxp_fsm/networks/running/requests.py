@@ -80,6 +80,7 @@ class Requester:
             schema=schema if structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
+            effort=prompt.effort,
             purpose=name,
             session=session,
         )
