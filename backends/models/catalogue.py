@@ -397,14 +397,17 @@ class ModelParameters:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A paper's settings for a task; `chosen` names those that the paper does not give."""
+    """A paper's settings for a task; `chosen` names those that the paper does not give.
+
+    `plan` says how the experiment was run: repetitions, and what the machine keeps of lessons.
+    """
 
     name: str
     task: str
     source: str
     machine: ModelParameters
     judge: ModelParameters
-    repetitions: int
+    plan: Mapping[str, Any]
     chosen: tuple[str, ...] = ()
 
 

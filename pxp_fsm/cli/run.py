@@ -13,7 +13,6 @@ from tempfile import TemporaryFile
 import click
 
 from backends.databases import SqlBlackboard
-from backends.models.catalogue import find_preset
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.options import sessions as options
@@ -91,8 +90,6 @@ def _plan(request: options.Run) -> plans.Plan:
         if values.get("protocol") != "pxp" or "k" in values:
             raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
         values["k"] = plans.UNBOUNDED
-    if "preset" in values:
-        values.setdefault("repetitions", find_preset(values["preset"]).repetitions)
     return plans.build_plan(values, Path())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -143,7 +143,8 @@ def _able(
     if paper is not None and machine is not None and judge is not None:
         answer, left = _as_in(paper.machine, prompts.answer, machine, settings)
         verdict, also = _as_in(paper.judge, prompts.judge, judge, settings)
-        prompts, notes = replace(prompts, answer=answer, judge=verdict), (*left, *also)
+        prompts = replace(prompts, answer=answer, judge=verdict)
+        notes = (*_otherwise(plan, paper), *left, *also)
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
         prompts = replace(prompts, answer=answer, judge=verdict)
@@ -169,6 +170,15 @@ def _paper(plan: Plan) -> Preset | None:
     if found.task != plan.task:
         raise UsageError(f"preset {found.name} belongs to {found.task}, not to {plan.task}")
     return found
+
+
+def _otherwise(plan: Plan, paper: Preset) -> Iterator[str]:
+    """What is not as the paper had it, beside what its models cannot be told any more."""
+    pairs = (("machine", paper.machine.model), ("judge", paper.judge.model), *paper.plan.items())
+    for name, then in pairs:
+        now = getattr(plan, name)
+        if now is not None and now != then:
+            yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
 
 
 def _as_in(

@@ -13,6 +13,7 @@ from math import factorial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from backends.models.catalogue import find_preset
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError, quoted
@@ -312,10 +313,11 @@ def _no_plan(raw: object) -> str | None:
 def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
-    `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
-    a bound is of the other protocol, and `DataError` where the prompts cannot be used.
+    What a preset says of the run holds where it is not given. `k` may be `UNBOUNDED`, `instances` a
+    number or a list. Raises `UsageError` with its field where a bound is of the other protocol, and
+    `DataError` where the prompts cannot be used.
     """
-    values = dict(given)
+    values = {**_of_preset(given), **given}
     pxp = values.get("protocol") == "pxp"
     if pxp and "n" in values:
         raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")
@@ -334,6 +336,16 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     if "prompts" in values:
         values["prompts"] = prompts_text(folder / values["prompts"])
     return Plan(**values)
+
+
+def _of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a paper ran the experiment; without a person's own lessons being weighed."""
+    if given.get("preset") is None:
+        return {}
+    paper = dict(find_preset(given["preset"]).plan)
+    if given.get("human") is not None:  # with a person it is the uncontrolled setting
+        paper.pop("learn", None)
+    return paper
 
 
 def check_plan(plan: Plan) -> None:

@@ -336,15 +336,15 @@ def test_the_papers_settings_are_presets() -> None:
             preset.machine.max_tokens,
             preset.judge.temperature,
             preset.judge.max_tokens,
-            preset.repetitions,
+            dict(preset.plan),
         )
         for preset in presets()
     }
     assert given == {
-        "B-rad": (1.0, 300, 0.0, 10, 5),
-        "B-drug": (0.3, 1024, 0.0, 10, 1),
-        "C-rad": (None, 300, 0.0, 10, 5),
-        "C-drug": (None, 1024, 0.0, 10, 1),
+        "B-rad": (1.0, 300, 0.0, 10, {"repetitions": 5, "carry": True}),
+        "B-drug": (0.3, 1024, 0.0, 10, {"repetitions": 1, "carry": True}),
+        "C-rad": (None, 300, 0.0, 10, {"repetitions": 5, "learn": "better"}),
+        "C-drug": (None, 1024, 0.0, 10, {"repetitions": 1, "learn": "better"}),
     }
     with pytest.raises(UsageError, match="there are: B-rad, B-drug, C-rad, C-drug"):
         find_preset("D")

@@ -18,7 +18,7 @@ from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import DataError, Halted, UsageError
 from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plans import read_plan, stored_plan
+from pxp_fsm.experiments.plans import build_plan, read_plan, stored_plan
 from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.prompting.model import Image
@@ -301,12 +301,29 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
     found = participants.models(wanted, *read_plan(wanted))
     assert found.prompts is not None
     assert (found.prompts.judge.max_tokens, found.prompts.judge.temperature) == (10, 0.0)
-    assert found.notes == ()
+    paper = "anthropic:claude-3-5-sonnet-latest"
+    assert found.notes == (
+        f"Preset C-drug: machine is {table.model}; in the paper it is {paper}.",
+        f"Preset C-drug: judge is {table.model}; in the paper it is {paper}.",
+        "Preset C-drug: learn is always; in the paper it is better.",
+    )
     cold = "anthropic:x@http://127.0.0.1:9"
     found = participants.models(replace(wanted, judge=cold), *read_plan(wanted))
     assert found.prompts is not None
     assert found.prompts.judge.temperature is None
-    assert "takes no temperature" in found.notes[0]
+    assert "takes no temperature" in found.notes[-1]
+
+
+def test_a_preset_is_how_its_paper_ran_the_experiment_unless_said_otherwise() -> None:
+    plain = build_plan({"task": "drug", "preset": "C-drug"}, Path())
+    assert (plain.repetitions, plain.learn, plain.goes_on) == (1, "better", False)
+    chosen = build_plan({"task": "rad", "preset": "C-rad", "learn": "always"}, Path())
+    assert (chosen.repetitions, chosen.learn) == (5, "always")
+    assert build_plan({"task": "rad", "preset": "B-rad"}, Path()).goes_on
+    person = build_plan({"task": "drug", "preset": "C-drug", "human": "terminal"}, Path())
+    assert person.learn == "always"  # [C] section 5.3: no such set in uncontrolled experiments
+    with pytest.raises(UsageError, match="there is no preset"):
+        build_plan({"task": "drug", "preset": "D"}, Path())
 
 
 def test_effort_reaches_every_request_and_belongs_to_the_experiment(
