@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 Row = Mapping[Any, Any]
 """The columns of a row by name."""
+
+SALT = 16
+"""Bytes of a salt."""
 
 RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
 SESSION = (
@@ -67,14 +71,24 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def new_salt() -> str:
+    """A salt for `salted_digest`, hex."""
+    return secrets.token_hex(SALT)
+
+
+def salted_digest(salt: str, text: str) -> str:
+    """A name for a text that says nothing of it once its salt is gone."""
+    return hashlib.sha256(bytes.fromhex(salt) + text.encode()).hexdigest()
+
+
 def of_run(run: Row) -> str:
     """A run's opening."""
-    return _link("run", _fields(run, RUN))
+    return _link("run", [*_fields(run, RUN), *_subject(run)])
 
 
 def of_session(run_opening: str, session: Row) -> str:
     """A session's opening."""
-    return _link(run_opening, _fields(session, SESSION))
+    return _link(run_opening, [*_fields(session, SESSION), *_subject(session)])
 
 
 def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
@@ -92,6 +106,11 @@ def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:
 def joined(head: str, opening: str) -> str:
     """A run's head when one more session has been opened."""
     return _link(head, [opening])
+
+
+def _subject(row: Row) -> list[str]:
+    """Who the human was, where that is stored: what is older has the same link as ever."""
+    return [row["subject"]] if row.get("subject") else []
 
 
 def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:

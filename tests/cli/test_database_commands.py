@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
-    assert "schema version 4, is up to date" in done.stdout
+    assert "schema version 5, is up to date" in done.stdout
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:

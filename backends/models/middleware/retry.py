@@ -68,7 +68,10 @@ def retried(
                     on_wait(f"waiting {pause:.0f} s: {error} ({after})")
                 await sleep(pause)
             else:
-                return replace(reply, served=replace(reply.served, retries=failed, lost=lost))
+                served = reply.served
+                return replace(
+                    reply, served=replace(served, retries=failed, cost=served.cost + lost)
+                )
 
     return reply
 
