@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -78,7 +79,15 @@ def new_salt() -> str:
 
 def salted_digest(salt: str, text: str) -> str:
     """A name for a text that says nothing of it once its salt is gone."""
-    return hashlib.sha256(bytes.fromhex(salt) + text.encode()).hexdigest()
+    return hashlib.sha256(bytes.fromhex(salt) + text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_salted_digest(digest: object, salt: object, text: object) -> bool:
+    """Whether `digest` is that of `text` with `salt`, whatever they are."""
+    if not isinstance(salt, str) or not isinstance(text, str):
+        return False
+    whole = re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
+    return whole and salted_digest(salt, text) == digest
 
 
 def of_run(run: Row) -> str:
@@ -118,5 +127,8 @@ def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:
 
 
 def _link(previous: str, parts: list[Any]) -> str:
-    written = json.dumps([previous, *parts], ensure_ascii=False, separators=(",", ":"))
+    # what is no JSON was put in by somebody else: it has a link, and a wrong one
+    written = json.dumps(
+        [previous, *parts], ensure_ascii=False, separators=(",", ":"), default=repr
+    )
     return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()

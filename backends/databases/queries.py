@@ -15,6 +15,7 @@ from backends.databases.records import (
     SessionRecord,
     judgement_of,
 )
+from backends.databases.views import inlined
 from pxp_fsm.prompting.model import Reply, Served, Spending, Stop, Usage
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement
@@ -155,9 +156,13 @@ def _records(
 
 _ENTRIES = text(
     """
-    SELECT session, number, sender, tag, prediction, explanation, receiver, addition
-    FROM messages JOIN contexts USING (session, number)
-    WHERE session = :session ORDER BY number
+    SELECT entries.session, entries.number, entries.sender, entries.tag,
+           predictions.text AS prediction, explanations.text AS explanation,
+           entries.receiver, entries.addition
+    FROM entries
+    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
+    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+    WHERE entries.session = :session ORDER BY entries.number
     """
 )
 
@@ -189,7 +194,7 @@ def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
 
 def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
     """What a run's calls took, by purpose and model."""
-    query = text(
+    query = (
         "SELECT purpose, model, calls, cached, failed, retries, sent, received, cache_read, "
         "cache_written, dollars, seconds, attempts, unsettled FROM costs WHERE run = :run "
         "ORDER BY purpose, model"
@@ -208,7 +213,7 @@ def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
             int(one.attempts),
             int(one.unsettled),
         )
-        for one in connection.execute(query, {"run": run})
+        for one in connection.execute(text(inlined(query, "costs")), {"run": run})
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -218,15 +217,9 @@ def _checked(found: Rows, source: str) -> Rows:
         yield name, row
 
 
-def _is_prompt(row: dict[str, Any]) -> bool:
-    salt = row["salt"]
-    whole = re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
-    return whole and chain.salted_digest(salt, row["text"]) == row["digest"]
-
-
 _DIGESTS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "texts": lambda row: chain.text_digest(row["text"]) == row["digest"],
-    "prompts": _is_prompt,
+    "prompts": lambda row: chain.is_salted_digest(row["digest"], row["salt"], row["text"]),
 }
 
 

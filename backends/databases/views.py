@@ -5,6 +5,8 @@ Plain SQL that SQLite and PostgreSQL read alike. In each pair the name comes fir
 
 from __future__ import annotations
 
+import re
+
 from backends.databases.records import CONCLUDED
 
 _CONCLUDED = ", ".join(f"'{ending}'" for ending in CONCLUDED)
@@ -119,3 +121,17 @@ VIEWS = {
     """,  # noqa: S608 - our own words
 }
 """The text of each view, in an order in which they can be made."""
+
+
+def inlined(query: str, *names: str) -> str:
+    """`query` with the views `names`, and those under them, as part of it.
+
+    A view of the database can be replaced by whoever owns it; what is published is computed from
+    the tables alone.
+    """
+    needed = set(names)
+    for name, text in reversed(VIEWS.items()):
+        if name in needed:
+            needed |= {other for other in VIEWS if re.search(rf"(?:FROM|JOIN) {other}\b", text)}
+    parts = [f"{name} AS NOT MATERIALIZED ({VIEWS[name]})" for name in VIEWS if name in needed]
+    return f"WITH {', '.join(parts)} {query}"
