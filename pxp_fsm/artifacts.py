@@ -1,11 +1,13 @@
-"""Atomic writing of files: complete or not at all."""
+"""Atomic writing of files, complete or not at all, and locks on files that are rewritten."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pxp_fsm.errors import UsageError
@@ -33,6 +35,55 @@ def atomic_path(path: Path) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
         else:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """A block in which no other process or thread is in one on the same `path`; it is waited for.
+
+    A lock ends with its process: the empty file beside `path` that a killed one leaves locks
+    nothing. Raises `UsageError` where the folder of `path` is not there, and `OSError` where it may
+    not be written.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+    beside = path.with_name(f".{path.name}.lock")
+    while True:
+        held = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(held)
+            if _is_at(held, beside):
+                break
+        except BaseException:
+            os.close(held)
+            raise
+        os.close(held)  # its last holder removed it in between
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # on Windows an open file stays; it holds no lock
+            beside.unlink()
+        os.close(held)
+
+
+def _is_at(held: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(held), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(held: int) -> None:
+        msvcrt.locking(held, msvcrt.LK_LOCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(held: int) -> None:
+        fcntl.flock(held, fcntl.LOCK_EX)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -1,6 +1,7 @@
 """The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
-from backends.databases.blackboard import CallsOf, SqlBlackboard
+from backends.databases.blackboard import SqlBlackboard
+from backends.databases.calls import CallsOf
 from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -25,8 +24,8 @@ from backends.databases.records import (
     StoredSession,
 )
 from pxp_fsm.errors import BlackboardError, NotThere, quoted
-from pxp_fsm.prompting.model import Call, Reply
-from pxp_fsm.protocol.messages import Message, storable
+from pxp_fsm.prompting.model import Reply, Spending
+from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.session import Entry
 
@@ -96,7 +95,7 @@ class SqlBlackboard:
             if connection.scalar(sql.RUN_OPENING, {"named": record.run}) != row["opening"]:
                 connection.execute(sql.ADD_RUN, row)
 
-        self._write(store)
+        self.write(store)
 
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing."""
@@ -125,7 +124,7 @@ class SqlBlackboard:
             counted = {"named": record.run, "opened": found.opened + 1, "head": head}
             connection.execute(sql.COUNT_SESSION, counted)
 
-        self._write(store)
+        self.write(store)
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
@@ -157,7 +156,7 @@ class SqlBlackboard:
             if sql.commit(self.engine, self._message.begin, written):
                 self._tips[message.session] = message.number, link
                 return
-        self._tips[message.session] = self._write(store, message.session)
+        self._tips[message.session] = self.write(store, message.session)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
@@ -179,23 +178,12 @@ class SqlBlackboard:
                 connection.execute(sql.ADD_JUDGEMENT, judged)
             connection.execute(sql.CLOSE, {"named": session, **closing})
 
-        self._write(store, session)
+        self.write(store, session)
         self._tips.pop(session, None)
 
-    def keep_call(self, run: str, call: Call) -> None:
-        """Record a call that was made to a model in `run`."""
-        row = records.call_row(call)
-
-        def store(connection: Connection) -> None:
-            if connection.scalar(sql.RUN_OPENING, {"named": run}) is None:
-                raise BlackboardError(f"a call was refused: there is no run {quoted(run)}")
-            if call.reply is not None:
-                texts = records.text_rows([storable(call.reply.text)])
-                connection.execute(sql.KEEP_TEXT, texts)
-            number = (connection.scalar(sql.LATEST_CALL, {"named": run}) or 0) + 1
-            connection.execute(sql.ADD_CALL, {**row, "run": run, "number": number})
-
-        self._write(store)
+    def spending(self, run: str) -> Spending:
+        """What a run has spent on models."""
+        return self.read(lambda connection: queries.spending(connection, run))
 
     def costs(self, run: str) -> tuple[Cost, ...]:
         """What the calls of a run took, by purpose and model."""
@@ -276,7 +264,7 @@ class SqlBlackboard:
             raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
         return 0, opening
 
-    def _write(self, work: Callable[[Connection], T], session: str = "") -> T:
+    def write(self, work: Callable[[Connection], T], session: str = "") -> T:
         """`work` in one transaction; what is known of `session` is forgotten if it fails."""
 
         def once() -> T:
@@ -307,17 +295,6 @@ def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:
         place = {"named": entry["session"], "at": entry["number"] - 1}
         before = connection.scalar(sql.LINK, place)
     return chain.of_entry(before or "", entry, judged)
-
-
-@dataclass(frozen=True)
-class CallsOf:
-    """The record of a run's calls on a blackboard; fills `pxp_fsm.prompting.model.CallLog`."""
-
-    board: SqlBlackboard
-    run: str
-
-    def keep(self, call: Call) -> None:
-        self.board.keep_call(self.run, call)
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 Row = Mapping[Any, Any]
 """The columns of a row by name."""
+
+SALT = 16
+"""Bytes of a salt."""
 
 RUN = ("run", "task", "plan", "seed", "version", "data_fingerprint", "created")
 SESSION = (
@@ -67,14 +72,32 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def new_salt() -> str:
+    """A salt for `salted_digest`, hex."""
+    return secrets.token_hex(SALT)
+
+
+def salted_digest(salt: str, text: str) -> str:
+    """A name for a text that says nothing of it once its salt is gone."""
+    return hashlib.sha256(bytes.fromhex(salt) + text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_salted_digest(digest: object, salt: object, text: object) -> bool:
+    """Whether `digest` is that of `text` with `salt`, whatever they are."""
+    if not isinstance(salt, str) or not isinstance(text, str):
+        return False
+    whole = re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
+    return whole and salted_digest(salt, text) == digest
+
+
 def of_run(run: Row) -> str:
     """A run's opening."""
-    return _link("run", _fields(run, RUN))
+    return _link("run", [*_fields(run, RUN), *_subject(run)])
 
 
 def of_session(run_opening: str, session: Row) -> str:
     """A session's opening."""
-    return _link(run_opening, _fields(session, SESSION))
+    return _link(run_opening, [*_fields(session, SESSION), *_subject(session)])
 
 
 def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
@@ -94,10 +117,18 @@ def joined(head: str, opening: str) -> str:
     return _link(head, [opening])
 
 
+def _subject(row: Row) -> list[str]:
+    """Who the human was, where that is stored: what is older has the same link as ever."""
+    return [row["subject"]] if row.get("subject") else []
+
+
 def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:
     return [row[name] for name in names]
 
 
 def _link(previous: str, parts: list[Any]) -> str:
-    written = json.dumps([previous, *parts], ensure_ascii=False, separators=(",", ":"))
+    # what is no JSON was put in by somebody else: it has a link, and a wrong one
+    written = json.dumps(
+        [previous, *parts], ensure_ascii=False, separators=(",", ":"), default=repr
+    )
     return hashlib.sha256(written.encode("utf-8", "surrogateescape")).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, case, func, select, text
 
 from backends.databases import chain, schema
 from backends.databases.records import (
@@ -15,7 +15,8 @@ from backends.databases.records import (
     SessionRecord,
     judgement_of,
 )
-from pxp_fsm.prompting.model import Reply, Served, Stop, Usage
+from backends.databases.views import inlined
+from pxp_fsm.prompting.model import Reply, Served, Spending, Stop, Usage
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.session import Entry
@@ -24,7 +25,7 @@ from pxp_fsm.sessions.session import Entry
 def runs(connection: Connection) -> tuple[RunRecord, ...]:
     """Every run, oldest first."""
     r = schema.runs.c
-    query = select(*(r[name] for name in chain.RUN)).order_by(r.ordinal)
+    query = select(*(r[name] for name in (*chain.RUN, "subject"))).order_by(r.ordinal)
     return tuple(RunRecord(*row) for row in connection.execute(query))
 
 
@@ -45,7 +46,8 @@ _SESSIONS = """
            s.n, s.k, s.automaton, s.fingerprint, s.memo, s.assumptions, s.initiator,
            s.initiator_description, s.responder, s.responder_description, s.ending, s.cause,
            CASE WHEN s.length IS NOT NULL THEN s.length ELSE
-             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session) END AS messages
+             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session) END AS messages,
+           s.subject
     FROM runs
     JOIN sessions AS s ON s.run = runs.run
     JOIN texts ON texts.digest = s.x_digest
@@ -123,7 +125,7 @@ def _records(
     found = []
     for row in connection.execute(text(query), values).all():
         (name, run, repetition, position, key, x, protocol, n, k, automaton, fingerprint) = row[:11]
-        memo, assumptions, *agents, ending, cause, messages = row[11:]
+        memo, assumptions, *agents, ending, cause, messages, subject = row[11:]
         initiator, initiator_is, responder, responder_is = agents
         pair = shared.setdefault(
             tuple(agents), ((initiator, initiator_is), (responder, responder_is))
@@ -146,6 +148,7 @@ def _records(
                 ending,
                 cause,
                 messages,
+                subject,
             )
         )
     return tuple(found)
@@ -153,9 +156,13 @@ def _records(
 
 _ENTRIES = text(
     """
-    SELECT session, number, sender, tag, prediction, explanation, receiver, addition
-    FROM messages JOIN contexts USING (session, number)
-    WHERE session = :session ORDER BY number
+    SELECT entries.session, entries.number, entries.sender, entries.tag,
+           predictions.text AS prediction, explanations.text AS explanation,
+           entries.receiver, entries.addition
+    FROM entries
+    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
+    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+    WHERE entries.session = :session ORDER BY entries.number
     """
 )
 
@@ -187,9 +194,10 @@ def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
 
 def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
     """What a run's calls took, by purpose and model."""
-    query = text(
+    query = (
         "SELECT purpose, model, calls, cached, failed, retries, sent, received, cache_read, "
-        "cache_written, dollars, seconds FROM costs WHERE run = :run ORDER BY purpose, model"
+        "cache_written, dollars, seconds, attempts, unsettled FROM costs WHERE run = :run "
+        "ORDER BY purpose, model"
     )
     return tuple(
         Cost(
@@ -202,25 +210,43 @@ def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
             Usage(*map(int, (one.sent, one.received, one.cache_read, one.cache_written))),
             one.dollars,
             one.seconds,
+            int(one.attempts),
+            int(one.unsettled),
         )
-        for one in connection.execute(query, {"run": run})
+        for one in connection.execute(text(inlined(query, "costs")), {"run": run})
     )
+
+
+def spending(connection: Connection, run: str) -> Spending:
+    """What a run has spent on models, with each attempt whose end is not known in full."""
+    r = schema.reservations.c
+    query = select(
+        func.count(),
+        func.coalesce(func.sum(r.dollars), 0.0),
+        func.count() - func.count(r.dollars),
+        func.coalesce(func.max(case((r.dollars > r.reserved, 1), else_=0)), 0),
+    ).where(r.run == run)
+    calls, dollars, unpriced, exceeded = connection.execute(query).one()
+    return Spending(int(calls), float(dollars), int(unpriced), bool(exceeded))
 
 
 def replies(connection: Connection, run: str) -> Iterator[tuple[tuple[str, str, int], Reply]]:
     """What each model replied to what: the first reply to each (model, prompt, epoch)."""
-    c, t = schema.calls.c, schema.texts.c
-    columns = [c.model, c.prompt, c.epoch, t.text, c.stop, c.sent, c.received]
+    c, t, p = schema.calls.c, schema.texts.c, schema.prompts.c
+    columns = [c.model, c.prompt, p.text.label("asked"), c.epoch]
+    columns += [t.text, c.stop, c.sent, c.received]
     more = [c.cache_read, c.cache_written, c.request_id]
     query = (
         select(*columns, *more)
         .join(schema.texts, t.digest == c.reply_digest)
+        .join(schema.prompts, p.digest == c.prompt, isouter=True)
         .where(c.run == run)
         .order_by(c.number)
     )
     known = set[tuple[str, str, int]]()
     for found in connection.execute(query):
-        asked = (found.model, found.prompt, found.epoch)
+        said = found.prompt if found.asked is None else chain.text_digest(found.asked)
+        asked = (found.model, said, found.epoch)
         if asked not in known:
             known.add(asked)
             usage = Usage(found.sent, found.received, found.cache_read, found.cache_written)

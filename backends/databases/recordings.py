@@ -17,6 +17,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.faults import translated_errors
+from backends.databases.views import inlined
 from pxp_fsm.protocol.relations import Outcome
 
 _BATCH = 2000
@@ -126,21 +127,27 @@ _JUDGEMENTS, _PAIRS = (
     for columns in ("", ", j.left_digest, j.right_digest")
 )
 _CLASSES = text(
-    """
+    inlined(
+        """
     SELECT s.session, first.one_way, first.one_way_any, first.strong, first.ultra_strong,
            second.one_way, second.one_way_any, second.strong, second.ultra_strong
     FROM sessions AS s
     JOIN intelligibility AS first ON first.session = s.session AND first.agent = s.initiator
     JOIN intelligibility AS second ON second.session = s.session AND second.agent = s.responder
     WHERE s.run = :run ORDER BY s.repetition, s.position
-    """
+    """,
+        "intelligibility",
+    )
 )
 _TWO_WAY = text(
-    """
+    inlined(
+        """
     SELECT s.session, t.two_way
     FROM sessions AS s JOIN two_way_intelligibility AS t ON t.session = s.session
     WHERE s.run = :run ORDER BY s.repetition, s.position
-    """
+    """,
+        "two_way_intelligibility",
+    )
 )
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _UNKNOWN = Outcome.BROKEN
@@ -248,7 +255,10 @@ class RunCounts:
 
 
 _TABLE1 = text(
-    f"SELECT {', '.join(Table1Row._fields)} FROM table1 WHERE run = :run ORDER BY repetition"  # noqa: S608 - our own names
+    inlined(
+        f"SELECT {', '.join(Table1Row._fields)} FROM table1 WHERE run = :run ORDER BY repetition",  # noqa: S608 - our own names
+        "table1",
+    )
 )
 _ENDINGS = text(
     "SELECT ending, COUNT(*) FROM sessions WHERE run = :run GROUP BY ending ORDER BY ending"

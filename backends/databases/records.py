@@ -6,14 +6,15 @@ Rows are checked when they are made: every value is one that every database keep
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from backends.databases import chain
 from pxp_fsm.errors import BlackboardError, quoted
-from pxp_fsm.prompting.model import Call, Served, Usage, fingerprint
+from pxp_fsm.prompting.model import Call, Request, Served, Usage, rendered
 from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending
@@ -32,7 +33,8 @@ FAULTS = tuple(ending.value for ending in Ending if ending.value not in CONCLUDE
 class RunRecord:
     """A run: its task, its whole plan as JSON, and what it needs to be repeated.
 
-    `version` is the package's; `data_fingerprint` is the SHA-256 of the instances that it is about.
+    `version` is the package's; `data_fingerprint` is the SHA-256 of the instances that it is about;
+    `subject` is the pseudonym of the person who takes part, if one does.
     """
 
     run: str
@@ -42,6 +44,7 @@ class RunRecord:
     version: str
     data_fingerprint: str
     created: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class SessionRecord:
     ending: str | None = None
     cause: str | None = None
     messages: int = 0
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class Cost:
     """What a run's calls for one purpose to one model took; `dollars` is None if not known.
 
     Tokens and dollars are those that were billed: calls that the call cache answered cost nothing.
+    `attempts` were sent, or about to be; `unsettled` ones have no known end, and count in full.
     """
 
     purpose: str
@@ -120,6 +125,8 @@ class Cost:
     usage: Usage
     dollars: float | None
     seconds: float
+    attempts: int = 0
+    unsettled: int = 0
 
 
 GREATEST = 2**31 - 1
@@ -154,6 +161,7 @@ def run_row(record: RunRecord) -> Row:
         "version": record.version,
         "data_fingerprint": record.data_fingerprint,
         "created": record.created or now(),
+        "subject": record.subject,
     }
     check_values(f"run {quoted(record.run)}", row, {"seed"}, greatest=GREATEST_SEED)
     opening = chain.of_run(row)
@@ -182,6 +190,7 @@ def session_row(record: SessionRecord) -> Row:
         "responder": responder,
         "responder_description": responder_is,
         "created": now(),
+        "subject": record.subject,
     }
     numbers = {"repetition", "position", "memo", "n", "k"}
     check_values(f"session {quoted(record.session)}", row, numbers, optional={"n", "k"})
@@ -249,11 +258,11 @@ def judgement_of(row: Any) -> Judgement:
     )
 
 
-def call_row(call: Call) -> Row:
-    """The row of a call, but for its run and number; raises `BlackboardError` for what is none.
+def call_row(call: Call, prompt: str) -> Row:
+    """The row of a call, but for its run and number; `prompt` is its digest.
 
-    What a database cannot keep exactly in a reply is written as an escape: no such reply becomes
-    an answer.
+    What a database cannot keep exactly in a reply is written as an escape: no such reply becomes an
+    answer. Raises `BlackboardError` for what is no call.
     """
     reply, request = call.reply, call.request
     usage = reply.usage if reply is not None else Usage()
@@ -262,7 +271,7 @@ def call_row(call: Call) -> Row:
         "session": request.session or None,
         "purpose": storable(request.purpose),
         "model": storable(call.model),
-        "prompt": fingerprint(request),
+        "prompt": prompt,
         "epoch": request.epoch,
         "stop": None if reply is None else str(reply.stop),
         "failure": storable(call.failure),
@@ -285,6 +294,62 @@ def call_row(call: Call) -> Row:
         "seconds": float(call.seconds),
         "reply_digest": None if said is None else said["digest"],
     }
+
+
+def prompt_row(request: Request) -> dict[str, str]:
+    """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
+    salt, said = chain.new_salt(), rendered(request)
+    return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
+
+
+RESERVATION = (
+    "run",
+    "number",
+    "session",
+    "purpose",
+    "model",
+    "reserved",
+    "dollars",
+    "settled",
+    "created",
+)
+"""The columns of `reservations`."""
+
+
+def reservation_row(model: str, request: Request, dollars: float | None) -> Row:
+    """The row of an attempt that is about to be sent, but for its run and number."""
+    return {
+        "session": request.session or None,
+        "purpose": storable(request.purpose),
+        "model": storable(model),
+        "reserved": dollars,
+        "dollars": dollars,
+        "settled": 0,
+        "created": now(),
+    }
+
+
+_MOST_RETRIES = 1000
+"""More than any version made; a file that comes in may say anything."""
+
+
+def earlier_reservations(calls: Iterable[Row]) -> Iterator[Row]:
+    """The attempts of calls of schema version 4 and before, which were recorded when all was over.
+
+    `calls` are in the order of their runs and numbers.
+    """
+    for _run, of_run in groupby(calls, key=lambda call: call["run"]):
+        number = 0
+        for call in of_run:
+            if call["cached"]:
+                continue
+            for left in range(min(call["retries"], _MOST_RETRIES), -1, -1):
+                number += 1
+                known = call["dollars"] is not None
+                dollars = None if not known else 0.0 if left else call["dollars"]
+                made = {name: call[name] for name in ("run", "session", "purpose", "model")}
+                paid = {"reserved": dollars, "dollars": dollars, "settled": 1}
+                yield {**made, "number": number, **paid, "created": call["created"]}
 
 
 def text_rows(texts: Iterable[str]) -> list[dict[str, str]]:

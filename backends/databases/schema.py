@@ -20,7 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 
 metadata = MetaData()
 
@@ -49,6 +49,7 @@ runs = Table(
     Column("opening", Text, nullable=False),
     Column("opened", Integer, nullable=False),
     Column("head", Text, nullable=False),
+    Column("subject", Text, nullable=False, server_default=""),
 )
 
 sessions = Table(
@@ -78,6 +79,7 @@ sessions = Table(
     Column("cause", Text),
     Column("length", Integer),
     Column("seal", Text),
+    Column("subject", Text, nullable=False, server_default=""),
     UniqueConstraint("run", "ordinal"),
     UniqueConstraint("run", "repetition", "position"),
     CheckConstraint("initiator <> responder", name="two_agents"),
@@ -151,5 +153,34 @@ calls = Table(
     Column("cached", Integer, nullable=False),
     Column("created", Text, nullable=False),
     CheckConstraint("(reply_digest IS NULL) = (stop IS NULL)", name="reply_is_whole"),
+    sqlite_with_rowid=False,
+)
+
+# What a model was asked, each request once a run; `calls.prompt` is its digest. A prompt that was
+# asked before version 5 is not here, and its `calls.prompt` is the fingerprint of the request.
+prompts = Table(
+    "prompts",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("salt", Text, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+# Each attempt to ask a model, stored before it is sent: `dollars` is the most that it may cost
+# until it is settled, and then what it did cost. Empty where no price is known.
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("session", Text, ForeignKey("sessions.session")),
+    Column("purpose", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("reserved", Double),
+    Column("dollars", Double),
+    Column("settled", Integer, nullable=False),
+    Column("created", Text, nullable=False),
+    CheckConstraint("(reserved IS NULL) = (dollars IS NULL)", name="price_is_known"),
+    CheckConstraint("settled IN (0, 1)", name="settled_is_known"),
     sqlite_with_rowid=False,
 )

@@ -12,6 +12,7 @@ from sqlalchemy import (
     BindParameter,
     Dialect,
     Engine,
+    Integer,
     Text,
     bindparam,
     func,
@@ -23,7 +24,15 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from backends.databases.records import Row
-from backends.databases.schema import calls, entries, judgements, runs, sessions
+from backends.databases.schema import (
+    calls,
+    entries,
+    judgements,
+    prompts,
+    reservations,
+    runs,
+    sessions,
+)
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
 _r, _s, _e = runs.c, sessions.c, entries.c
@@ -52,6 +61,25 @@ ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
 LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.run == _NAMED)
 ADD_CALL = insert(calls)
+ADD_PROMPT = insert(prompts)
+PROMPTS = (
+    select(prompts.c.digest, prompts.c.text)
+    .join(calls, calls.c.prompt == prompts.c.digest)
+    .where(calls.c.run == _NAMED)
+    .distinct()
+)
+
+_AT: BindParameter[int] = bindparam("at", type_=Integer())
+LATEST_RESERVATION = select(func.coalesce(func.max(reservations.c.number), 0)).where(
+    reservations.c.run == _NAMED
+)
+ADD_RESERVATION = insert(reservations)
+RESERVATION = select(reservations).where(reservations.c.run == _NAMED, reservations.c.number == _AT)
+SETTLE = (
+    update(reservations)
+    .where(reservations.c.run == _NAMED, reservations.c.number == _AT)
+    .values(dollars=bindparam("dollars"), settled=1)
+)
 
 
 @dataclass(frozen=True, slots=True)

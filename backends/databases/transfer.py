@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table, select, union
 
 from backends.databases import chain, schema
 from backends.databases import statements as sql
 from backends.databases.faults import translated_errors
-from backends.databases.records import GREATEST, GREATEST_SEED, check_values
+from backends.databases.records import GREATEST, GREATEST_SEED, check_values, earlier_reservations
 from backends.databases.schema import SCHEMA_VERSION
 from backends.databases.verify import Mark, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", SCHEMA_VERSION)
-"""The schema versions whose exports come in: their rows are today's, but for calls."""
+READ = ("2", "3", "4", SCHEMA_VERSION)
+"""The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
-_BEFORE_CALLS = (f"{FORMAT} 2", f"{FORMAT} 3")
+_LATER = {"calls": "4", "prompts": "5", "reservations": "5"}
+"""Tables with the versions that brought them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,13 @@ SHAPES = {
     shape.name: shape
     for shape in (
         _shape(schema.texts),
+        _shape(schema.prompts),
         _shape(schema.runs, without=("ordinal",)),
         _shape(schema.sessions),
         _shape(schema.entries),
         _shape(schema.judgements),
         _shape(schema.calls),
+        _shape(schema.reservations),
     )
 }
 """What is exchanged, in the order in which it comes in."""
@@ -96,6 +99,7 @@ def export_rows(engine: Engine, run: str) -> Rows:
 def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     t, r, s = schema.texts.c, schema.runs.c, schema.sessions.c
     e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
+    p, v = schema.prompts.c, schema.reservations.c
     mine = select(s.session).where(s.run == run)
     used = union(
         select(s.x_digest).where(s.run == run),
@@ -105,14 +109,21 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     )
     chosen = {
         "texts": (schema.texts, t.digest.in_(used), [t.digest]),
+        "prompts": (
+            schema.prompts,
+            p.digest.in_(select(c.prompt).where(c.run == run)),
+            [p.digest],
+        ),
         "runs": (schema.runs, r.run == run, [r.run]),
         "sessions": (schema.sessions, s.run == run, [s.ordinal]),
         "entries": (schema.entries, e.session.in_(mine), [e.session, e.number]),
         "judgements": (schema.judgements, j.session.in_(mine), [j.session, j.number, j.place]),
         "calls": (schema.calls, c.run == run, [c.number]),
+        "reservations": (schema.reservations, v.run == run, [v.number]),
     }
-    for name, (table, wanted, order) in chosen.items():
-        columns = [table.c[column] for column in SHAPES[name].columns]
+    for name, shape in SHAPES.items():
+        table, wanted, order = chosen[name]
+        columns = [table.c[column] for column in shape.columns]
         yield name, select(*columns).where(wanted).order_by(*order)
 
 
@@ -157,6 +168,8 @@ _STORE: dict[str, Executable] = {
     "entries": sql.ADD_ENTRY,
     "judgements": sql.ADD_JUDGEMENT,
     "calls": sql.ADD_CALL,
+    "prompts": sql.ADD_PROMPT,
+    "reservations": sql.ADD_RESERVATION,
 }
 
 
@@ -199,9 +212,31 @@ def _checked(found: Rows, source: str) -> Rows:
                 continue
             if type(row[key]) is not float or not math.isfinite(row[key]):
                 raise DataError(f"{where}: {key} is not a number")
-        if name == "texts" and chain.text_digest(row["text"]) != row["digest"]:
+        if name in _DIGESTS and not _DIGESTS[name](row):
             raise DataError(f"{where}: the text does not match its digest")
         yield name, row
+
+
+_DIGESTS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "texts": lambda row: chain.text_digest(row["text"]) == row["digest"],
+    "prompts": lambda row: chain.is_salted_digest(row["digest"], row["salt"], row["text"]),
+}
+
+
+def _of_today(rows: Rows, version: str) -> Rows:
+    """The rows of an export of schema version `version`, as those of today's."""
+    if version == SCHEMA_VERSION:
+        yield from rows
+        return
+    calls: list[dict[str, Any]] = []
+    for name, row in rows:
+        if name in ("runs", "sessions"):
+            row.setdefault("subject", "")
+        if name == "calls":
+            calls.append(row)
+        yield name, row
+    for row in earlier_reservations(calls):
+        yield "reservations", row
 
 
 def write_jsonl(rows: Rows, path: Path) -> None:
@@ -225,12 +260,16 @@ def read_jsonl(path: Path) -> Rows:
                 f"it was written from schema version {header.get('schema')!r}, this program reads "
                 f"{' and '.join(READ)}",
             )
-        for number, line in enumerate(file, start=2):
-            row = _parsed(path, number, line)
-            table = row.pop("table", None)
-            if not isinstance(table, str):
-                raise DataError.at(path, number, "it does not say of which table it is")
-            yield table, row
+        yield from _of_today(_lines(path, file), str(header["schema"]))
+
+
+def _lines(path: Path, file: BinaryIO) -> Rows:
+    for number, line in enumerate(file, start=2):
+        row = _parsed(path, number, line)
+        table = row.pop("table", None)
+        if not isinstance(table, str):
+            raise DataError.at(path, number, "it does not say of which table it is")
+        yield table, row
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -265,25 +304,39 @@ def write_parquet(rows: Rows, folder: Path) -> None:
 
 def read_parquet(folder: Path) -> Rows:
     """The rows in `folder`; raises `DataError` where a file is not one of ours."""
-    pyarrow, parquet = _pyarrow()
-    said = ""
+    _parquet_file, version = _opened(folder / "texts.parquet")
+    yield from _of_today(_parquet_rows(folder, version), version)
+
+
+def _parquet_rows(folder: Path, version: str) -> Rows:
+    pyarrow, _parquet = _pyarrow()
     for name in SHAPES:
-        path = folder / f"{name}.parquet"
-        if name == "calls" and said in _BEFORE_CALLS:
+        if int(version) < int(_LATER.get(name, "0")):
             continue
+        path = folder / f"{name}.parquet"
+        file, _version = _opened(path)
         try:
-            file = parquet.ParquetFile(path)
-            said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
-            if said not in [f"{FORMAT} {version}" for version in READ]:
-                raise DataError(
-                    f"{path}: this is not an export of a blackboard of schema version "
-                    f"{' or '.join(READ)}"
-                )
             for batch in file.iter_batches(_PARQUET_BATCH):
                 for row in batch.to_pylist():
                     yield name, row
         except (pyarrow.ArrowException, UnicodeError) as error:
             raise DataError(f"{path}: this is not a Parquet file ({error})") from error
+
+
+def _opened(path: Path) -> tuple[Any, str]:
+    """A Parquet file of an export, with the schema version that it was written from."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        file = parquet.ParquetFile(path)
+        said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
+    except (pyarrow.ArrowException, UnicodeError) as error:
+        raise DataError(f"{path}: this is not a Parquet file ({error})") from error
+    version = said.removeprefix(f"{FORMAT} ")
+    if version not in READ or version == said:
+        raise DataError(
+            f"{path}: this is not an export of a blackboard of schema version {' or '.join(READ)}"
+        )
+    return file, version
 
 
 def _schema(shape: Shape) -> Any:

@@ -17,6 +17,8 @@ APPEND_ONLY = (
     "entries",
     "judgements",
     "calls",
+    "prompts",
+    "reservations",
 )
 """Tables whose rows are never removed."""
 
@@ -26,8 +28,12 @@ MAY_CHANGE: dict[str, set[str]] = {
     "blackboard_version": {"version_num"},
     "sessions": _CLOSING,
     "runs": _COUNTING,
+    "reservations": {"dollars", "settled"},
 }
-"""The columns of a table that may change; a session's only once."""
+"""The columns of a table that may change."""
+
+FINAL = {"sessions": "OLD.ending IS NOT NULL", "reservations": "OLD.settled = 1"}
+"""When a row changes no more."""
 
 KEYS = {
     "texts": ("digest",),
@@ -36,6 +42,8 @@ KEYS = {
     "sessions": ("session",),
     "judgements": ("session", "number", "place"),
     "calls": ("run", "number"),
+    "prompts": ("digest",),
+    "reservations": ("run", "number"),
 }
 """What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
 
@@ -90,8 +98,8 @@ def _changed(table: str, kept: list[str], dialect: str) -> str:
     if table not in MAY_CHANGE:
         return "1" if dialect == "sqlite" else "TRUE"
     parts = [f"NEW.{name} {other} OLD.{name}" for name in kept]
-    if table == "sessions":
-        parts.append("OLD.ending IS NOT NULL")
+    if table in FINAL:
+        parts.append(FINAL[table])
     return " OR ".join(parts) or "1 = 0"
 
 

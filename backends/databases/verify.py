@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Engine, inspect, select, text
+from sqlalchemy import Connection, Engine, select, text
 
 from backends.databases import chain, schema
+from backends.databases.definitions import changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from backends.databases.triggers import triggers
-from backends.databases.views import VIEWS
 from pxp_fsm.automata.tables import BUILTIN, builtin
-from pxp_fsm.errors import Refused
+from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.replay import trace
 
@@ -71,14 +70,41 @@ def verify_engine(engine: Engine) -> Report:
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
     with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
-        problems = [*_schema(connection), *_texts(connection), *_dangling_references(connection)]
-        marks = []
-        runs = connection.execute(select(schema.runs).order_by(schema.runs.c.ordinal))
-        for run in runs.mappings().all():
-            mark, found = verify_run(connection, run)
-            marks.append(mark)
-            problems += found
+        problems = [Problem(*found) for found in changed_definitions(connection)]
+        for check in (_texts, _prompts, _dangling_references):
+            problems += _guarded("the database", check(connection))
+        marks: list[Mark] = []
+        problems += _guarded("the database", _runs(connection, marks))
     return Report(tuple(marks), tuple(problems))
+
+
+def _runs(connection: Connection, marks: list[Mark]) -> Iterator[Problem]:
+    query = select(schema.runs).order_by(schema.runs.c.ordinal)
+    for run in connection.execute(query).mappings().all():
+        mark, found = verify_run(connection, run)
+        marks.append(mark)
+        yield from found
+
+
+def mark_of(connection: Connection, run: str) -> Mark:
+    """The mark of `run`; raises `BlackboardError` where it was changed, or is not there."""
+    query = select(schema.runs).where(schema.runs.c.run == run)
+    found = connection.execute(query).mappings().one_or_none()
+    if found is None:
+        raise NotThere(f"there is no run {quoted(run)}")
+    mark, problems = verify_run(connection, found)
+    if problems:
+        raise BlackboardError(f"{problems[0].where}: {problems[0].what}; see pxp verify")
+    return mark
+
+
+def _guarded(where: str, found: Iterator[Problem]) -> Iterator[Problem]:
+    """What was `found`, and that it could not be looked at further, whatever was put in."""
+    try:
+        yield from found
+    except Exception as error:  # noqa: BLE001 - anything can stand in a table that was changed
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        yield Problem(where, f"it cannot be verified ({type(error).__name__}: {said:.200})")
 
 
 @contextmanager
@@ -105,7 +131,7 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
     s = schema.sessions.c
     query = select(schema.sessions).where(s.run == run["run"]).order_by(s.ordinal)
     head = mark = run["opening"]
-    number = messages = 0
+    number = messages = opened = 0
     with connection.execute(query, execution_options=_STREAMED) as sessions:
         for batch in sessions.mappings().partitions():
             names = [session["session"] for session in batch]
@@ -113,12 +139,15 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
             judged = _grouped(connection, schema.judgements, names)
             for session in batch:
                 name = session["session"]
-                number += 1
+                number, opened = number + 1, opened + 1
+                where_it_is = f"session {name}"
                 if session["ordinal"] != number:
-                    problems.append(Problem(f"session {name}", "sessions before it are missing"))
-                    number = session["ordinal"]
+                    problems.append(Problem(where_it_is, "sessions before it are missing"))
+                    if type(session["ordinal"]) is int:
+                        number = session["ordinal"]
                 entries = stored.get(name, [])
-                problems += _session(run["opening"], session, entries, judged.get(name, []))
+                found = _session(run["opening"], session, entries, judged.get(name, []))
+                problems += _guarded(where_it_is, found)
                 head = chain.joined(head, session["opening"])
                 latest = entries[-1]["chain"] if entries else session["opening"]
                 mark = chain.joined(mark, session["seal"] or latest)
@@ -127,7 +156,7 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
         problems.append(
             Problem(where, f"it opened {run['opened']} sessions, and not those that are there")
         )
-    return Mark(run["run"], number, messages, mark), problems
+    return Mark(str(run["run"]), opened, messages, str(mark)), problems
 
 
 def _session(
@@ -149,10 +178,12 @@ def _session(
                 f"{where}, message {number}",
                 "it, its judgements or its place in the chain was changed",
             )
-        link, expected = entry["chain"], number + 1
+        link, expected = entry["chain"], (number if type(number) is int else expected) + 1
     closing = by_number.pop(expected, []) if session["ending"] is not None else []
     if by_number:
-        yield Problem(where, f"it has judgements of messages that it has not: {sorted(by_number)}")
+        yield Problem(
+            where, f"it has judgements of messages that it has not: {sorted(by_number, key=str)}"
+        )
     if session["ending"] is not None:
         if session["length"] != expected - 1:
             yield Problem(
@@ -196,10 +227,17 @@ def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, 
 def _texts(connection: Connection) -> Iterator[Problem]:
     query = select(schema.texts)
     for digest, said in connection.execute(query, execution_options=_STREAMED):
-        if chain.text_digest(said) != digest:
+        if not isinstance(said, str) or chain.text_digest(said) != digest:
             used = connection.scalars(_USES, {"digest": digest}).fetchmany(_SHOWN)
             for where in used or (f"text {digest}",):
-                yield Problem(where, f"its text {digest[:12]} was changed")
+                yield Problem(where, f"its text {str(digest)[:12]} was changed")
+
+
+def _prompts(connection: Connection) -> Iterator[Problem]:
+    query = select(schema.prompts)
+    for digest, salt, said in connection.execute(query, execution_options=_STREAMED):
+        if not chain.is_salted_digest(digest, salt, said):
+            yield Problem(f"prompt {str(digest)[:12]}", "it was changed")
 
 
 _USES = text(
@@ -229,22 +267,3 @@ def _dangling_references(connection: Connection) -> Iterator[Problem]:
     for what, query in _DANGLING_REFERENCES.items():
         for name in connection.scalars(text(query)):
             yield Problem(f"session {name}", f"there are {what}")
-
-
-def _schema(connection: Connection) -> Iterator[Problem]:
-    """Views or triggers that were dropped: what guards against change is gone."""
-    sqlite = connection.dialect.name == "sqlite"
-    active = (
-        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        if sqlite
-        else "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled = 'O'"
-        " AND tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = "
-        "current_schema()::regnamespace)"
-    )
-    there = set(connection.scalars(text(active)))
-    columns = {table.name: table.columns.keys() for table in schema.metadata.sorted_tables}
-    for name, table, _statement in triggers(connection.dialect.name, columns):
-        if name not in there:
-            yield Problem(f"table {table}", f"the trigger {name}, which guards it, is gone")
-    for name in sorted(set(VIEWS) - set(inspect(connection).get_view_names())):
-        yield Problem(f"view {name}", "it is gone")

@@ -5,6 +5,8 @@ Plain SQL that SQLite and PostgreSQL read alike. In each pair the name comes fir
 
 from __future__ import annotations
 
+import re
+
 from backends.databases.records import CONCLUDED
 
 _CONCLUDED = ", ".join(f"'{ending}'" for ending in CONCLUDED)
@@ -33,17 +35,31 @@ VIEWS = {
     SELECT session, responder, 'responder', responder_description FROM sessions
     """,
     # What a run's calls to models took, by what they were for. Calls that the call cache answered
-    # cost nothing; dollars are empty where no price is known.
+    # cost nothing; dollars are those of every attempt, one that is not settled in full, and empty
+    # where a price is not known.
     "costs": """
-    SELECT run, purpose, model, COUNT(*) AS calls, SUM(cached) AS cached,
-           SUM(CASE WHEN reply_digest IS NULL THEN 1 ELSE 0 END) AS failed,
-           SUM(retries) AS retries,
-           SUM(CASE WHEN cached = 1 THEN 0 ELSE sent END) AS sent,
-           SUM(CASE WHEN cached = 1 THEN 0 ELSE received END) AS received,
-           SUM(CASE WHEN cached = 1 THEN 0 ELSE cache_read END) AS cache_read,
-           SUM(CASE WHEN cached = 1 THEN 0 ELSE cache_written END) AS cache_written,
-           SUM(dollars) AS dollars, SUM(seconds) AS seconds
-    FROM calls
+    SELECT run, purpose, model, SUM(calls) AS calls, SUM(cached) AS cached, SUM(failed) AS failed,
+           SUM(retries) AS retries, SUM(sent) AS sent, SUM(received) AS received,
+           SUM(cache_read) AS cache_read, SUM(cache_written) AS cache_written,
+           CASE WHEN SUM(attempts) = 0
+             THEN CASE WHEN COUNT(dollars) = COUNT(*) THEN SUM(dollars) END
+             ELSE CASE WHEN SUM(CASE WHEN dollars IS NULL THEN attempts ELSE 0 END) = 0
+               THEN SUM(CASE WHEN attempts = 1 THEN dollars ELSE 0.0 END) END
+           END AS dollars,
+           SUM(seconds) AS seconds, SUM(attempts) AS attempts, SUM(unsettled) AS unsettled
+    FROM (
+      SELECT run, purpose, model, 1 AS calls, cached,
+             CASE WHEN reply_digest IS NULL THEN 1 ELSE 0 END AS failed, retries,
+             CASE WHEN cached = 1 THEN 0 ELSE sent END AS sent,
+             CASE WHEN cached = 1 THEN 0 ELSE received END AS received,
+             CASE WHEN cached = 1 THEN 0 ELSE cache_read END AS cache_read,
+             CASE WHEN cached = 1 THEN 0 ELSE cache_written END AS cache_written,
+             dollars, seconds, 0 AS attempts, 0 AS unsettled
+      FROM calls
+      UNION ALL
+      SELECT run, purpose, model, 0, 0, 0, 0, 0, 0, 0, 0, dollars, 0.0, 1, 1 - settled
+      FROM reservations
+    ) AS parts
     GROUP BY run, purpose, model
     """,
     # The tags that each agent sent; INIT and TERM are left out.
@@ -105,3 +121,17 @@ VIEWS = {
     """,  # noqa: S608 - our own words
 }
 """The text of each view, in an order in which they can be made."""
+
+
+def inlined(query: str, *names: str) -> str:
+    """`query` with the views `names`, and those under them, as part of it.
+
+    A view of the database can be replaced by whoever owns it; what is published is computed from
+    the tables alone.
+    """
+    needed = set(names)
+    for name, text in reversed(VIEWS.items()):
+        if name in needed:
+            needed |= {other for other in VIEWS if re.search(rf"(?:FROM|JOIN) {other}\b", text)}
+    parts = [f"{name} AS NOT MATERIALIZED ({VIEWS[name]})" for name in VIEWS if name in needed]
+    return f"WITH {', '.join(parts)} {query}"

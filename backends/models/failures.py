@@ -30,7 +30,8 @@ class CallFailed(NoAnswer):
 
     `again` says whether the same request may still succeed, after `wait` seconds if the server
     said so; `billed` whether it may have cost money, and `cost` how many dollars at most, where
-    that is known. `sent` is False where no server was reached.
+    that is known. `sent` is False where no server was reached; `refused` says that a server did not
+    take the request as it is.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class CallFailed(NoAnswer):
         request_id: str = "",
         sent: bool = True,
         cost: float = 0.0,
+        refused: bool = False,
     ) -> None:
         super().__init__(cause)
         self.again = again
@@ -51,6 +53,7 @@ class CallFailed(NoAnswer):
         self.request_id = request_id
         self.sent = sent
         self.cost = cost
+        self.refused = refused
 
 
 def malformed(what: str, request_id: str = "") -> CallFailed:
@@ -97,12 +100,14 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
         return Halted(f"{said}: {why.get(status, 'there is no such model or address')}")
     in_stream = status < 400
     passing = kind in _PASSING if in_stream else status in AGAIN or status >= 500
+    again = passing and headers.get("x-should-retry") != "false"
     return CallFailed(
         said,
-        again=passing and headers.get("x-should-retry") != "false",
+        again=again,
         billed=in_stream,
         wait=retry_after(headers),
         request_id=str(request_id),
+        refused=not again and not in_stream,
     )
 
 

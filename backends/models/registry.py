@@ -23,7 +23,17 @@ from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.middleware.telemetry import traced
 from backends.models.settings import Settings
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.prompting.model import CallLog, Capability, LayeredModel, Model, Reply, layered
+from pxp_fsm.prompting.model import (
+    NOTHING_SPENT,
+    CallLog,
+    Capability,
+    LayeredModel,
+    Ledger,
+    Model,
+    Reply,
+    Spending,
+    layered,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -92,8 +102,9 @@ class Serving:
     """The models of one run, which share its limits, its budget and its cache.
 
     An asynchronous context manager: leave it in the loop that it was used in. `log` records every
-    call; `spent` and `made` are what the run has spent and called before it was resumed, and
-    `known` what was replied then: a reply whose message was not stored is not paid for again.
+    call, and `ledger` each attempt before it is sent; `spent` is what the run has spent before it
+    was resumed, and `known` what was replied then: a reply whose message was not stored is not paid
+    for again.
     `on_wait` is told when a server keeps it waiting. `transport` replaces the network, and `clock`
     and `sleep` the time, for tests.
     """
@@ -103,8 +114,8 @@ class Serving:
         settings: Settings = Settings(),
         log: CallLog | None = None,
         *,
-        spent: float = 0.0,
-        made: int = 0,
+        ledger: Ledger | None = None,
+        spent: Spending = NOTHING_SPENT,
         known: Iterable[tuple[Asked, Reply]] = (),
         on_wait: Callable[[str], None] = lambda _why: None,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -115,7 +126,7 @@ class Serving:
         self._clock = clock
         self._sleep = sleep
         self._on_wait = on_wait
-        self.budget = Budget(settings.dollars, settings.calls, spent=spent, made=made)
+        self.budget = Budget(settings.dollars, settings.calls, spent=spent, ledger=ledger)
         self.gathering = BatchMembers()
         self._log = log
         self._transport = transport

@@ -40,17 +40,24 @@ def cost(request: options.Cost) -> None:
         if not summaries:
             what = f"no run {quoted(only)}" if only is not None else "no runs"
             raise NotThere(f"{board.shown} has {what}")
+        unsettled = 0
         for found in summaries:
             costs = board.costs(found.run)
             for line in costs:
                 shown = (found.run, line.purpose, line.model, *_numbers(line, found.sessions))
                 table.add_row(*(Text(printable(value)) for value in shown))
+            unsettled += sum(line.unsettled for line in costs)
             if len(costs) > 1:
                 table.add_row(found.run, "all", "", *_sum(costs, found.sessions), style="bold")
     if table.row_count == 0:
         click.echo("No model was asked.")
         return
     console().print(table)
+    if unsettled:
+        click.echo(
+            f"{unsettled:,} calls were under way when a run was stopped; each counts for the most "
+            f"that it may have cost."
+        )
 
 
 def _numbers(one: Cost, sessions: int) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
+from backends.databases import CallsOf, SqlBlackboard
 from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import console, printable, waits
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import comparison, conditions, developers, judges, setup
-from pxp_fsm.experiments.networks.conditions import Calls, Measured, Setting
+from pxp_fsm.experiments.networks.conditions import Measured, Setting
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
 from pxp_fsm.experiments.networks.setup import models_of
@@ -102,8 +102,8 @@ def compare(request: options.Compare) -> None:
     found, numbers, meter = load_task(request.task), _seeds(request.seeds), Meter()
 
     async def measure(board: SqlBlackboard) -> list[Measured]:
-        calls = meter.kept = Calls(board)
-        async with models_of(request.models, waits, meter) as opened:
+        calls = meter.kept = CallsOf(board)
+        async with models_of(request.models, waits, meter, calls) as opened:
             by, model = _judge(opened, request.judge), opened(request.model)
             measured = []
             for seed in numbers:

@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 
 import click
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, anchors
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.options import sessions as options
@@ -45,6 +45,7 @@ def run(request: options.Run) -> None:
     """
     monitors = Monitors(request.monitors)
     database, output = _where(request)
+    _signing_key(request)
     if request.resume is not None:
         _refuse_with_resume(request)
         _resume(request.plan["task"], request.resume, request, monitors)
@@ -73,6 +74,7 @@ def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> N
 def experiment(request: options.Experiment) -> None:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     database, output = _where(request)
+    _signing_key(request)
     found = files.load(request.file)
     _see_the_person(found.plan)
     participants.models(found.plan, found.task, found.data, request.models)
@@ -115,6 +117,7 @@ def _where(request: Request) -> tuple[str, Path]:
 
 def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Monitors) -> None:
     database, output, executor = request.database, request.output, request.executor
+    key = _signing_key(request)
     watched = monitors.under(run.plan.rules())
     live = Live(watched, lambda session: (one.message for one in board.entries(session)))
     try:
@@ -125,6 +128,8 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
             _with_workers(run, board, database, executor)
         else:
             _with_progress(run, output, live)
+        if request.anchor is not None and key is not None:
+            anchors.sign_run(board, run.name, request.anchor, key)
         told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
         _finish(run, board, database, output, told)
     except KeyboardInterrupt:
@@ -132,6 +137,13 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
         raise KeyboardInterrupt(stopped) from None
     except Halted as error:
         raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
+
+
+def _signing_key(request: Request) -> anchors.Ed25519PrivateKey | None:
+    """The key that signs the anchor, read before anything is run."""
+    if (request.anchor is None) is not (request.sign is None):
+        raise UsageError("--anchor requires --sign, the key that signs it, and no less")
+    return None if request.sign is None else anchors.private_key(request.sign)
 
 
 def _with_workers(run: runs.Run, board: SqlBlackboard, database: str, executor: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from backends.databases import anchors
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.verify import Problem
@@ -22,7 +23,11 @@ def verify(request: options.Verify) -> int:
     """Print the mark of each run, and what was changed."""
     wanted = dict(_pair(text) for text in request.expected)
     report = verified(request.database)
+    if (request.anchor is None) is not (request.key is None):
+        raise UsageError("--anchor requires --key, the public key that signed it, and no less")
     problems = list(report.problems)
+    if request.anchor is not None and request.key is not None:
+        problems += anchors.differences(request.anchor, request.key, report.marks)
     marks = {mark.run: mark.mark for mark in report.marks}
     for run, wants in wanted.items():
         if marks.get(run) != wants:

@@ -205,13 +205,16 @@ class Run:
             return
         costs = self._blackboard.costs(self.name)
         known = self._blackboard.replies(self.name)
-        self.meter = Meter(CallsOf(self._blackboard, self.name))
+        calls = CallsOf(self._blackboard, self.name)
+        self.meter = Meter(calls)
         self.meter.begin(costs)
-        spent = sum(cost.dollars or 0.0 for cost in costs)
-        made = sum(cost.calls - cost.cached + cost.retries for cost in costs)
-        settings = self._settings or Settings()
         async with Serving(
-            settings, self.meter, spent=spent, made=made, known=known, on_wait=self.on_wait
+            self._settings or Settings(),
+            self.meter,
+            ledger=calls,
+            spent=self._blackboard.spending(self.name),
+            known=known,
+            on_wait=self.on_wait,
         ) as serving:
             yield serving
 

@@ -91,15 +91,15 @@ class Usage:
 class Served:
     """How a reply came: for the record of calls, and nothing that a session may depend on.
 
-    `seconds` is what the last attempt took, `retries` how many attempts failed before it;
-    `lost` is what those may have cost, in dollars. `batched` replies came in a batch, `cached` ones
-    from the call cache and cost nothing.
+    `seconds` is what the last attempt took, `retries` how many attempts failed before it; `cost` is
+    what all of them were counted for, in dollars, where a price is known. `batched` replies came in
+    a batch, `cached` ones from the call cache and cost nothing.
     """
 
     request_id: str = ""
     seconds: float = 0.0
     retries: int = 0
-    lost: float = 0.0
+    cost: float = 0.0
     batched: bool = False
     cached: bool = False
 
@@ -136,6 +136,35 @@ class CallLog(Protocol):
 
     def keep(self, call: Call) -> None:
         """Record `call`; raises `BlackboardError` where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a run has spent: `calls` that were sent (attempts too), and `dollars`.
+
+    `unpriced` are calls whose price is not known; `exceeded` says whether one cost more than the
+    most that had been reserved for it.
+    """
+
+    calls: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+    exceeded: bool = False
+
+
+NOTHING_SPENT = Spending()
+Reservation = tuple[str, int]
+"""A stored reservation: its run and its number."""
+
+
+class Ledger(Protocol):
+    """Where each attempt is stored before it is sent, so that no cap is passed by stopping."""
+
+    def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
+        """Store that `model` is about to be asked, for `dollars` at most (None: not known)."""
+
+    def settle(self, reservation: Reservation, dollars: float | None) -> None:
+        """Store what it did cost."""
 
 
 class Model(Protocol):
@@ -176,8 +205,11 @@ def layered(model: Model, *layers: Layer) -> Model:
     return LayeredModel(model.name, model.capabilities, ask)
 
 
-def fingerprint(request: Request) -> str:
-    """SHA-256 (hex) of whatever of a request reaches the model; images by their own digests."""
+def rendered(request: Request) -> str:
+    """Whatever of a request reaches the model, as JSON: `[system, turns, settings]`.
+
+    Images stand there by their own digests (SHA-256, hex).
+    """
     turns = [
         [
             turn.role,
@@ -189,8 +221,12 @@ def fingerprint(request: Request) -> str:
     settings: list[object] = [request.schema, request.max_tokens, request.temperature, request.seed]
     if request.effort is not None:  # requests without it keep the digests that they had
         settings.append(request.effort)
-    said = json.dumps([request.system, turns, settings], sort_keys=True, default=dict)
-    return hashlib.sha256(said.encode()).hexdigest()
+    return json.dumps([request.system, turns, settings], sort_keys=True, default=dict)
+
+
+def fingerprint(request: Request) -> str:
+    """SHA-256 (hex) of whatever of a request reaches the model."""
+    return hashlib.sha256(rendered(request).encode()).hexdigest()
 
 
 def needs(request: Request) -> frozenset[Capability]:

@@ -11,8 +11,8 @@ from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from tests.backends.schema_version1 import make as make_version1
 
-LATER = ("calls", "costs")
-"""The table and the view that later versions brought."""
+LATER = ("calls", "costs", "prompts", "reservations")
+"""The tables and the view that later versions brought."""
 
 TABLE1 = """
     CREATE VIEW table1 AS

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from backends.databases import SqlBlackboard
+from backends.databases import CallsOf, SqlBlackboard
 from backends.databases.verify import verify_engine
 from pxp_fsm.prompting.model import Call, Reply, Request
 from pxp_fsm.protocol.relations import Judgement, Outcome
@@ -53,7 +53,9 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
         empty.start_session(record(name, position))
         empty.append(message(1, session=name), "{}", [judged])
     empty.close(NAME, "bound", "", [])
-    empty.keep_call("drug-1", Call("anthropic:x", Request("", (), session=NAME), Reply("so"), 0.5))
+    CallsOf(empty, "drug-1").keep(
+        Call("anthropic:x", Request("", (), session=NAME), Reply("so"), 0.5)
+    )
     yield empty
     assert verify_engine(empty.engine).problems == ()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from backends.databases import SqlBlackboard, transfer
+from backends.databases import CallsOf, SqlBlackboard, transfer
 from backends.databases.records import Cost
 from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
@@ -35,7 +35,7 @@ def board(empty: SqlBlackboard) -> Iterator[SqlBlackboard]:
         Call("openai:x@http://localhost:1", JUDGE, Reply("yes", Stop.LENGTH), 1.5),
         Call(MODEL, Request("", (), purpose="validation"), None, 2.0, failure="HTTP 529 \x00"),
     ):
-        empty.keep_call("drug-1", call)
+        CallsOf(empty, "drug-1").keep(call)
     yield empty
     assert verify_engine(empty.engine).problems == ()
 
@@ -61,16 +61,16 @@ def test_replies_are_found_again_by_what_was_asked(board: SqlBlackboard) -> None
 
 def test_a_call_of_no_run_or_session_is_refused(board: SqlBlackboard) -> None:
     with pytest.raises(BlackboardError, match="there is no run 'drug-9'"):
-        board.keep_call("drug-9", Call(MODEL, REQUEST, Reply("x"), 0.1))
+        CallsOf(board, "drug-9").keep(Call(MODEL, REQUEST, Reply("x"), 0.1))
     with pytest.raises(BlackboardError):
-        board.keep_call("drug-1", Call(MODEL, Request("", (), session="no"), Reply("x"), 0.1))
+        CallsOf(board, "drug-1").keep(Call(MODEL, Request("", (), session="no"), Reply("x"), 0.1))
     with pytest.raises(BlackboardError, match="sent"):
-        board.keep_call("drug-1", Call(MODEL, REQUEST, Reply("x", usage=Usage(2**40)), 0.1))
+        CallsOf(board, "drug-1").keep(Call(MODEL, REQUEST, Reply("x", usage=Usage(2**40)), 0.1))
 
 
 def test_a_reply_that_no_database_keeps_exactly_is_kept_as_an_escape(board: SqlBlackboard) -> None:
     request = Request("other", ())
-    board.keep_call("drug-1", Call(MODEL, request, Reply("a\x00b\ud800"), 0.1))
+    CallsOf(board, "drug-1").keep(Call(MODEL, request, Reply("a\x00b\ud800"), 0.1))
     assert board.replies("drug-1")[-1][1].text == "a\\x00b\\ud800"
 
 
@@ -93,7 +93,7 @@ def test_calls_go_out_and_come_in_exactly(board: SqlBlackboard, form: str, tmp_p
 
 def test_a_text_that_was_changed_is_found_in_its_call(empty: SqlBlackboard) -> None:
     empty.start_run(RUN)
-    empty.keep_call("drug-1", Call(MODEL, Request("", ()), Reply("so"), 0.5))
+    CallsOf(empty, "drug-1").keep(Call(MODEL, Request("", ()), Reply("so"), 0.5))
     with empty.engine.begin() as connection:
         if connection.dialect.name == "sqlite":
             connection.execute(text("DROP TRIGGER texts_unchanged"))

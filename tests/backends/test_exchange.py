@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from backends.databases import RunRecord, SqlBlackboard, schema, transfer
+from backends.databases import RunRecord, SqlBlackboard, transfer, versions
 from backends.databases.engine import open_engine
-from backends.databases.transfer import Rows, export_rows, import_rows
+from backends.databases.transfer import SHAPES, Rows, export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.protocol.messages import Instance
@@ -90,14 +91,24 @@ def test_an_export_of_version_2_comes_in(
     """What a database of version 2 exports, as the program of its time wrote it."""
     engine = open_engine(database, create=True, current=False)
     schema_version2.make(engine)
-    schema.calls.create(engine)  # so that today's program can read it
-    with monkeypatch.context() as patched:
-        patched.setattr(transfer, "SCHEMA_VERSION", "2")
-        write(export_rows(engine, "drug-1"), tmp_path / name)
-    for later in tmp_path.glob("*/calls.parquet"):
-        later.unlink()
+    versions.upgrade(engine, "it")
     rows = list(export_rows(engine, "drug-1"))
     engine.dispose()
+    then = [
+        (table, {column: value for column, value in row.items() if column != "subject"})
+        for table, row in rows
+    ]
+    shapes = {
+        shape.name: replace(shape, columns=tuple(set(shape.columns) - {"subject"}))
+        for shape in SHAPES.values()
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(transfer, "SCHEMA_VERSION", "2")
+        patched.setattr(transfer, "SHAPES", shapes)
+        write(iter(then), tmp_path / name)
+    for later in ("calls", "prompts", "reservations"):
+        for file in tmp_path.glob(f"*/{later}.parquet"):
+            file.unlink()
     with SqlBlackboard(":memory:") as other:
         import_rows(other.engine, read(tmp_path / name), name)
         assert list(export_rows(other.engine, "drug-1")) == rows

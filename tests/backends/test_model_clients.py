@@ -30,6 +30,7 @@ from tests.backends.model_servers import (
     Pauses,
     Server,
     ask,
+    completion,
     events,
     message,
     reply_to,
@@ -271,14 +272,54 @@ def test_a_server_that_cannot_be_reached_stops_the_run(name: str) -> None:
 
     with pytest.raises(Halted, match="tried 2 times: check the server"):
         served(name, away, ask(), Settings(attempts=2))
+    told: list[str] = []
+    with pytest.raises(Halted, match="tried 3 times: check the server"):
+        served(name, away, ask(), on_wait=told.append)
+    assert [said[said.index("(attempt") :] for said in told] == [
+        "(attempt 1 of 3)",
+        "(attempt 2 of 3)",
+    ]
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_request_that_is_refused_ends_its_session(name: str) -> None:
-    server = Server(failing(400, kind="invalid_request_error"))
-    with pytest.raises(NoAnswer, match="HTTP 400, 'not now'"):
+def test_a_request_that_is_refused_ends_its_session_or_as_the_first_the_run(name: str) -> None:
+    refusing = failing(400, kind="invalid_request_error")
+    server = Server(refusing)
+    with pytest.raises(Halted, match="HTTP 400, 'not now': mend that, then resume the run"):
         served(name, server, ask())
     assert len(server.seen) == 1
+    server = Server(good(name), refusing)
+
+    async def twice() -> None:
+        async with Serving(Settings(), transport=httpx2.MockTransport(server)) as serving:
+            model = serving.model(name)
+            await model.reply(ask("one"))
+            await model.reply(ask("two"))
+
+    with pytest.raises(NoAnswer, match="HTTP 400, 'not now'"):
+        run(twice())
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_reply_that_its_bound_cut_is_asked_for_with_a_larger_one(name: str) -> None:
+    def cut(_request: httpx2.Request) -> httpx2.Response:
+        stop = "max_tokens" if name == ANTHROPIC else "length"
+        body = message("fi", stop) if name == ANTHROPIC else completion("fi", stop)
+        return httpx2.Response(200, json=body)
+
+    server = Server(cut, good(name))
+    reply = served(name, server, ask(max_tokens=100))
+    assert (reply.text, reply.stop) == ("fine", Stop.END)
+    assert (reply.usage, reply.served.retries) == (Usage(40, 10), 1)
+    limit = "max_tokens" if name == ANTHROPIC else "max_completion_tokens"
+    assert [server.body(number)[limit] for number in range(2)] == [100, 400]
+    server = Server(cut)
+    reply = served(name, server, ask(max_tokens=100))
+    assert (reply.stop, len(server.seen)) == (Stop.LENGTH, 3)
+    server = Server(cut)
+    with pytest.raises(Halted, match="cap of 2 calls"):
+        served(name, server, ask(max_tokens=100), Settings(calls=2))
+    assert len(server.seen) == 2
 
 
 def test_what_a_model_cannot_do_is_not_left_out_in_silence() -> None:

@@ -25,7 +25,7 @@ from backends.models.middleware.budget import Budget, capped
 from backends.models.middleware.limits import MINUTE, Limits, estimated_tokens, limited
 from backends.models.middleware.retry import RetryPolicy, retried
 from pxp_fsm.errors import Halted, NoAnswer, UsageError
-from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Usage, layered
+from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Spending, Usage, layered
 from tests.backends.model_servers import ANTHROPIC, Log, Pauses, Scripted, ask, run
 
 PRICE = Price(ANTHROPIC, Rates(1.0, 5.0, 0.1, 1.25), 0.5, date(2026, 6, 30))
@@ -60,7 +60,7 @@ def test_a_cap_is_never_passed_whatever_the_order(
                 raise CallFailed("cut", again=False, billed=bool(received % 2))
             usage = Usage(most_sent(request, SERVER) - steps, received)
             billed += PRICE.of(usage)
-            return Reply("x", usage=usage)
+            return Reply("x" if received else "", usage=usage)
 
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -101,11 +101,13 @@ def test_a_call_without_room_waits_for_those_under_way_and_then_the_run_stops() 
 
 
 def test_what_was_spent_before_a_resume_counts() -> None:
-    budget = Budget(1.0, 5, spent=1.0, made=4)
+    budget = Budget(1.0, 5, spent=Spending(4, 1.0))
     model = layered(Scripted(lambda _: Reply("x")), capped(budget, FACTS))
     with pytest.raises(Halted, match=r"\$1\.0000 are spent"):
         run(model.reply(ask()))
-    model = layered(Scripted(lambda _: Reply("x")), capped(Budget(calls=4, made=4), UNPRICED))
+    model = layered(
+        Scripted(lambda _: Reply("x")), capped(Budget(calls=4, spent=Spending(4)), UNPRICED)
+    )
     with pytest.raises(Halted, match="cap of 4 calls"):
         run(model.reply(ask()))
 

@@ -6,8 +6,10 @@ import pytest
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard, schema
+from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.triggers import triggers
 from backends.databases.verify import Report, verify, verify_engine
+from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from tests.backends.records import NAME, RUN, message, record
 
@@ -125,3 +127,122 @@ def test_bytes_that_are_no_text_are_found(board: SqlBlackboard, dialect: str) ->
     report = tampered(board, "UPDATE texts SET text = CAST(x'ff' AS TEXT) WHERE text = 'e2'")
     assert f"session {OTHER}, message 1" in {problem.where for problem in report.problems}
     assert verify(str(board.engine.url)).problems == report.problems
+
+
+FORGED = {
+    "table1": "SELECT run, 1 AS repetition, 99 AS total FROM runs",
+    "two_way": "SELECT session FROM sessions",
+    "messages": "SELECT session, 1 AS number FROM sessions",
+}
+
+
+@pytest.mark.parametrize("view", FORGED)
+def test_a_view_that_was_replaced_is_found(board: SqlBlackboard, view: str, dialect: str) -> None:
+    with board.engine.begin() as connection:
+        cascade = " CASCADE" if dialect == "postgresql" else ""
+        connection.exec_driver_sql(f"DROP VIEW {view}{cascade}")
+        connection.exec_driver_sql(f"CREATE VIEW {view} AS {FORGED[view]}")
+    (problem,) = verify_engine(board.engine).problems
+    assert (problem.where, "replaced" in problem.what) == (f"view {view}", True)
+
+
+def test_what_is_published_is_not_computed_from_a_view_that_was_replaced(
+    board: SqlBlackboard, dialect: str
+) -> None:
+    board.close("drug-1/1/3", "ratified", "", [])
+    counted = run_counts(board, "drug-1")
+    whole = list(recorded_sessions(board, "drug-1", *Details))
+    entries = board.entries(NAME)
+    cascade = " CASCADE" if dialect == "postgresql" else ""
+    with board.engine.begin() as connection:
+        for view in ("table1", "intelligibility", "two_way_intelligibility", "messages", "costs"):
+            connection.exec_driver_sql(f"DROP VIEW IF EXISTS {view}{cascade}")
+            connection.exec_driver_sql(f"CREATE VIEW {view} AS SELECT 1 AS forged")
+    assert run_counts(board, "drug-1") == counted
+    assert counted.table1[0].total == 1
+    assert list(recorded_sessions(board, "drug-1", *Details)) == whole
+    assert board.entries(NAME) == entries
+    assert board.costs("drug-1") == ()
+
+
+def test_a_trigger_that_does_nothing_is_found(board: SqlBlackboard, dialect: str) -> None:
+    with board.engine.begin() as connection:
+        if dialect == "sqlite":
+            connection.exec_driver_sql("DROP TRIGGER entries_kept")
+            connection.exec_driver_sql(
+                "CREATE TRIGGER entries_kept BEFORE DELETE ON entries BEGIN SELECT 1; END"
+            )
+        else:
+            connection.exec_driver_sql(
+                "CREATE OR REPLACE FUNCTION entries_kept() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RETURN OLD; END $$"
+            )
+    (problem,) = verify_engine(board.engine).problems
+    assert problem.where == "table entries"
+    assert "entries_kept, which guards it, was replaced" in problem.what
+
+
+def test_a_trigger_too_many_is_found(board: SqlBlackboard, dialect: str) -> None:
+    with board.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER helps AFTER INSERT ON entries BEGIN SELECT 1; END"
+            if dialect == "sqlite"
+            else "CREATE FUNCTION helps() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RETURN NEW; END $$; CREATE TRIGGER helps BEFORE INSERT ON entries "
+            "FOR EACH ROW EXECUTE FUNCTION helps()"
+        )
+    (problem,) = verify_engine(board.engine).problems
+    assert (problem.where, problem.what) == (
+        "table entries",
+        "the trigger helps is not one of ours",
+    )
+
+
+def test_a_trigger_that_was_disabled_is_found(board: SqlBlackboard, dialect: str) -> None:
+    if dialect == "sqlite":
+        pytest.skip("SQLite disables none")
+    with board.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE entries DISABLE TRIGGER entries_kept")
+    (problem,) = verify_engine(board.engine).problems
+    assert "entries_kept" in problem.what
+
+
+def test_tags_that_were_taken_out_are_found(board: SqlBlackboard) -> None:
+    found = tampered(board, "DELETE FROM tags").problems
+    assert {problem.where for problem in found} == {"table tags"}
+    assert len(found) == len(Tag)
+
+
+NOT_TEXT = [
+    f"UPDATE texts SET text = x'00ff' WHERE text IN ('{OTHER}', 'e2')",
+    f"UPDATE entries SET tag = x'00ff' {ENTRY_2}",
+    f"UPDATE entries SET created = x'00ff' {ENTRY_2}",
+    f"UPDATE entries SET sender = 7 {ENTRY_2}",
+    f"UPDATE entries SET number = 'two' {ENTRY_2}",
+    f"UPDATE judgements SET place = x'00' {ENTRY_2}",
+    f"UPDATE judgements SET number = 'x' {ENTRY_2}",
+    f"UPDATE sessions SET ordinal = 'x' {SESSION}",
+    f"UPDATE sessions SET seal = x'00', length = 'many' {SESSION}",
+    f"UPDATE sessions SET opening = x'00' {SESSION}",
+]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+@pytest.mark.parametrize("statement", NOT_TEXT)
+def test_whatever_was_put_in_is_a_finding_and_the_rest_is_looked_at_all_the_same(
+    board: SqlBlackboard, statement: str
+) -> None:
+    last = "UPDATE entries SET addition = 'z' WHERE session = 'drug-1/1/3' AND number = 3"
+    tampered(board, statement)
+    wheres = {problem.where for problem in tampered(board, last).problems}
+    assert any(where.startswith(f"session {OTHER}") for where in wheres), wheres
+    assert "session drug-1/1/3, message 3" in wheres
+    assert f"session {NAME}" not in wheres
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_table_that_is_gone_is_a_finding(board: SqlBlackboard) -> None:
+    with board.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE judgements")
+    wheres = {problem.where for problem in verify_engine(board.engine).problems}
+    assert "table judgements" in wheres

@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
-    assert "schema version 4, is up to date" in done.stdout
+    assert "schema version 5, is up to date" in done.stdout
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
@@ -120,13 +120,13 @@ def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
 def test_an_upgrade_is_told_before_it_is_done(folder: Path) -> None:
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute("UPDATE blackboard_version SET version_num = '2'")
-    for what in ("VIEW table1", "VIEW costs", "TABLE calls"):
+    for what in ("VIEW table1", "VIEW costs", "TABLE calls", "TABLE prompts", "TABLE reservations"):
         connection.execute(f"DROP {what}")
     connection.commit()
     connection.close()
     before = (folder / DATABASE).read_bytes()
     told = pxp(folder, "upgrade", "--dry-run", DATABASE)
-    assert "schema version 2; an upgrade to 4 would do" in told.stdout
+    assert "schema version 2; an upgrade to 5 would do" in told.stdout
     assert "Version 3: Table 1 by the agents' roles" in told.stdout
     assert (folder / DATABASE).read_bytes() == before
     assert "upgraded from version 2" in pxp(folder, "upgrade", DATABASE).stdout

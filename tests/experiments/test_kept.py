@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, schema
+from backends.databases.engine import open_engine
 from backends.databases.verify import verify
+from backends.databases.versions import upgrade
 from backends.models.scripts import read_script
 from backends.models.settings import Settings
 from proofs.claims.certificates import coverage
@@ -61,7 +63,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def database(folder: Path) -> str:
-    return str(folder / "runs.sqlite")
+    """The database, brought up to date."""
+    name = str(folder / "runs.sqlite")
+    engine = open_engine(name, create=False, current=False)
+    assert upgrade(engine, name) == ("4", schema.SCHEMA_VERSION)
+    engine.dispose()
+    return name
 
 
 def pxp(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -93,13 +100,19 @@ def content(board: SqlBlackboard, run: str) -> list[Any]:
     ]
 
 
-def test_a_database_opens_without_an_upgrade_and_is_as_it_was_stored(database: str) -> None:
-    connection = sqlite3.connect(database)
-    assert connection.execute("SELECT version_num FROM blackboard_version").fetchall() == [("4",)]
-    connection.close()
-    found = verify(database)
-    assert found.problems == ()
-    assert {mark.run: mark.mark for mark in found.marks} == MARKS
+def test_a_database_is_upgraded_and_is_as_it_was_stored(folder: Path, database: str) -> None:
+    rows: dict[str, list[Any]] = {}
+    for path in (KEPT / "runs.sqlite", folder / "runs.sqlite"):
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        for table in ("texts", "runs", "sessions", "entries", "judgements", "calls"):
+            known = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            names = ", ".join(name for name in known if name != "subject")
+            found = connection.execute(f"SELECT {names} FROM {table} ORDER BY 1, 2").fetchall()
+            assert rows.setdefault(table, found) == found
+        connection.close()
+    report = verify(database)
+    assert report.problems == ()
+    assert {mark.run: mark.mark for mark in report.marks} == MARKS
 
 
 def test_its_plans_are_what_they_were(database: str) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from backends.databases import SqlBlackboard
+from backends.databases import CallsOf, SqlBlackboard
 from pxp_fsm.experiments.networks import comparison
 from pxp_fsm.experiments.networks.conditions import (
     AddsExamples,
-    Calls,
     Condition,
     FollowsEdits,
     HandEdit,
@@ -58,7 +57,7 @@ def says(purpose: str, frames: Frames) -> Any:
 
 def compared(seed: int, board: SqlBlackboard | None, developer: Developer | None) -> list[Measured]:
     setting = Setting(
-        TASK, TASK.split(seed), Speaking(says), calls=None if board is None else Calls(board)
+        TASK, TASK.split(seed), Speaking(says), calls=None if board is None else CallsOf(board)
     )
 
     async def all_three() -> list[Measured]:

@@ -36,6 +36,4 @@ def recorded(
 def _dollars(reply: Reply, price: Price | None) -> float | None:
     if reply.served.cached:
         return 0.0
-    if price is None:
-        return None
-    return price.of(reply.usage, batched=reply.served.batched) + reply.served.lost
+    return None if price is None else reply.served.cost

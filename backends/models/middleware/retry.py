@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import astuple, dataclass, replace
 
 from backends.models.failures import CallFailed
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Ask, Layer, Reply, Request
+from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Stop, Usage
 
 ATTEMPTS = 10
+UNREACHED = 3
+"""How often a server that cannot be reached is tried: a wrong address does not become right."""
+LONGER = 4
+"""By how much the bound of a reply grows that was cut by it; it grows twice at most."""
 TOLD = 5.0
 """Seconds from which on a pause is told: shorter ones are over before anybody wonders."""
 
@@ -45,34 +49,55 @@ def retried(
 ) -> Layer:
     """Asks a model again where that may help. `sleep` and `draw` are the clock and the dice.
 
-    A reply that was cut by its bound is asked for again with four times that bound, twice at most.
-
-    `on_wait` is told of each pause that somebody might wonder at: how long it is, and why.
+    A reply that was cut by its bound is asked for again with four times that bound, twice at most;
+    its usage is that of all of them. A request that a server refuses before it has replied to any
+    is the run's fault, and stops it. `on_wait` is told of each pause that somebody might wonder at:
+    how long it is, and why.
     """
+    answers = False
 
     async def reply(ask: Ask, request: Request) -> Reply:
-        failed, lost = 0, 0.0
+        nonlocal answers
+        failed, spent = 0, 0.0
+        cut: list[Reply] = []
         while True:
             try:
                 reply = await ask(request)
             except CallFailed as error:
                 failed += 1
-                lost += error.cost
-                if not error.again or failed >= patience.attempts:
-                    raise _given_up(error, failed, lost) from error
+                spent += error.cost
+                if error.refused and not answers:
+                    raise Halted(f"{error}: mend that, then resume the run") from error
+                most = patience.attempts if error.sent else min(UNREACHED, patience.attempts)
+                if not error.again or failed >= most:
+                    raise _given_up(error, failed, spent) from error
                 if (error.wait or 0.0) > patience.longest:
                     raise Halted(
                         f"{error}; it asks to wait {error.wait:.0f} s: resume the run then"
                     ) from error
                 pause = patience.pause(failed, error.wait, draw())
-                if pause >= TOLD:
-                    after = f"attempt {failed} of {patience.attempts}"
+                if pause >= TOLD or not error.sent:
+                    after = f"attempt {failed} of {most}"
                     on_wait(f"waiting {pause:.0f} s: {error} ({after})")
                 await sleep(pause)
-            else:
-                return replace(reply, served=replace(reply.served, retries=failed, lost=lost))
+                continue
+            answers = True
+            if reply.stop is Stop.LENGTH and len(cut) < 2:
+                cut.append(reply)
+                request = replace(request, max_tokens=request.max_tokens * LONGER)
+                continue
+            return _with(cut, reply, failed, spent)
 
     return reply
+
+
+def _with(cut: Sequence[Reply], reply: Reply, failed: int, spent: float) -> Reply:
+    """`reply` with what was used and spent for it, replies that were cut and failures included."""
+    used = [one.usage for one in (*cut, reply)]
+    usage = Usage(*(sum(kind) for kind in zip(*map(astuple, used), strict=True)))
+    cost = spent + sum(one.served.cost for one in (*cut, reply))
+    retries = failed + len(cut)
+    return replace(reply, usage=usage, served=replace(reply.served, retries=retries, cost=cost))
 
 
 def _given_up(error: CallFailed, failed: int, lost: float) -> Exception:

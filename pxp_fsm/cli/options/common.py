@@ -43,6 +43,20 @@ def executor() -> Any:
     )
 
 
+def anchor() -> Any:
+    """The anchor that a run's mark is appended to."""
+    return option(
+        "Append the mark of the run at its end to this file, signed with --sign KEY.",
+        None,
+        metavar="FILE",
+    )
+
+
+def signing_key() -> Any:
+    """The private key that signs an anchor."""
+    return option("The private key (Ed25519, PEM) that signs --anchor.", None, metavar="KEY")
+
+
 def as_json(text: str = "Write JSON to standard output.") -> Any:
     """Whether the results are printed as JSON."""
     return option(text, False, name="json")

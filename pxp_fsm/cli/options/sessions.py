@@ -38,6 +38,8 @@ class Run:
     resume: str | None = option(
         "Resume an interrupted run at its next message.", None, metavar="RUN"
     )
+    anchor: Path | None = common.anchor()
+    sign: Path | None = common.signing_key()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,8 @@ class Experiment:
     output: Path = common.output()
     database: str | None = common.new_database()
     executor: str | None = common.executor()
+    anchor: Path | None = common.anchor()
+    sign: Path | None = common.signing_key()
     models: Settings
 
 

@@ -19,7 +19,8 @@ class Verify:
     """Report whether and where DATABASE (a file or a URL) was changed after it was recorded.
 
     Prints a mark for each run. Keep the mark where the database's owner cannot write: the owner can
-    rewrite everything in a database, but not so that the mark stays the same.
+    rewrite everything in a database, but not so that the mark stays the same. An anchor, which
+    `pxp run --anchor` signs, holds the marks of runs as they were at their ends.
     """
 
     database: str = common.database_argument()
@@ -28,6 +29,12 @@ class Verify:
         (),
         name="mark",
         metavar="RUN=MARK",
+    )
+    anchor: Path | None = option(
+        "Compare the runs with the marks that were signed in this file.", None
+    )
+    key: Path | None = option(
+        "The public key (Ed25519, PEM) that signed --anchor; obtain it from whoever signed.", None
     )
 
 

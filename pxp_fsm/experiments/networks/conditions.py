@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from backends.databases import SqlBlackboard
+from backends.databases import CallsOf, SqlBlackboard
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
@@ -37,7 +37,7 @@ from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.pipeline import Example as Shown
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
 from pxp_fsm.networks.training.supervision import Supervision
-from pxp_fsm.prompting.model import Call, Model, layered
+from pxp_fsm.prompting.model import Model, layered
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import NOISY, TOLERANCE, Assumption, Outcome
 from pxp_fsm.sessions.session import Entry
@@ -186,17 +186,6 @@ class Measured:
         return self.history.network
 
 
-@dataclass
-class Calls:
-    """Keeps each call on `board` as one of the `run` that goes on; fills `CallLog`."""
-
-    board: SqlBlackboard
-    run: str = ""
-
-    def keep(self, call: Call) -> None:
-        self.board.keep_call(self.run, call)
-
-
 @dataclass(frozen=True)
 class Setting:
     """What all conditions share: task, split, model, judge; where sessions and calls are stored."""
@@ -205,7 +194,7 @@ class Setting:
     split: Split
     model: Model
     judge: CriterionJudge | None = None
-    calls: Calls | None = None
+    calls: CallsOf | None = None
     at_once: int = 1
 
     @property

@@ -28,7 +28,7 @@ from pxp_fsm.networks.training.pipeline import Example, ExampleResult, Limits, M
 from pxp_fsm.networks.training.regressions import holds
 from pxp_fsm.networks.training.simulated import Confirming, Satisfied
 from pxp_fsm.networks.training.supervision import Supervision
-from pxp_fsm.prompting.model import CallLog, Model, layered
+from pxp_fsm.prompting.model import CallLog, Ledger, Model, layered
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
@@ -44,9 +44,10 @@ async def model_of(
     settings: Settings | None = None,
     on_wait: Callable[[str], None] = lambda _why: None,
     log: CallLog | None = None,
+    ledger: Ledger | None = None,
 ) -> AsyncIterator[Model]:
     """The model `name`, as `models_of` opens it."""
-    async with models_of(settings, on_wait, log) as opened:
+    async with models_of(settings, on_wait, log, ledger) as opened:
         yield opened(name)
 
 
@@ -55,13 +56,14 @@ async def models_of(
     settings: Settings | None = None,
     on_wait: Callable[[str], None] = lambda _why: None,
     log: CallLog | None = None,
+    ledger: Ledger | None = None,
 ) -> AsyncIterator[Callable[[str], Model]]:
     """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
 
-    `log` records every call. The function raises `UsageError` for a name that is none, and
-    `DataError` for a script.
+    `log` records every call, `ledger` each attempt. The function raises `UsageError` for a name
+    that is none, and `DataError` for a script.
     """
-    async with Serving(settings or Settings(), log, on_wait=on_wait) as serving:
+    async with Serving(settings or Settings(), log, ledger=ledger, on_wait=on_wait) as serving:
 
         def opened(name: str) -> Model:
             if not name.startswith(scripts.PREFIX):
@@ -179,7 +181,7 @@ class Training:
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan)
             log = CallsOf(blackboard, board.run)
-            async with models_of(self.settings, self.on_wait, log) as opened:
+            async with models_of(self.settings, self.on_wait, log, log) as opened:
                 return await self._trained(lan, opened, told, board)
 
     def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
