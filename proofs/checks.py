@@ -50,6 +50,18 @@ def check(
         if reduced:
             raise UsageError("a reduction is of a system's states; sessions have one of their own")
         return _check_protocol(subject, formulas, fair, relations)
+    if not isinstance(subject, System | Automaton | str):
+        raise UsageError(
+            f"check takes a System, an automaton, its name or file, or Interact(...) or Pxp(...), "
+            f"not {quoted(subject)}; join tables with System.load"
+        )
+    if isinstance(fair, str):
+        fair = (fair,)
+    for text in formulas:
+        if not isinstance(text, str):
+            raise UsageError(
+                f"a formula is a text, not {quoted(text)}; join tables with System.load"
+            )
     system = subject if isinstance(subject, System) else System.load(subject)
     if formulas:
         return check_formulas(system, formulas, fair=fair, reduction=reduced)

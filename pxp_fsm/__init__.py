@@ -6,6 +6,7 @@ is each of the rooms behind it (`pxp.guards`, `pxp.models`, ...), which have fur
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from sys import modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MODULES and _ROOMS
@@ -111,14 +112,28 @@ __all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        globals()[name] = room = import_module(_ROOMS[name])
-        return room
-    if name not in _MODULES:
+    if name not in _ROOMS and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
-    globals()[name] = value = getattr(import_module(_MODULES[name]), name)
+    try:
+        import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
+        found = import_module(_ROOMS.get(name) or _MODULES[name])
+    except ModuleNotFoundError as error:
+        raise _shadowed(error) from None
+    globals()[name] = value = found if name in _ROOMS else getattr(found, name)
     return value
+
+
+def _shadowed(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error that says which file of somebody else's stands in a package's place."""
+    package = (error.name or "").partition(".")[0]
+    other = getattr(modules.get(package), "__file__", None)
+    if package not in ("guards", "backends", "proofs") or other is None:
+        return error
+    return ModuleNotFoundError(
+        f"{other} stands in the place of pxp-fsm's package {package!r}; call that file or folder "
+        f"otherwise, or run from another folder",
+        name=error.name,
+    )
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,9 @@ K = 3
 NETWORKS = "lan"
 """The task of the runs in which networks of agents are trained: they have no plan of sessions."""
 
+OWN = "own"
+"""The task of the runs of sessions that a program of one's own holds: they have no plan either."""
+
 INSTANCES = 20
 """How many instances a repetition has, if there are so many: the papers' number."""
 

@@ -23,11 +23,13 @@ from backends.databases.records import (
     SessionRecord,
     StoredSession,
 )
-from pxp_fsm.errors import BlackboardError, NotThere, quoted
+from pxp_fsm import __version__
+from pxp_fsm.defaults import OWN
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 from pxp_fsm.prompting.model import Reply, Spending
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Judgement
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.session import Entry, Session
 
 T = TypeVar("T")
 
@@ -49,6 +51,7 @@ class SqlBlackboard:
         self._patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._locks: dict[str, RunLock] = {}
+        self._started: set[str] = set()
 
     def __enter__(self) -> SqlBlackboard:
         return self
@@ -125,6 +128,45 @@ class SqlBlackboard:
             connection.execute(sql.COUNT_SESSION, counted)
 
         self.write(store)
+        self._started.add(record.session)
+
+    def register(self, session: Session) -> None:
+        """Record a session that a program of one's own holds, in the run that its name begins with.
+
+        `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
+        """
+        name, rules = session.name, session.rules
+        run, automaton = name.partition("/")[0], rules.automaton
+        if name in self._started:
+            return
+        known = self.read(lambda connection: queries.session(connection, name))
+        if known is not None:
+            if known.messages or known.ending is not None:
+                raise UsageError(
+                    f"{self.shown} holds a session {quoted(name)} already; give this one another "
+                    f"name (name=...)"
+                )
+            return
+        if run not in {record.run for record in self.runs()}:
+            self.start_run(RunRecord(run, OWN, "{}", 0, __version__, ""))
+        agents = session.agents
+        self.start_session(
+            SessionRecord(
+                session=name,
+                run=run,
+                repetition=1,
+                position=1 + sum(1 for _ in self.sessions(run)),
+                instance=session.instance,
+                protocol=rules.name,
+                n=rules.n,
+                k=rules.k,
+                automaton=automaton.name,
+                fingerprint=automaton.fingerprint,
+                memo=all(agent.memo for agent in agents.values()),
+                assumptions=tuple(sorted(session.assumptions)),
+                agents=tuple((each, agent.describe()) for each, agent in agents.items()),
+            )
+        )
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
@@ -301,9 +343,18 @@ def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:
     """The blackboard in a SQLite file, or at a database's URL; used as a context manager.
 
     >>> import pxp_fsm as pxp
+    >>> def whale(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("mammal", "It breathes air.")
+    >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
+    >>> members = {"m": agent, "h": agent}
     >>> with pxp.open_blackboard(":memory:") as board:
-    ...     board.runs()
-    ()
+    ...     session = pxp.Session(
+    ...         pxp.Interact(), members, instance="a whale", name="lab/1", blackboard=board
+    ...     )
+    ...     _ = session.run_sync()
+    ...     stored = board.session("lab/1")
+    >>> stored.record.ending, [message.tag for message in stored.history]
+    ('ratified', ['INIT', 'RATIFY', 'RATIFY'])
 
     Raises `BlackboardError` where there is none and `create` is false, or it cannot be opened.
     """

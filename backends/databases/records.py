@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from backends.databases import chain
+from pxp_fsm.diagrams import SequenceChart, sequence_chart
 from pxp_fsm.errors import BlackboardError, quoted
 from pxp_fsm.prompting.model import Call, Request, Served, Usage, rendered
 from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
@@ -106,6 +107,19 @@ class StoredSession:
 
     record: SessionRecord
     entries: tuple[Entry, ...]
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """Its messages, in order."""
+        return tuple(entry.message for entry in self.entries)
+
+    def diagram(self) -> SequenceChart:
+        """The session as a sequence chart."""
+        record = self.record
+        note = f"{record.instance.key}; ended: {record.ending or 'not over'}"
+        names = dict.fromkeys((name for name, _ in record.agents), "")
+        title = f"Session {record.session}"
+        return sequence_chart(self.history, title=title, note=note, states=names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,11 @@ class Result:
         return self.verdict.trace
 
     @property
+    def cycle(self) -> int:
+        """How many steps at the end of the trace go on for ever; 0 where it ends."""
+        return self.verdict.cycle
+
+    @property
     def as_expected(self) -> bool:
         """Whether the status is the expected one: HOLDS UP TO does not contradict HOLDS."""
         reached = Status.HOLDS if self.verdict.holds else self.status
@@ -165,7 +170,8 @@ class Result:
     def _repr_markdown_(self) -> str:
         line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"
         trace = "" if self.trace is None else self.trace._repr_markdown_()
-        return "\n\n".join(filter(None, (line, self.verdict.detail, trace)))
+        loop = f"The last {self.cycle} steps go on for ever." if self.cycle else ""
+        return "\n\n".join(filter(None, (line, self.verdict.detail, trace, loop)))
 
     def __repr__(self) -> str:
         return f"<Result {self}>"

@@ -14,7 +14,7 @@ from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
-from pxp_fsm.errors import TableError
+from pxp_fsm.errors import TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """What a member may be called: as rows can name it."""
@@ -68,11 +68,19 @@ class System:
     def __repr__(self) -> str:
         return f"<System {self.name} over {self.channel.name}>"
 
-    def over(self, channel: Channel) -> System:
+    def over(self, channel: Channel | str) -> System:
         """The same members over another channel."""
-        return replace(self, channel=channel)
+        given = parse_channel(channel) if isinstance(channel, str) else channel
+        return replace(self, channel=given)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.members, tuple) or not all(
+            isinstance(member, Member) for member in self.members
+        ):
+            raise UsageError(
+                "a system is made of tables by System.load: System.load(client, server), or "
+                'System.load("author.toml", "hub=hub.toml")'
+            )
         found = tuple(dict.fromkeys(_problems_of_names(self))) or tuple(
             dict.fromkeys(_problems_of_rows(self))
         )
@@ -191,8 +199,9 @@ def _problems_of_rows(system: System) -> Iterator[str]:
         if table.peer and table.peer not in others:
             yield (
                 f"{table.name} names {table.peer} as its peer, but is joined with "
-                f"{', '.join(sorted(others))}"
+                f"{', '.join(sorted(others))}; give the table of {table.peer} beside it"
             )
+            continue
         for row in table.transitions:
             where = f"row {row.row} of {table.name} ({row.source} {row.action})"
             if row.partner and row.partner not in system.places:

@@ -93,8 +93,8 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
         yield one
     if not found:
         raise UsageError(
-            f"{', '.join(request.names)} is not a property of {', '.join(request.tables)}; a table "
-            f"of your own there are: {', '.join(TITLES)}"
+            f"{', '.join(request.names)} is not a property of {', '.join(request.tables)}; "
+            f"a table of your own has: {', '.join(TITLES)}"
         )
 
 

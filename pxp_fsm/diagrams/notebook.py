@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.render import svg, write
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.session import Session
 
 
+@runtime_checkable
 class Drawable(Protocol):
     """What has a diagram: a system, a language."""
 
@@ -52,6 +54,11 @@ def diagram_of(subject: Automaton | Session | Drawable | Diagram | str) -> Diagr
             return sequence_chart(subject.history, title=title, note=note, states=subject.states)
         case StateDiagram() | SequenceChart():
             return subject
+    if not isinstance(subject, Drawable):
+        raise UsageError(
+            f"an automaton, a session, a system, a network or a language can be drawn, not "
+            f"{quoted(subject)}; counterexamples are drawn by `pxp draw --counterexample`"
+        )
     return subject.diagram()
 
 

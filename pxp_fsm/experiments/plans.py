@@ -284,6 +284,11 @@ class StoredRun(Protocol):
 def stored_plan(record: StoredRun) -> Plan:
     """The plan that is stored with a run; `UsageError` where it is none."""
     run = record.run
+    if record.task == defaults.OWN:
+        raise UsageError(
+            f"run {quoted(run)} has sessions of a program of your own, and no plan; they can be "
+            f"listed, drawn and audited"
+        )
     if record.task == defaults.NETWORKS:
         raise UsageError(
             f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"

@@ -370,6 +370,10 @@ def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
 
     Raises `UsageError` or `DataError` for a plan that cannot be carried out.
     """
+    if not isinstance(blackboard, SqlBlackboard):
+        raise UsageError(
+            f"a run is stored on a blackboard (pxp.open_blackboard(FILE)), not {quoted(blackboard)}"
+        )
     started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
     started.execute()
     return started

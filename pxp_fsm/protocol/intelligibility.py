@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.messages import Message, Tag
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def classify(messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
     >>> pxp.classify(session.run_sync().history)["m"]
     ('one_way', 'one_way_any', 'strong')
     """
+    if not isinstance(messages, Sequence):
+        raise UsageError(f"classify takes messages (session.history), not {quoted(messages)}")
     agents = dict.fromkeys(name for m in messages for name in (m.sender, m.receiver))
     return {
         agent: tuple(d.name for d in DEFINITIONS.values() if holds_for(d, messages, agent))

@@ -75,6 +75,9 @@ class FunctionGuards:
         guard = await awaited(self._function(situation))
         if not isinstance(guard, str):
             raise WrongType(f"guards {self.name} returned {quoted(guard)}, not a guard's name")
+        if guard not in situation.guards:
+            there = ", ".join(situation.guards)
+            raise WrongType(f"guards {self.name} returned {quoted(guard)}; there are: {there}")
         return situation.choosing(guard)
 
 

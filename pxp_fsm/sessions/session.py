@@ -6,18 +6,32 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, session_assumptions
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
-from pxp_fsm.sessions.agent import Members, Move, Participant
+from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.functions import waited_for
 
+
+def _number(members: object) -> str:
+    return str(len(members)) if isinstance(members, Mapping) else quoted(members)
+
+
 CLOSE = "CLOSE"
 """The event by which INTERACT's schedule closes a session."""
+
+
+@runtime_checkable
+class Registry(Protocol):
+    """A blackboard that has to know of a session before its first message."""
+
+    def register(self, session: Session) -> None:
+        """Record `session`, its agents and its instance, unless that was done already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +60,8 @@ class Session:
 
     `limit` bounds the number of messages of a protocol that has no bound of its own; a session
     that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
-    transaction of its own; `on_message` is called after that. `earlier` is what each agent, by its
-    name, carries in its context from sessions before.
+    transaction of its own, under the session's name; `on_message` is called after that. `earlier`
+    is what each agent, by its name, carries in its context from sessions before.
 
     What an agent's own code raises ends the session, and is raised again once that ending is
     stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
@@ -87,7 +101,7 @@ class Session:
         if not isinstance(members, Mapping) or len(members) != 2:
             raise UsageError(
                 f'a session has two agents by their names, {{"m": ..., "h": ...}}; '
-                f"it was given {quoted(members)}"
+                f"it was given {_number(members)}"
             )
         if limit < 1:
             raise UsageError(f"a session's limit must be at least 1 message, not {limit}")
@@ -103,6 +117,12 @@ class Session:
         self._limit = limit
         self._on_message = on_message
         self._record_faults = record_faults
+        for each, agent in members.items():
+            if not isinstance(agent, Agent):
+                raise UsageError(
+                    f"{quoted(each)} must be a pxp.Agent(respondent, match=..., agree=...), "
+                    f"not {quoted(agent)}"
+                )
         self._participants = tuple(
             Participant(each, agent, rules, self.instance, earlier.get(each, ()), session=name)
             for each, agent in members.items()
@@ -116,6 +136,11 @@ class Session:
             f"<Session {self.name}: {self.rules.name} between {names}, "
             f"{len(self.history)} messages, {state}>"
         )
+
+    @property
+    def agents(self) -> Members:
+        """The agents of the session by their names; the first begins."""
+        return {p.name: p.agent for p in self._participants}
 
     @property
     def assumptions(self) -> frozenset[str]:
@@ -151,6 +176,8 @@ class Session:
         """
         if self.ending is not None:
             raise UsageError(f"session {self.name} has ended ({self.ending.value})")
+        if not self.history and isinstance(self._blackboard, Registry):
+            self._blackboard.register(self)
         speaker, listener = self._turn()
         self._deliver()
         move = None

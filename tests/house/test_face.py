@@ -6,6 +6,7 @@ import ast
 import asyncio
 import doctest
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -262,7 +263,7 @@ def test_objects_show_themselves_in_a_notebook() -> None:
     assert result.trace._repr_markdown_().startswith("1. `interact1>interact2 INIT`")
     assert result._repr_markdown_().startswith("**FAILS** `AG !ended`")
     assert repr(result.trace) == "<Trace of 2 steps: interact1>interact2 INIT, ! CLOSE>"
-    assert repr(result).startswith("<Result interact1, interact2.AG !ended")
+    assert repr(result).startswith("<Result interact1, interact2: AG !ended")
 
 
 @pytest.mark.parametrize(
@@ -278,3 +279,75 @@ def test_pages_come_in_by_the_door(page: Path) -> None:
 def test_examples_come_in_by_the_door(example: Path) -> None:
     inner = re.compile(r"(?:from|import) (?:guards|backends|proofs)")
     assert inner.search(example.read_text("utf-8")) is None
+
+
+def test_a_session_of_ones_own_is_stored_with_its_agents(tmp_path: Path) -> None:
+    agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
+    members = {"m": agent, "h": agent}
+    with pxp.open_blackboard(tmp_path / "mine.sqlite") as board:
+        for name in ("lab/1", "lab/2"):
+            pxp.Session(
+                pxp.Interact(), members, instance="a whale", name=name, blackboard=board
+            ).run_sync()
+        again = pxp.Session(
+            pxp.Interact(), members, instance="a whale", name="lab/1", blackboard=board
+        )
+        with pytest.raises(pxp.PXPError, match=r"holds a session 'lab/1' already.*name="):
+            again.run_sync()
+        stored = board.session("lab/2")
+        assert pxp.classify(stored.history) == {"m": ("one_way", "one_way_any", "strong")} | {
+            "h": ("one_way", "one_way_any", "strong")
+        }
+        assert (stored.record.run, stored.record.position) == ("lab", 2)
+        assert dict(stored.record.agents)["m"] == agent.describe()
+        assert pxp.draw(stored, tmp_path / "lab.mmd").read_text("utf-8").count("RATIFY") == 2
+
+
+@pytest.mark.parametrize("package", ["guards", "proofs", "backends"])
+def test_a_file_that_stands_in_a_packages_place_is_named(package: str, tmp_path: Path) -> None:
+    (tmp_path / f"{package}.py").write_text("mine = True\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "import pxp_fsm as pxp; pxp.guards.Exact, pxp.check, pxp.databases"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )
+    assert f"{package}.py stands in the place of pxp-fsm's package '{package}'" in done.stderr
+
+
+call: Any = pxp
+"""The same door for calls that a type checker would refuse."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: pxp.Session(pxp.Interact(), {"m": whale, "h": whale}, instance="x"), "pxp.Agent"),
+        (lambda: call.System("a", "b"), "System.load"),
+        (lambda: call.check(["a"]), "System.load"),
+        (lambda: call.check("pxp", pxp.load_automaton("pxp")), "System.load"),
+        (lambda: pxp.check("pxp", "F ended", reduction="x"), "there is no reduction 'x'"),
+        (lambda: call.draw(3, "x.svg"), "can be drawn, not"),
+        (lambda: call.classify(session()), "session.history"),
+        (lambda: call.language(3), "language takes"),
+        (lambda: call.run("drug", "x.sqlite"), "open_blackboard"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_what_to_give(wrong: Any, said: str) -> None:
+    with pytest.raises(pxp.PXPError) as raised:
+        list(wrong())
+    assert said in str(raised.value)
+
+
+def test_a_guard_that_is_none_is_a_users_fault() -> None:
+    other = lambda _question: pxp.Answer("mammal", "It has lungs.")  # noqa: E731
+    with pytest.raises(TypeError, match="'REFUTE'; there are: RAT, REF, REV, REJ"):
+        session(respondent=other, guards=lambda _situation: "REFUTE").run_sync()
+
+
+def test_an_endless_run_says_so_as_data_and_in_a_notebook() -> None:
+    [result] = pxp.check("pxp", "F ended")
+    assert result.cycle == 2
+    assert "The last 2 steps go on for ever." in result._repr_markdown_()

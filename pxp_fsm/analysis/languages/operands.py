@@ -24,7 +24,7 @@ from proofs.languages import (
 from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
 from pxp_fsm import defaults
 from pxp_fsm.analysis.audits.published_tags import is_published, published_words
-from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 ANY = "any"
@@ -118,6 +118,8 @@ def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
     """
     if isinstance(subject, str):
         return operand(subject, Settings(relations=relations)).language
+    if not isinstance(subject, Interact | Pxp):
+        raise UsageError(f"language takes Interact(...), Pxp(...) or a text, not {quoted(subject)}")
     return sequences(Reading(subject, assumptions_of(relations), bounded=subject.n is not None))
 
 

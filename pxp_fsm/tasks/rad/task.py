@@ -74,7 +74,8 @@ def load(folder: Path | None) -> DataSet:
     if any(find_spec(name) is None for name in _NEEDED):
         raise UsageError(
             "RAD's own machine needs scikit-image and scikit-learn, which are not installed; "
-            "install the extra rad: pip install 'pxp-fsm[rad]', in a clone pip install '.[rad]'"
+            "install the extra rad: pip install 'pxp-fsm[rad]', "
+            "in a clone .venv/bin/pip install -e '.[rad]'"
         )
     return bundled() if folder is None else published(folder)
 
