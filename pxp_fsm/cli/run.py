@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,6 +36,9 @@ from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import Message
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Request = options.Run | options.Experiment
 
@@ -142,7 +146,7 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
         raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
 
 
-def _signing_key(request: Request) -> anchors.Ed25519PrivateKey | None:
+def _signing_key(request: Request) -> Ed25519PrivateKey | None:
     """The key that signs the anchor, read before anything is run."""
     if (request.anchor is None) is not (request.sign is None):
         raise UsageError("--anchor requires --sign, the key that signs it, and no less")

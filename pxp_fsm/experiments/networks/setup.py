@@ -18,10 +18,12 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from guards.relations.text import NormalisedText
 from pxp_fsm import __version__
+from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
@@ -259,8 +261,9 @@ def new(task: str, path: Path, name: str) -> Lan:
 
     Raises `UsageError` where there is a file already.
     """
-    if path.exists():
-        raise UsageError(f"{path} already exists; give another name, or remove it")
     made = Lan.new(task, name=name)
-    made.save(path)
+    with locked(path):
+        if path.exists():
+            raise UsageError(f"{path} already exists; give another name, or remove it")
+        files.save(made.history, path)
     return made
