@@ -225,21 +225,18 @@ def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
 
 def _with_lines(run: runs.Run, live: Live) -> None:
     """A line a repetition, where nobody watches."""
-    latest = 0
-
-    def over() -> None:
-        if latest:
-            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
-            click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
+    left = run.left
 
     def on_step(step: runs.Progress) -> None:
-        nonlocal latest
-        if step.repetition != latest:
-            over()
-            latest = step.repetition
+        if step.message is not None:
+            return
+        left[step.repetition] -= 1
+        if not left[step.repetition]:
+            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
+            done = f"repetition {step.repetition} of {run.plan.repetitions} is over{spent}"
+            click.echo(done, err=True)
 
     run.execute(live.beside(on_step))
-    over()
 
 
 def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,8 +35,6 @@ from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Members
-
-_NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
 
 @asynccontextmanager
@@ -106,13 +103,11 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
-        number = max((int(match[1]) for match in taken if match), default=0) + 1
-        self.run = f"{NETWORKS}-{number}"
         self._blackboard = blackboard
         held = hashlib.sha256(data.encode()).hexdigest()
         said = json.dumps(plan, sort_keys=True)
-        blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
+        record = RunRecord(NETWORKS, NETWORKS, said, 0, __version__, held)
+        self.run = blackboard.start_numbered_run(record).run
 
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         _run, repetition, position = name.rsplit("/", 2)
