@@ -53,13 +53,13 @@ class Module:
     def imports(self) -> Iterator[tuple[ast.ImportFrom, bool]]:
         """Its imports from our own modules, and whether each is at the top of the file.
 
-        The face names its modules once more for type checkers alone: those are left out.
+        Doors name their modules once more for type checkers alone: those are left out.
         """
         top = set(map(id, self.tree.body))
         typing = {
             id(node)
             for block in self.tree.body
-            if isinstance(block, ast.If) and self.name == FACE
+            if isinstance(block, ast.If) and self.path.name == "__init__.py"
             for node in ast.walk(block)
         }
         for node in ast.walk(self.tree):

@@ -119,6 +119,8 @@ def __getattr__(name: str) -> Any:
         found = import_module(_ROOMS.get(name) or _MODULES[name])
     except ModuleNotFoundError as error:
         raise _shadowed(error) from None
+    if found.__name__ == "guards" and not hasattr(found, "__all__"):
+        raise _shadowed(ModuleNotFoundError(name="guards"))
     globals()[name] = value = found if name in _ROOMS else getattr(found, name)
     return value
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -32,6 +34,8 @@ from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.session import Entry, Session
 
 T = TypeVar("T")
+
+_NUMBER = re.compile(r"-([0-9]{1,18})$")
 
 
 class SqlBlackboard:
@@ -99,6 +103,30 @@ class SqlBlackboard:
                 connection.execute(sql.ADD_RUN, row)
 
         self.write(store)
+
+    def start_numbered_run(self, record: RunRecord) -> RunRecord:
+        """Record a run under the first free name `NAME-NUMBER`, `record.run` being the name.
+
+        The number follows the greatest of all runs, whatever their names; several processes that
+        start runs at once get one each.
+        """
+        tried: list[RunRecord] = []
+
+        def store(connection: Connection) -> RunRecord:
+            for earlier in tried:  # the answer to its commit may have been lost, not the commit
+                opening = connection.scalar(sql.RUN_OPENING, {"named": earlier.run})
+                if opening == records.run_row(earlier)["opening"]:
+                    return earlier
+            sql.lock_runs(connection)
+            taken = map(_NUMBER.search, connection.scalars(sql.RUN_NAMES))
+            number = max((int(match[1]) for match in taken if match), default=0) + 1
+            created = record.created or records.now()
+            made = replace(record, run=f"{record.run}-{number}", created=created)
+            tried.append(made)
+            connection.execute(sql.ADD_RUN, records.run_row(made))
+            return made
+
+        return self.write(store)
 
     def start_session(self, record: SessionRecord) -> None:
         """Record a session with its agents and its data instance, all of it or nothing."""
@@ -173,6 +201,7 @@ class SqlBlackboard:
         entry = records.entry_row(message, context)
         judged = records.judgement_rows(message.session, message.number, judgements)
         said = records.text_rows((message.answer.prediction, message.answer.explanation))
+        self._started.discard(message.session)
 
         def steps(link: str) -> tuple[str, list[tuple[str, Sequence[Row]]]]:
             new = {**entry, "chain": chain.of_entry(link, entry, judged)}

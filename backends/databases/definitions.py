@@ -97,8 +97,8 @@ def _triggers(connection: Connection) -> Iterator[Finding]:
             yield where, f"the trigger {name}, which guards it, is gone"
         elif one != (table, *made):
             yield where, f"the trigger {name}, which guards it, was replaced or disabled"
-    for name, (table, *_rest) in sorted(found.items()):
-        yield f"table {table}", f"the trigger {name} is not one of ours"
+    for name, other in sorted(found.items()):
+        yield f"table {other[0]}", f"the trigger {name} is not one of ours"
 
 
 def _sqlite_triggers(connection: Connection) -> dict[str, tuple[object, ...]]:

@@ -1,7 +1,4 @@
-"""Records of runs, sessions and calls as frozen dataclasses, and their database rows.
-
-Rows are checked when they are made: every value is one that every database keeps exactly.
-"""
+"""Records of runs, sessions and calls, and their rows: of values that every database keeps."""
 
 from __future__ import annotations
 
@@ -115,11 +112,9 @@ class StoredSession:
 
     def diagram(self) -> SequenceChart:
         """The session as a sequence chart."""
-        record = self.record
-        note = f"{record.instance.key}; ended: {record.ending or 'not over'}"
-        names = dict.fromkeys((name for name, _ in record.agents), "")
-        title = f"Session {record.session}"
-        return sequence_chart(self.history, title=title, note=note, states=names)
+        one = self.record
+        note = f"{one.instance.key}; ended: {one.ending or 'not over'}"
+        return sequence_chart(self.history, title=f"Session {one.session}", note=note)
 
 
 @dataclass(frozen=True, slots=True)

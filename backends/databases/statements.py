@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import (
     BindParameter,
+    Connection,
     Dialect,
     Engine,
     Integer,
@@ -39,6 +40,7 @@ _r, _s, _e = runs.c, sessions.c, entries.c
 
 RUN_OPENING = select(_r.opening).where(_r.run == _NAMED)
 RUN_HEAD = select(_r.opening, _r.opened, _r.head).where(_r.run == _NAMED).with_for_update()
+RUN_NAMES = select(_r.run)
 ADD_RUN = insert(runs)
 COUNT_SESSION = (
     update(runs).where(_r.run == _NAMED).values(opened=bindparam("opened"), head=bindparam("head"))
@@ -80,6 +82,12 @@ SETTLE = (
     .where(reservations.c.run == _NAMED, reservations.c.number == _AT)
     .values(dollars=bindparam("dollars"), settled=1)
 )
+
+
+def lock_runs(connection: Connection) -> None:
+    """Let no other transaction record a run until this one ends; on SQLite none can anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -374,78 +373,3 @@ def _check(entry: dict[str, Any], kinds: dict[str, Any], needed: set[str], where
     for name, value in entry.items():
         if not isinstance(value, kinds[name]) or isinstance(value, bool):
             raise DataError(f"{where}: {name} cannot be {quoted(value)}")
-
-
-TOO_FEW = 16
-"""Fewer tokens than this do not hold a verdict as JSON: such a judge is asked in plain text."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelParameters:
-    """How a model is asked: which one, how freely it draws, how long its reply may be."""
-
-    model: str
-    max_tokens: int
-    temperature: float | None = None
-    effort: str | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether the reply is too short for anything but plain text."""
-        return self.max_tokens < TOO_FEW
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A paper's settings for a task; `chosen` names those that the paper does not give.
-
-    `plan` says how the experiment was run: repetitions, and what the machine keeps of lessons.
-    """
-
-    name: str
-    task: str
-    source: str
-    machine: ModelParameters
-    judge: ModelParameters
-    plan: Mapping[str, Any]
-    chosen: tuple[str, ...] = ()
-
-
-@cache
-def presets() -> tuple[Preset, ...]:
-    """Every preset there is."""
-    text = files("backends.models").joinpath("presets.toml").read_text("utf-8")
-    return tuple(
-        Preset(
-            **{
-                **raw,
-                "machine": ModelParameters(**raw["machine"]),
-                "judge": ModelParameters(**raw["judge"]),
-                "chosen": tuple(raw.get("chosen", ())),
-            }
-        )
-        for raw in tomllib.loads(text)["preset"]
-    )
-
-
-def find_preset(name: str) -> Preset:
-    """The preset `name`; raises `UsageError` where there is none."""
-    for preset in presets():
-        if preset.name == name:
-            return preset
-    known = ", ".join(preset.name for preset in presets())
-    raise UsageError(f"there is no preset {quoted(name)}; there are: {known}")
-
-
-def adapted(
-    asking: ModelParameters, model: str, can: frozenset[Capability]
-) -> tuple[ModelParameters, str | None]:
-    """`asking` with the `model` of today, and in words what it does not take of it."""
-    asking = replace(asking, model=model)
-    if asking.temperature is None or Capability.TEMPERATURE in can:
-        return asking, None
-    said = (
-        f"{model} takes no temperature (the paper's is {asking.temperature:g}): it draws as freely "
-        f"as its server decides, so that the same question may get another answer"
-    )
-    return replace(asking, temperature=None), said

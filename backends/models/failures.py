@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from backends.models.clients.keys import Key
+from backends.models.clients.keys import Key, redacted
 from pxp_fsm.errors import Halted, NoAnswer, PXPError, quoted
 
 AGAIN = frozenset({408, 409, 425, 429})
@@ -18,9 +18,13 @@ _PAYMENT = (401, 402, 403, 404)
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError")
 _PASSING = ("overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error")
 
+MOST_TOKENS = 2**31 - 1
+"""More than any call uses, and the most that every database keeps."""
+
 _MALFORMED = (
-    ({"JSONDecodeError", "UnicodeDecodeError"}, "it is not JSON"),
     ({"APIResponseValidationError", "ValidationError"}, "it has not the form of a reply"),
+    ({"ValueError"}, "it is not JSON"),
+    ({"RecursionError"}, "it is nested too deeply"),
     ({"APIError"}, "its stream told of an error"),
 )
 
@@ -69,10 +73,13 @@ def explained(error: Exception, where: str, key: Key | None) -> PXPError | None:
     Both libraries have the same tree of exceptions, and neither is imported here. What a server
     says is quoted, never trusted; should it repeat the `key`, that is left out.
     """
+    for known in (error, error.__cause__):
+        if isinstance(known, PXPError):
+            return known
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIStatusError" in names:
         return _status(error, where, key)
-    if names & {"APITimeoutError", "TimeoutException"}:
+    if names & {"APITimeoutError", "TimeoutException", "TimeoutError"}:
         return _connection(error, f"{where} did not answer in time")
     if names & {"APIConnectionError", "HTTPError", "StreamError"}:
         return _connection(error, f"{where}: the connection failed")
@@ -92,13 +99,16 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
     status, headers = int(error.status_code), error.response.headers
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     kind, message = _body(error.body)
-    if key is not None:
-        message = message.replace(key.reveal(), repr(key))
+    message, request_id = redacted(message, key), redacted(str(request_id), key)
     said = f"{where}: HTTP {status}" + (f", {quoted(message, 200)}" if message else "")
+    if 300 <= status < 400:
+        return Halted(
+            f"{said}: it redirects, and no prompt is sent elsewhere; give the address itself"
+        )
     if status in _PAYMENT:
         why = {401: "the key was refused", 402: "it is to be paid", 403: "this is not allowed"}
         return Halted(f"{said}: {why.get(status, 'there is no such model or address')}")
-    in_stream = status < 400
+    in_stream = status < 300
     passing = kind in _PASSING if in_stream else status in AGAIN or status >= 500
     again = passing and headers.get("x-should-retry") != "false"
     return CallFailed(
@@ -106,7 +116,7 @@ def _status(error: Any, where: str, key: Key | None) -> PXPError:
         again=again,
         billed=in_stream,
         wait=retry_after(headers),
-        request_id=str(request_id),
+        request_id=request_id,
         refused=not again and not in_stream,
     )
 

@@ -60,9 +60,8 @@ def train(request: options.Train) -> None:
 
 def edit(request: options.Edit) -> None:
     """Edit a network, and print the number of the change."""
-    edited = Lan.load(request.network)
-    edited.edit(operation(request.words), about=" ".join(request.words))
-    edited.save(request.network)
+    with Lan.editing(request.network) as edited:
+        edited.edit(operation(request.words), about=" ".join(request.words))
     click.echo(f"Change {edited.version}")
 
 
@@ -77,9 +76,8 @@ def log(request: options.Log) -> None:
 
 def undo(request: options.Undo) -> None:
     """Undo the latest change of a network."""
-    undone = Lan.load(request.network)
-    undone.undo()
-    undone.save(request.network)
+    with Lan.editing(request.network) as undone:
+        undone.undo()
     click.echo(printable(undone.history.changes[-1].about))
 
 

@@ -6,13 +6,15 @@ import shlex
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from backends.databases import SqlBlackboard, anchors
+from backends.models.presets import find_preset
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.options import sessions as options
@@ -34,6 +36,9 @@ from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import Message
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Request = options.Run | options.Experiment
 
@@ -92,7 +97,20 @@ def _plan(request: options.Run) -> plans.Plan:
         if values.get("protocol") != "pxp" or "k" in values:
             raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
         values["k"] = plans.UNBOUNDED
-    return plans.build_plan(values, Path())
+    return plans.build_plan({**of_preset(values), **values}, Path())
+
+
+def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a preset's paper ran its experiment, where a preset is given.
+
+    With a person it is the uncontrolled setting, in which no lesson is weighed.
+    """
+    if given.get("preset") is None:
+        return {}
+    paper = dict(find_preset(given["preset"]).plan)
+    if given.get("human") is not None:
+        paper.pop("learn", None)
+    return paper
 
 
 def _refuse_with_resume(request: options.Run) -> None:
@@ -139,7 +157,7 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
         raise Halted(f"{error}\n{_resumable(run, board, database, output)}") from error
 
 
-def _signing_key(request: Request) -> anchors.Ed25519PrivateKey | None:
+def _signing_key(request: Request) -> Ed25519PrivateKey | None:
     """The key that signs the anchor, read before anything is run."""
     if (request.anchor is None) is not (request.sign is None):
         raise UsageError("--anchor requires --sign, the key that signs it, and no less")
@@ -218,21 +236,18 @@ def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
 
 def _with_lines(run: runs.Run, live: Live) -> None:
     """A line a repetition, where nobody watches."""
-    latest = 0
-
-    def over() -> None:
-        if latest:
-            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
-            click.echo(f"repetition {latest} of {run.plan.repetitions} is over{spent}", err=True)
+    left = run.left
 
     def on_step(step: runs.Progress) -> None:
-        nonlocal latest
-        if step.repetition != latest:
-            over()
-            latest = step.repetition
+        if step.message is not None:
+            return
+        left[step.repetition] -= 1
+        if not left[step.repetition]:
+            spent = f": {run.meter.shown()}" if run.meter.shown() else ""
+            done = f"repetition {step.repetition} of {run.plan.repetitions} is over{spent}"
+            click.echo(done, err=True)
 
     run.execute(live.beside(on_step))
-    over()
 
 
 def _with_a_person(run: runs.Run, output: Path, live: Live) -> None:

@@ -9,7 +9,8 @@ from datetime import date
 from pathlib import Path
 
 from backends.models import registry
-from backends.models.catalogue import ModelParameters, Preset, adapted, catalogue, find_preset
+from backends.models.catalogue import catalogue
+from backends.models.presets import ModelParameters, Preset, adapted, find_preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson
@@ -176,7 +177,7 @@ def _otherwise(plan: Plan, paper: Preset) -> Iterator[str]:
     """What is not as the paper had it, beside what its models cannot be told any more."""
     pairs = (("machine", paper.machine.model), ("judge", paper.judge.model), *paper.plan.items())
     for name, then in pairs:
-        now = getattr(plan, name)
+        now = plan.goes_on if name == "carry" else getattr(plan, name)
         if now is not None and now != then:
             yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
 

@@ -4,98 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from math import factorial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from backends.models.catalogue import find_preset
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.orders import Order, check_order
 from pxp_fsm.options import option
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.learning import Gate, Gated, Keep
 from pxp_fsm.tasks.prompts import prompts_text
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Row, Task
-
-T = TypeVar("T")
-
-_MOST = 1_000
-"""Repetitions that all differ: each is compared with all before it."""
-
-
-class Order(StrEnum):
-    """`FIXED`: as the data have it. `SHUFFLED`: drawn anew for each repetition.
-
-    `SAMPLED`: drawn from all orders without repetition, so that as many repetitions as there are
-    orders go through every one of them.
-    """
-
-    FIXED = "fixed"
-    SHUFFLED = "shuffled"
-    SAMPLED = "sampled"
-
-
-def check_order(order: Order, instances: int, repetitions: int) -> None:
-    """Raise `UsageError` where there are not so many different orders."""
-    if order is not Order.SAMPLED:
-        return
-    there = factorial(instances) if instances < 20 else _MOST + 1
-    if repetitions > there:
-        raise UsageError(
-            f"{instances} instances have {there} orders, so {repetitions} repetitions cannot "
-            f"all differ; give {there} repetitions at most, or order shuffled",
-            "instances",
-        )
-    if repetitions > _MOST:
-        raise UsageError(
-            f"at most {_MOST} orders can be sampled; give fewer repetitions", "repetitions"
-        )
-
-
-def ordered(rows: Sequence[T], order: Order, seed: int, repetition: int) -> list[T]:
-    """`rows` in the order of a repetition (from 1); the same for the same seed."""
-    found = list(rows)
-    if order is Order.SHUFFLED:
-        random.Random(f"{seed}/{repetition}").shuffle(found)
-    elif order is Order.SAMPLED:
-        found = _permuted(found, _sampled(len(found), seed, repetition))
-    return found
-
-
-def _sampled(size: int, seed: int, repetition: int) -> int:
-    """Which of all orders, by its number, the repetition has; none is drawn twice."""
-    drawn = random.Random(f"{seed}/orders")
-    there, seen, number = factorial(size), set[int](), 0
-    for place in range(repetition):
-        free = _free(drawn.randrange(there - place), seen)
-        seen.add(free)
-        number = free
-    return number
-
-
-def _free(rank: int, seen: set[int]) -> int:
-    """The number that is in place `rank`, from 0, of those not in `seen`."""
-    for number in sorted(seen):
-        if number <= rank:
-            rank += 1
-    return rank
-
-
-def _permuted(rows: Sequence[T], number: int) -> list[T]:
-    """The order of that number, from 0, of all orders of `rows` in lexicographic order."""
-    left, found = list(rows), []
-    for size in range(len(left), 0, -1):
-        place, number = divmod(number, factorial(size - 1))
-        found.append(left.pop(place))
-    return found
-
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
@@ -318,11 +242,10 @@ def _no_plan(raw: object) -> str | None:
 def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     """The plan with the fields that are given; paths are read from `folder`.
 
-    What a preset says of the run holds where it is not given. `k` may be `UNBOUNDED`, `instances` a
-    number or a list. Raises `UsageError` with its field where a bound is of the other protocol, and
-    `DataError` where the prompts cannot be used.
+    `k` may be `UNBOUNDED`, `instances` a number or a list. Raises `UsageError` with its field where
+    a bound is of the other protocol, and `DataError` where the prompts cannot be used.
     """
-    values = {**_of_preset(given), **given}
+    values = dict(given)
     pxp = values.get("protocol") == "pxp"
     if pxp and "n" in values:
         raise UsageError("n is INTERACT's bound; PXP is bounded by k", "n")
@@ -341,16 +264,6 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     if "prompts" in values:
         values["prompts"] = prompts_text(folder / values["prompts"])
     return Plan(**values)
-
-
-def _of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How a paper ran the experiment; without a person's own lessons being weighed."""
-    if given.get("preset") is None:
-        return {}
-    paper = dict(find_preset(given["preset"]).plan)
-    if given.get("human") is not None:  # with a person it is the uncontrolled setting
-        paper.pop("learn", None)
-    return paper
 
 
 def check_plan(plan: Plan) -> None:

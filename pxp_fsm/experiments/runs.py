@@ -2,18 +2,18 @@
 
 Each repetition starts with a machine that has learned nothing. Unless the plan says otherwise, the
 machine carries what it learns from session to session, so that order matters; where it does not,
-sessions go on together. What must stay together is a unit (`units.py`): several processes may carry
-units of one run (`executors.py`).
+sessions go on together. What must stay together is a unit, which any process may carry.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
@@ -21,11 +21,12 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm import __version__, defaults
 from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
-from pxp_fsm.experiments import participants, plans
+from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
-from pxp_fsm.experiments.units import Unit, units
+from pxp_fsm.experiments.units import Unit, together, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
@@ -34,8 +35,6 @@ from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
 
 __all__ = ["Plan", "Progress", "Run", "resume", "start"]
-
-_NUMBER = re.compile(r"-([0-9]{1,18})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,15 @@ class Run:
         return next(found, 0)
 
     @property
+    def left(self) -> Counter[int]:
+        """How many sessions of each repetition are not over."""
+        size = len(self.data.sessions)
+        found = Counter(dict.fromkeys(range(1, self.plan.repetitions + 1), size))
+        stored = self._blackboard.sessions(self.name)
+        found.subtract(each.repetition for each in stored if _over(each))
+        return found
+
+    @property
     def notes(self) -> Sequence[str]:
         """What a reader must know of who sat in its sessions."""
         return participants.notes(self.plan, self.selection, self.task)
@@ -138,16 +146,24 @@ class Run:
     async def _execute(
         self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None
     ) -> None:
-        """Carry `chosen` units to their end, one after the other; None is every repetition."""
-        size = len(self.data.sessions)
-        whole = (Unit(one, 1, size) for one in range(1, self.plan.repetitions + 1))
+        """Carry `chosen` units to their end; None is every repetition."""
+        size, repetitions = len(self.data.sessions), range(1, self.plan.repetitions + 1)
+        whole = [Unit(one, 1, size) for one in repetitions]
         async with self._serving() as serving:
             roles = self._participants(serving)
-            for unit in whole if chosen is None else chosen:
-                await self._unit(unit, roles, serving, on_step)
+            lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
+            if serving is None or self.plan.human is not None:
+                for each in lanes:
+                    await together(each, self._at_once(serving))
+            else:  # who waits for a server holds up nobody
+                await together(chain.from_iterable(lanes), self._at_once(serving))
 
     def _participants(self, serving: Serving | None) -> participants.Participants:
-        opened = serving.model if serving is not None else _no_model
+
+        def none(name: str) -> Model:
+            raise UsageError(f"this run has no model, so it cannot use {name}")
+
+        opened = none if serving is None else serving.model
         roles = participants.Participants(
             self.plan, self.task, self.data, self._folder, self.selection, opened
         )
@@ -157,20 +173,19 @@ class Run:
                 roles.remember(record.session, record.agents[0][0], entries)
         return roles
 
-    async def _unit(
+    def _lanes(
         self,
         unit: Unit,
         roles: participants.Participants,
         serving: Serving | None,
         on_step: Callable[[Progress], None],
-    ) -> None:
+    ) -> Iterator[Coroutine[None, None, object]]:
+        """The parts of a unit that depend on no other: each session, or all of them in a row."""
         place = (unit.repetition, unit.first, unit.last)
         stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
         for record in stored.values():
             check_table(record)
-        order = plans.ordered(
-            self.data.sessions, plans.Order(self.plan.order), self.plan.seed, unit.repetition
-        )
+        order = ordered(self.data.sessions, Order(self.plan.order), self.plan.seed, unit.repetition)
         slots = [
             Slot(unit.repetition, position, order[position - 1])
             for position in range(unit.first, unit.last + 1)
@@ -179,23 +194,29 @@ class Run:
         def agents() -> Members:
             return self._gated(roles.agents(unit.repetition))
 
-        if self.carries:
-            both, earlier = agents(), dict[str, tuple[Episode, ...]]()
+        def noted() -> AbstractContextManager[object]:  # batches wait for each open session
+            return nullcontext() if serving is None else serving.session()
+
+        async def carry_on(both: Members) -> None:
+            earlier = dict[str, tuple[Episode, ...]]()
             for slot in slots:
-                with _noted(serving):
+                with noted():
                     session = await self._session(slot, both, earlier, stored, on_step)
                 for name, episode in session.episodes().items():
                     earlier[name] = (*earlier.get(name, ()), episode)
+
+        if self.carries:
+            yield carry_on(agents())
             return
         # what is over is not replayed: nobody needs what was learned in it
         left = [slot for slot in slots if not _over(stored.get(self._session_name(slot)))]
         shared = agents() if self.plan.goes_on and self.plan.learn == Keep.ALWAYS else None
 
         async def carry(slot: Slot) -> None:
-            with _noted(serving):
+            with noted():
                 await self._session(slot, shared or agents(), {}, stored, on_step)
 
-        await _together(map(carry, left), self._at_once(serving))
+        yield from map(carry, left)
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[Serving | None]:
@@ -219,13 +240,13 @@ class Run:
             yield serving
 
     def _at_once(self, serving: Serving | None) -> int:
-        """How many sessions go on at a time; in batches, all of them; a person has one."""
+        """How many sessions go on at a time: all of them in batches, and one with a person."""
         if self.plan.human is not None:
             return 1
         if serving is None:
             return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
         settings = serving.settings
-        return len(self.data.sessions) if settings.batches else settings.in_flight
+        return self.total if settings.batches else settings.in_flight
 
     def _gated(self, members: Members) -> Members:
         timed = {name: self._timed(agent) for name, agent in members.items()}
@@ -305,30 +326,6 @@ def _over(record: SessionRecord | None) -> bool:
     return record is not None and record.ending is not None
 
 
-def _no_model(name: str) -> Model:
-    raise UsageError(f"this run has no model, so it cannot use {name}")
-
-
-def _noted(serving: Serving | None) -> AbstractContextManager[object]:
-    """Within it, calls to models belong to one session."""
-    return serving.session() if serving is not None else nullcontext()
-
-
-async def _together(sessions: Iterator[Coroutine[None, None, object]], at_once: int) -> None:
-    """Carry all to their end, `at_once` of them at a time: one that waits holds up no other."""
-
-    async def carry() -> None:
-        for session in sessions:
-            await session
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(carry())
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from failed
-
-
 def start(
     plan: Plan,
     blackboard: SqlBlackboard,
@@ -338,9 +335,9 @@ def start(
 ) -> Run:
     """A new run, recorded as `name` or the next free `TASK-NUMBER`; nothing is run yet.
 
-    `found` is what `plans.read` says of the plan, where it has been read already; `settings` are
-    how its models are asked, which a run does not depend on and does not store. Raises
-    `UsageError`, `DataError` or `BlackboardError` before anything is stored.
+    `found` is what `read_plan` says of the plan, where it has been read already; `settings` are
+    how its models are asked, which is not stored. Raises `UsageError`, `DataError` or
+    `BlackboardError` before anything is.
     """
     task, data = found or read_plan(plan)
     participants.check_person(plan.human, task)
@@ -350,12 +347,12 @@ def start(
         gate.check(task.agents(data, plan.memo)[0].respondent)
     if plan.data is not None:
         plan = replace(plan, data=str(Path(plan.data).absolute()))
-    if name is None:
-        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
-        name = f"{plan.task}-{max((int(match[1]) for match in taken if match), default=0) + 1}"
     held = data_fingerprint(plan, data)
-    record = RunRecord(name, plan.task, plan.as_json(), plan.seed, __version__, held)
-    blackboard.start_run(record)
+    record = RunRecord(name or plan.task, plan.task, plan.as_json(), plan.seed, __version__, held)
+    if name is None:
+        name = blackboard.start_numbered_run(record).run
+    else:
+        blackboard.start_run(record)
     return Run(name, plan, task, data, blackboard, settings)
 
 
@@ -371,9 +368,7 @@ def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
     Raises `UsageError` or `DataError` for a plan that cannot be carried out.
     """
     if not isinstance(blackboard, SqlBlackboard):
-        raise UsageError(
-            f"a run is stored on a blackboard (pxp.open_blackboard(FILE)), not {quoted(blackboard)}"
-        )
+        raise UsageError(f"a run needs a pxp.open_blackboard(FILE), not {quoted(blackboard)}")
     started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
     started.execute()
     return started
@@ -382,9 +377,8 @@ def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
 def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:
     """The run `name`, to be carried on at the next message.
 
-    Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where another
-    version of the package wrote it, or where its plan, data or automaton are not what they were:
-    what the machine has learned could not be rebuilt.
+    Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
+    its plan, data or automaton are not what they were: what was learned could not be rebuilt.
     """
     records = {record.run: record for record in blackboard.runs()}
     if name not in records:

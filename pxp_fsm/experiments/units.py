@@ -1,8 +1,9 @@
-"""Units: the independent parts of a run, which can be run anywhere and in any order."""
+"""Units: the independent parts of a run, which can be run anywhere, in any order, and together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 
 _PARTS = 256
@@ -32,3 +33,18 @@ def units(repetitions: int, sessions: int, carries: bool) -> Iterator[Unit]:
     for repetition in range(1, repetitions + 1):
         for first in range(1, sessions + 1, size):
             yield Unit(repetition, first, min(first + size - 1, sessions))
+
+
+async def together(sessions: Iterator[Coroutine[None, None, object]], at_once: int) -> None:
+    """Carry all to their end, `at_once` of them at a time: one that waits holds up no other."""
+
+    async def carry() -> None:
+        for session in sessions:
+            await session
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(carry())
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from failed

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from pxp_fsm.artifacts import locked
 from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
@@ -34,6 +36,7 @@ class Lan:
     def __init__(self, history: History | Network, model: Model | None = None) -> None:
         self.history = history if isinstance(history, History) else begun_as(history)
         self.last: Run | None = None
+        self._texts: dict[Path, str] = {}
         self._runner = None if model is None else Runner(Requester(model, bundled()))
 
     @classmethod
@@ -44,11 +47,40 @@ class Lan:
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Lan:
         """The network in a file. Raises `FileError`."""
-        return cls(files.load(Path(path)), model)
+        text = files.text_in(Path(path))
+        loaded = cls(files.parse(text, str(path)), model)
+        loaded._texts[Path(path).resolve()] = text
+        return loaded
+
+    @classmethod
+    @contextmanager
+    def editing(cls, path: str | Path) -> Iterator[Lan]:
+        """The network in a file, which is saved when the block is done; others wait meanwhile.
+
+        Raises `FileError`, and what `save` raises.
+        """
+        with locked(Path(path)):
+            loaded = cls.load(path)
+            yield loaded
+            loaded._write(Path(path))
 
     def save(self, path: str | Path) -> None:
-        """Write it into a file, whole or not at all. Raises `DataError`."""
-        files.save(self.history, Path(path))
+        """Write it into a file, whole or not at all.
+
+        Raises `DataError` where the file holds something else than what was read from it or written
+        to it before: somebody has changed it since, and nothing is written over that.
+        """
+        with locked(Path(path)):
+            self._write(Path(path))
+
+    def _write(self, path: Path) -> None:
+        known = self._texts.get(path.resolve())
+        if known is not None and path.is_file() and files.text_in(path) != known:
+            raise DataError(
+                f"{path} was changed since it was read, so nothing was written over it: load it "
+                f"again, and make the change in what is there now"
+            )
+        self._texts[path.resolve()] = files.save(self.history, path)
 
     @property
     def network(self) -> Network:

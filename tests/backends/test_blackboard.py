@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -256,3 +257,13 @@ def test_a_full_disk_stops_the_write_and_keeps_what_was_stored(tmp_path: Path) -
         board.append(message(2, "REFUTE", "y" * 100_000), "{}", [])
     assert [entry.message.number for entry in board.entries(NAME)] == [1]
     board.dispose()
+
+
+def test_runs_that_start_at_once_each_have_a_number(database: str) -> None:
+    def start(_number: int) -> str:
+        with SqlBlackboard(database) as board:
+            return board.start_numbered_run(replace(RUN, run="drug")).run
+
+    with ThreadPoolExecutor(8) as pool:
+        names = sorted(pool.map(start, range(16)))
+    assert names == sorted(f"drug-{number}" for number in range(1, 17))

@@ -17,17 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.databases import CallsOf, SqlBlackboard
-from backends.models.catalogue import (
-    HOMES,
-    adapted,
-    catalogue,
-    find_preset,
-    longest_reply,
-    parse_model_name,
-    presets,
-)
+from backends.models.catalogue import HOMES, catalogue, longest_reply, parse_model_name
 from backends.models.clients.keys import Key, find_key
 from backends.models.clients.openai_chat import OpenAIChat
+from backends.models.presets import adapted, find_preset, presets
 from backends.models.registry import check_model
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError

@@ -324,7 +324,7 @@ call: Any = pxp
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: pxp.Session(pxp.Interact(), {"m": whale, "h": whale}, instance="x"), "pxp.Agent"),
+        (lambda: call.Session(pxp.Interact(), {"m": whale, "h": whale}, instance="x"), "pxp.Agent"),
         (lambda: call.System("a", "b"), "System.load"),
         (lambda: call.check(["a"]), "System.load"),
         (lambda: call.check("pxp", pxp.load_automaton("pxp")), "System.load"),

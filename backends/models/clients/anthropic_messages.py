@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
-from backends.models.clients.keys import Key
-from backends.models.failures import CallFailed, explained, malformed
-from pxp_fsm.errors import Halted, PXPError
+from backends.models.clients.bounds import PLAIN, http_options, longest
+from backends.models.clients.keys import Key, redacted
+from backends.models.failures import MOST_TOKENS, CallFailed, explained, malformed
+from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
     Reply,
@@ -81,18 +82,15 @@ class AnthropicMessages:
         if self._made is None:
             import anthropic
 
-            options: dict[str, Any] = {}
-            if self._transport is not None:
-                options["http_client"] = anthropic.DefaultAsyncHttpxClient(
-                    transport=self._transport
-                )
+            bounded = http_options(at_home=self._facts.name.at_home, transport=self._transport)
             self._made = anthropic.AsyncAnthropic(
                 api_key=self._key.reveal() if self._key is not None else "none",
                 base_url=self._facts.name.url,
                 timeout=self._timeout,
                 max_retries=0,
                 open_telemetry=False,
-                **options,
+                default_headers=PLAIN,
+                http_client=anthropic.DefaultAsyncHttpxClient(**bounded),
             )
         return self._made
 
@@ -107,19 +105,21 @@ class AnthropicMessages:
         arguments = self._arguments(request)
         messages = self._client().messages
         try:
-            if arguments["max_tokens"] > STREAMED:
-                async with messages.stream(**arguments) as stream:
-                    request_id = stream.request_id or ""
-                    said: object = await stream.get_final_message()
-            else:
-                raw = await messages.with_raw_response.create(**arguments)
-                request_id = raw.headers.get("request-id", "")
-                said = await raw.parse()
+            async with asyncio.timeout(longest(self._timeout, arguments["max_tokens"])):
+                if arguments["max_tokens"] > STREAMED:
+                    async with messages.stream(**arguments) as stream:
+                        request_id = stream.request_id or ""
+                        said: object = await stream.get_final_message()
+                else:
+                    raw = await messages.with_raw_response.create(**arguments)
+                    request_id = raw.headers.get("request-id", "")
+                    said = await raw.parse()
         except AssertionError as error:  # how the library says that a stream was empty
             raise malformed("the stream was cut") from error
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise self._explained(error) from None
-        return _reply(said, Served(request_id, time.perf_counter() - started))
+        served = Served(redacted(request_id, self._key), time.perf_counter() - started)
+        return _reply(said, served)
 
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the server says that `request` is."""
@@ -178,8 +178,6 @@ class AnthropicMessages:
         return [found.get(one["custom_id"], missing) for one in asked]
 
     def _explained(self, error: Exception) -> Exception:
-        if isinstance(error, PXPError):
-            return error
         return explained(error, self.name, self._key) or error
 
     def _arguments(self, request: Request) -> dict[str, Any]:
@@ -293,6 +291,6 @@ def _usage(said: object, served: Served) -> Usage:
         "cache_creation_input_tokens",
     )
     numbers = [getattr(said, name, None) or 0 for name in names]
-    if said is None or not all(type(number) is int and number >= 0 for number in numbers):
+    if said is None or not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in numbers):
         raise malformed("its usage is none", served.request_id)
     return Usage(*numbers)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from pxp_fsm.errors import UsageError
 
@@ -28,6 +30,46 @@ class Key:
 
     def __reduce__(self) -> str:
         raise TypeError("a key cannot be stored")
+
+
+_PIECE = 8
+"""So many characters of a key in a row are as good as the key."""
+_LONGEST = 2000
+
+
+def redacted(text: str, key: Key | None) -> str:
+    """`text` of a server without the key: whole, in part, percent-encoded, or shortened.
+
+    What is longer than 2,000 characters is cut.
+    """
+    text = text[:_LONGEST]
+    if key is None:
+        return text
+    secret = key.reveal()
+    text = _without_pieces(text, secret, repr(key))
+    decoded = unquote(text)
+    if decoded != text:
+        found = _without_pieces(decoded, secret, repr(key))
+        text = text if found == decoded else found
+    start = re.escape(secret[:3])
+    return re.sub(rf"{start}[^\s\"'<]*(?:…|[*•.]{{2,}})[^\s\"'<]*", repr(key), text)
+
+
+def _without_pieces(text: str, secret: str, instead: str) -> str:
+    size = min(_PIECE, len(secret))
+    pieces = {secret[start : start + size] for start in range(len(secret) - size + 1)}
+    kept, place = list[str](), 0
+    while place < len(text):
+        end = place
+        while text[end : end + size] in pieces:
+            end += 1
+        if end == place:
+            kept.append(text[place])
+            place += 1
+        else:
+            kept.append(instead)
+            place = end + size - 1
+    return "".join(kept)
 
 
 def find_key(variable: str, folder: Path | None = None) -> Key | None:

@@ -5,15 +5,17 @@ The library is an extra: `pip install 'pxp-fsm[openai]'`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
 from backends.models.clients.anthropic_messages import STREAMED, merged
-from backends.models.clients.keys import Key
-from backends.models.failures import explained, malformed
-from pxp_fsm.errors import Halted, PXPError, UsageError
+from backends.models.clients.bounds import PLAIN, http_options, longest
+from backends.models.clients.keys import Key, redacted
+from backends.models.failures import MOST_TOKENS, explained, malformed
+from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.prompting.model import (
     Capability,
     Reply,
@@ -72,15 +74,14 @@ class OpenAIChat:
                     f"{self.name} needs the openai library: pip install 'pxp-fsm[openai]'"
                 ) from error
 
-            options: dict[str, Any] = {}
-            if self._transport is not None:
-                options["http_client"] = openai.DefaultAsyncHttpxClient(transport=self._transport)
+            bounded = http_options(at_home=self._facts.name.at_home, transport=self._transport)
             self._made = openai.AsyncOpenAI(
                 api_key=self._key.reveal() if self._key is not None else "none",
                 base_url=self._facts.name.url,
                 timeout=self._timeout,
                 max_retries=0,
-                **options,
+                default_headers=PLAIN,
+                http_client=openai.DefaultAsyncHttpxClient(**bounded),
             )
         return self._made
 
@@ -93,22 +94,23 @@ class OpenAIChat:
     async def reply(self, request: Request) -> Reply:
         started = time.perf_counter()
         arguments = self._arguments(request)
+        most = arguments[self._facts.server.limit]
         completions = self._client().chat.completions
         try:
-            if arguments[self._facts.server.limit] > STREAMED:
-                arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-                async with await completions.create(**arguments) as stream:
-                    request_id = stream.response.headers.get("x-request-id", "")
-                    said = await _streamed(stream)
-            else:
-                raw = await completions.with_raw_response.create(**arguments)
-                request_id = raw.headers.get("x-request-id", "")
-                said = _whole(raw.parse())
-        except PXPError:
-            raise
+            async with asyncio.timeout(longest(self._timeout, most)):
+                if most > STREAMED:
+                    arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+                    async with await completions.create(**arguments) as stream:
+                        request_id = stream.response.headers.get("x-request-id", "")
+                        said = await _streamed(stream)
+                else:
+                    raw = await completions.with_raw_response.create(**arguments)
+                    request_id = raw.headers.get("x-request-id", "")
+                    said = _whole(raw.parse())
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise (explained(error, self.name, self._key) or error) from None
         text, finish, refusal, usage = said
+        request_id = redacted(request_id, self._key)
         stop = Stop.REFUSAL if refusal else _STOPS.get(str(finish))
         if stop is None:
             raise malformed(f"it stopped for {finish!r}", request_id)
@@ -198,6 +200,7 @@ def _usage(said: Any, request_id: str) -> Usage:
     written = getattr(details, "cache_write_tokens", None) or 0
     numbers = (getattr(said, "prompt_tokens", None), getattr(said, "completion_tokens", None))
     sent, received = (number or 0 for number in numbers)
-    if not all(type(n) is int and n >= 0 for n in (sent, received, cached, written)):
+    used = (sent, received, cached, written)
+    if not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in used):
         raise malformed("its usage is none", request_id)
     return Usage(max(sent - cached - written, 0), received, cached, written)

@@ -8,14 +8,16 @@ usage, and no key, because no request holds one.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from dataclasses import asdict, replace
-from io import BufferedRandom
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from backends.models.catalogue import ModelFacts
+from pxp_fsm.artifacts import locked
 from pxp_fsm.errors import DataError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Ask,
@@ -42,28 +44,36 @@ class CallCache:
 
     A file that is there is read first; every new reply is appended to it at once. Raises
     `DataError`, with file and line, for what is none of its lines; a last line that was cut by a
-    crash is dropped, and its call is made again.
+    crash is dropped, and its call is made again. Several processes may write one file: each takes
+    in what the others have appended before it appends.
     """
 
     def __init__(self, path: Path | None = None, *, writes: bool = True) -> None:
         self.path = path
         self._known: dict[Asked, Reply] = {}
-        self._file: BufferedRandom | None = None
+        self._file: FileIO | None = None
+        self._read = self._lines = 0
         if path is None:
             return
         if not writes and not path.is_file():
             raise DataError(f"there is no recording {path}")
         try:
-            whole = self._read(path) if path.is_file() else 0
             if writes:
-                self._file = path.open("r+b" if path.is_file() else "x+b")
-                self._file.truncate(whole)
-                self._file.seek(whole)
-                if whole == 0:
-                    self._append({"format": FORMAT, "version": VERSION})
+                self._file = path.open("a+b", buffering=0)  # a buffer would hold what was there
+                with locked(path):
+                    self._take_in(path, self._file)
+                    if self._read == 0:
+                        self._append({"format": FORMAT, "version": VERSION})
+            else:
+                with path.open("rb", buffering=0) as file:
+                    self._take_in(path, file)
         except OSError as error:
+            self.close()
             why = str(error.strerror).lower()
             raise DataError(f"the recording {path} cannot be opened: {why}") from error
+        except BaseException:
+            self.close()
+            raise
 
     def __len__(self) -> int:
         return len(self._known)
@@ -72,13 +82,15 @@ class CallCache:
         """The reply to what was `asked`, or None where it was not."""
         return self._known.get(asked)
 
-    def keep(self, asked: Asked, reply: Reply) -> None:
-        """Keep a reply; one that is known already stays as it is."""
-        if asked in self._known:
-            return
-        self._known[asked] = reply
-        if self._file is not None:
-            self._append(as_line(asked, reply))
+    def keep(self, asked: Asked, reply: Reply) -> Reply:
+        """Keep a reply, unless one is known already, in the file too; the one that is kept."""
+        if asked in self._known or self.path is None or self._file is None:
+            return self._known.setdefault(asked, reply)
+        with locked(self.path):
+            self._take_in(self.path, self._file)
+            if asked not in self._known:
+                self._append(as_line(asked, reply))
+        return self._known.setdefault(asked, reply)
 
     def close(self) -> None:
         """Close the file."""
@@ -87,22 +99,26 @@ class CallCache:
             self._file = None
 
     def _append(self, line: dict[str, Any]) -> None:
+        """Append a line; what stands after the last whole one was cut by a crash."""
         if self._file is None:
             return
-        self._file.write((json.dumps(line, ensure_ascii=True) + "\n").encode())
-        self._file.flush()
+        said = (json.dumps(line, ensure_ascii=True) + "\n").encode()
+        self._file.truncate(self._read)
+        written = self._file.write(said)
+        if written != len(said):
+            raise OSError(errno.ENOSPC, "no space left on device")
         os.fsync(self._file.fileno())
+        self._read += len(said)
+        self._lines += 1
 
-    def _read(self, path: Path) -> int:
-        """Take in every line of the file; how many of its bytes are whole lines."""
-        whole = 0
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                self._take(path, number, line)
-                whole += len(line)
-        return whole
+    def _take_in(self, path: Path, file: FileIO) -> None:
+        """Take in every whole line that was not read yet."""
+        file.seek(self._read)
+        *whole, _cut = file.readall().split(b"\n")
+        for line in whole:
+            self._lines += 1
+            self._take(path, self._lines, line)
+            self._read += len(line) + 1
 
     def _take(self, path: Path, number: int, line: bytes) -> None:
         try:
@@ -168,8 +184,8 @@ def cached(name: str, cache: CallCache) -> Layer:
         under_way[asked] = over
         try:
             reply = await ask(request)
-            cache.keep(asked, reply)
-            return reply
+            kept = cache.keep(asked, reply)
+            return reply if kept == reply else _cached(kept)
         finally:
             del under_way[asked]
             over.set_result(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,10 +17,12 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from guards.relations.text import NormalisedText
 from pxp_fsm import __version__
+from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
@@ -34,8 +35,6 @@ from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Members
-
-_NUMBER = re.compile(rf"^{NETWORKS}-(\d+)$")
 
 
 @asynccontextmanager
@@ -104,13 +103,11 @@ class TrainingBoard:
     """Stores the sessions of a training as one run of a blackboard."""
 
     def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
-        taken = (_NUMBER.search(record.run) for record in blackboard.runs())
-        number = max((int(match[1]) for match in taken if match), default=0) + 1
-        self.run = f"{NETWORKS}-{number}"
         self._blackboard = blackboard
         held = hashlib.sha256(data.encode()).hexdigest()
         said = json.dumps(plan, sort_keys=True)
-        blackboard.start_run(RunRecord(self.run, NETWORKS, said, 0, __version__, held))
+        record = RunRecord(NETWORKS, NETWORKS, said, 0, __version__, held)
+        self.run = blackboard.start_numbered_run(record).run
 
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         _run, repetition, position = name.rsplit("/", 2)
@@ -259,8 +256,9 @@ def new(task: str, path: Path, name: str) -> Lan:
 
     Raises `UsageError` where there is a file already.
     """
-    if path.exists():
-        raise UsageError(f"{path} already exists; give another name, or remove it")
     made = Lan.new(task, name=name)
-    made.save(path)
+    with locked(path):
+        if path.exists():
+            raise UsageError(f"{path} already exists; give another name, or remove it")
+        files.save(made.history, path)
     return made

@@ -178,8 +178,12 @@ def schema() -> dict[str, Any]:
 
 def load(path: Path) -> History:
     """The network in the file `path`, with its log. Raises `FileError`."""
-    text = text_of(path, "a network", " (create one first)", most=MOST_BYTES)
-    return parse(text, str(path))
+    return parse(text_in(path), str(path))
+
+
+def text_in(path: Path) -> str:
+    """The text of the file `path`. Raises `FileError`."""
+    return text_of(path, "a network", " (create one first)", most=MOST_BYTES)
 
 
 def parse(text: str, filename: str = "network.lan.json") -> History:
@@ -207,10 +211,14 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
     return history
 
 
-def save(history: History, path: Path) -> None:
-    """Write the network with its log into the file `path`; raises as `write_atomically` does."""
-    text = json.dumps(of_history(history), indent=1, ensure_ascii=False)
-    write_atomically(path, text + "\n")
+def save(history: History, path: Path) -> str:
+    """Write the network with its log into the file `path`; the text that was written.
+
+    Raises as `write_atomically` does.
+    """
+    text = json.dumps(of_history(history), indent=1, ensure_ascii=False) + "\n"
+    write_atomically(path, text)
+    return text
 
 
 def _located(text: str, filename: str, fault: Fault) -> Fault:

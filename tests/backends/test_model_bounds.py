@@ -1,0 +1,204 @@
+"""What a server may do to a session: nothing that is too deep, too large, too long or elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as Asked
+from werkzeug import Response
+
+from backends.models.clients.keys import Key, redacted
+from backends.models.failures import CallFailed
+from backends.models.registry import Serving
+from backends.models.settings import Settings
+from pxp_fsm.errors import Halted
+from pxp_fsm.prompting.model import Reply, Request
+from tests.backends.model_servers import BOTH, KEY, Handler, Log, Pauses, Server, ask, run, said
+
+DEEP = b'{"a":' * 60_000 + b"1" + b"}" * 60_000
+
+
+def body(content: bytes, **headers: str) -> Handler:
+    return lambda _request: httpx2.Response(
+        200,
+        content=content,
+        headers={
+            "content-type": "application/json",
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        },
+    )
+
+
+class Endless(httpx2.AsyncByteStream):
+    """A body without an end; `given` counts what was taken of it."""
+
+    given = 0
+
+    async def __aiter__(self) -> Any:
+        while True:
+            Endless.given += 2**20
+            yield b" " * 2**20
+
+
+def endless(_request: httpx2.Request) -> httpx2.Response:
+    headers = {"content-type": "application/json"}
+    return httpx2.Response(200, stream=Endless(), headers=headers)
+
+
+def usage(number: int) -> dict[str, Handler]:
+    one = {**said("anthropic"), "usage": {"input_tokens": number, "output_tokens": 5}}
+    other = {**said("openai"), "usage": {"prompt_tokens": number, "completion_tokens": 5}}
+    return {"anthropic": body(json.dumps(one).encode()), "openai": body(json.dumps(other).encode())}
+
+
+def bomb(name: str) -> Handler:
+    packed = gzip.compress(json.dumps(said(name, " " * 50_000_000)).encode())
+    return body(packed, content_encoding="gzip")
+
+
+ATTACKS = ("deep", "endless", "promised", "bomb", "tokens", "digits")
+
+
+def attack(which: str, name: str) -> Handler:
+    return {
+        "deep": body(DEEP),
+        "endless": endless,
+        "promised": body(b"{}", content_length="99999999999999999999"),
+        "bomb": bomb(name) if which == "bomb" else endless,
+        "tokens": usage(2**31)[name.partition(":")[0]],
+        "digits": body(b'{"usage": ' + b"9" * 5000 + b"}"),
+    }[which]
+
+
+async def asking(
+    name: str, handler: Handler, log: Log, request: Request, settings: Settings
+) -> Reply:
+    transport = httpx2.MockTransport(handler)
+    pauses = Pauses()
+    async with Serving(settings, log, transport=transport, sleep=pauses.sleep) as serving:
+        return await serving.model(name).reply(request)
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("which", ATTACKS)
+@pytest.mark.parametrize("tokens", [100, 9000], ids=["whole", "streamed"])
+def test_a_reply_that_is_an_attack_is_asked_for_again_and_recorded(
+    name: str, which: str, tokens: int
+) -> None:
+    Endless.given = 0
+    log = Log()
+    request = ask(max_tokens=tokens)
+    handler = attack(which, name)
+    with pytest.raises(CallFailed) as failed:
+        run(asking(name, handler, log, request, Settings(attempts=2)))
+    assert "tried 2 times" in str(failed.value)
+    (call,) = log.calls
+    assert call.reply is None
+    assert call.failure == str(failed.value)
+    assert Endless.given < 40 * 2**20
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_redirect_takes_no_prompt_elsewhere(name: str) -> None:
+    server = Server(
+        lambda _r: httpx2.Response(307, headers={"location": "http://elsewhere.example/v1"})
+    )
+    with pytest.raises(Halted, match="no prompt is sent elsewhere"):
+        run(asking(name, server, Log(), ask(), Settings()))
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_what_the_environment_adds_is_sent_to_the_vendor_only(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Gateway: a secret\nX-Other:also")
+    monkeypatch.setenv("OPENAI_ORG_ID", "a secret")
+    names = {"anthropic": "anthropic:claude-haiku-4-5", "openai": "openai:gpt-4o-mini"}
+    sent: dict[bool, str] = {}
+    for home in (True, False):
+        server = Server(lambda _r: httpx2.Response(200, json=said(kind)))
+        name = names[kind] if home else f"{kind}:x@http://localhost:1/v1"
+        run(asking(name, server, Log(), ask(), Settings()))
+        sent[home] = str(server.seen[0].headers.raw)
+        assert server.seen[0].headers["accept-encoding"] == "identity"
+    assert "a secret" in sent[True]
+    assert "a secret" not in sent[False]
+    assert "also" not in sent[False]
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_a_byte_now_and_then_for_ever_is_not_waited_for(kind: str, httpserver: HTTPServer) -> None:
+    over = threading.Event()
+
+    def drip(_request: Asked) -> Response:
+        def parts() -> Iterator[bytes]:
+            while not over.is_set():
+                yield b" "
+                time.sleep(0.05)
+
+        return Response(parts(), content_type="application/json")
+
+    httpserver.expect_request("/v1/messages").respond_with_handler(drip)
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(drip)
+    url = httpserver.url_for("/v1" if kind == "openai" else "").rstrip("/")
+
+    async def asked() -> None:
+        async with Serving(Settings(timeout=0.5, attempts=1)) as serving:
+            await serving.model(f"{kind}:x@{url}").reply(ask(max_tokens=1))
+
+    try:
+        with pytest.raises(CallFailed, match="did not answer in time"):
+            run(asked())
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"refused {KEY}!",
+        f"refused {KEY[:12]}",
+        f"refused {KEY[-9:]} and {KEY[2:14]}",
+        f"refused sk-n*********{KEY[-4:]}.",
+        f"refused {KEY[:6]}…{KEY[-4:]}",
+        "refused " + KEY.replace("-", "%2D"),
+        "refused " + "".join(f"%{ord(c):02x}" for c in KEY),
+    ],
+)
+def test_a_key_that_is_echoed_is_not_shown(text: str) -> None:
+    found = redacted(text, Key(KEY, "MY_KEY"))
+    assert "<the key in MY_KEY>" in found
+    assert found.startswith("refused ")
+    assert not any(KEY[i : i + 8] in found for i in range(len(KEY) - 7))
+    assert "4711" not in found
+
+
+def test_what_is_no_key_stays() -> None:
+    text = "HTTP 400: 50% of sk- models are 100%25 fine... never mind"
+    assert redacted(text, Key(KEY, "MY_KEY")) == text
+    assert redacted(KEY, None) == KEY
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_key_in_a_header_of_a_reply_is_not_stored(name: str) -> None:
+    headers = {"request-id": f"req {KEY}", "x-request-id": f"req {KEY}"}
+    log = Log()
+    server = Server(lambda _r: httpx2.Response(200, json=said(name), headers=headers))
+    reply = run(asking(name, server, log, ask(), Settings()))
+    assert KEY not in reply.served.request_id
+    assert reply.served.request_id.startswith("req <the key in ")

@@ -1,0 +1,109 @@
+"""Many at once: commands on one database, and sessions of several repetitions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backends.databases import SqlBlackboard
+from backends.models import registry
+from backends.models.settings import Settings
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.runs import Progress
+from tests.backends.model_servers import completion
+
+MODEL = "openai:x@http://localhost:1/v1"
+FORM = json.dumps({"prediction": ["C"], "explanation": "so it is"})
+
+
+class Slow(httpx2.AsyncBaseTransport):
+    """A server that takes its time, and counts how many wait for it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = self.most = self.asked = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.now += 1
+        self.asked += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(self.seconds)
+        self.now -= 1
+        return httpx2.Response(200, json=completion(FORM))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    found, made = Slow(0.02), registry.Serving
+
+    def serving(*given: Any, **more: Any) -> registry.Serving:
+        return made(*given, **more, transport=found)
+
+    monkeypatch.setattr(runs, "Serving", serving)
+    return found
+
+
+@pytest.mark.parametrize("in_flight", [4, 30])
+def test_sessions_of_all_repetitions_go_on_together(server: Slow, in_flight: int) -> None:
+    plan = Plan("drug", instances="5", repetitions=8, machine=MODEL)
+    over: Counter[int] = Counter()
+
+    def count(step: Progress) -> None:
+        over[step.repetition] += step.message is None
+
+    with SqlBlackboard(":memory:") as board:
+        run = runs.start(plan, board, settings=Settings(in_flight=in_flight))
+        assert run.left == Counter(dict.fromkeys(range(1, 9), 5))
+        run.execute(count)
+        assert server.most == in_flight
+        assert over == Counter(dict.fromkeys(range(1, 9), 5))
+        assert not +run.left
+        records = board.sessions(run.name)
+        assert [(one.repetition, one.position) for one in records] == [
+            (repetition, position) for repetition in range(1, 9) for position in range(1, 6)
+        ]
+
+
+def test_repetitions_that_carry_on_go_on_together_and_their_sessions_in_a_row(
+    server: Slow,
+) -> None:
+    plan = Plan("drug", instances="3", repetitions=6, machine=MODEL, carry=True)
+    begun: dict[int, list[int]] = {}
+
+    def note(step: Progress) -> None:
+        places = begun.setdefault(step.repetition, [])
+        if step.position not in places:
+            places.append(step.position)
+
+    with SqlBlackboard(":memory:") as board:
+        runs.start(plan, board, settings=Settings(in_flight=64)).execute(note)
+    assert server.most == 6
+    assert begun == {repetition: [1, 2, 3] for repetition in range(1, 7)}
+
+
+@pytest.mark.deep
+def test_commands_that_start_at_once_on_one_database_each_have_their_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "drug", "--instances", "1"]
+    started = [
+        subprocess.Popen(
+            [*command, "--database", "b.sqlite", "--output", str(number)],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    said = [one.communicate() for one in started]
+    assert [one.returncode for one in started] == [0] * 8, said
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
+        assert {record.run for record in board.runs()} == {f"drug-{n}" for n in range(1, 9)}
