@@ -5,11 +5,14 @@ All of it is data; `str()` words it for people.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
 from proofs.core.explore import Trace
+from pxp_fsm.diagrams import SequenceChart, sequence_chart
+from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Message
 
 Limit = int | Literal["all"] | None
@@ -123,7 +126,7 @@ class Result:
 
     `subject` is what was checked, `name` and `title` the property, `assumptions` those under which,
     `model` what was explored, `seconds` the time. `expected` is None where nothing was expected;
-    `messages` are those of the real session that the trace was replayed in.
+    `messages` are those of the real session that the trace was replayed in; `chart` draws it.
     """
 
     subject: str
@@ -135,6 +138,7 @@ class Result:
     seconds: float = 0.0
     model: str = ""
     messages: tuple[Message, ...] = field(default=(), repr=False)
+    chart: Callable[[Result], SequenceChart] | None = field(default=None, compare=False)
 
     @property
     def status(self) -> Status:
@@ -166,6 +170,16 @@ class Result:
         """Whether the status is the expected one: HOLDS UP TO does not contradict HOLDS."""
         reached = Status.HOLDS if self.verdict.holds else self.status
         return self.expected in (None, reached)
+
+    def diagram(self) -> SequenceChart:
+        """The trace as a sequence chart; raises `UsageError` where there is none to draw."""
+        if self.trace is not None and self.chart is not None:
+            return self.chart(self)
+        if not self.messages:
+            raise UsageError(f"{self.name} has no trace to draw: {self.verdict}")
+        title = f"{self.subject}: {self.name} {self.status.value} ({self.assumptions})"
+        loop = f"the last {self.cycle} messages for ever" if self.cycle else ""
+        return sequence_chart(self.messages, title=title, note=loop, texts=False)
 
     def _repr_markdown_(self) -> str:
         line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"

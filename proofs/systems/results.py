@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from proofs.core.limits import Effort
 from proofs.core.results import Result, Status, Verdict
@@ -13,6 +14,7 @@ from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
 from proofs.systems import compatibility
+from proofs.systems.charts import chart_of
 from proofs.systems.checking import Reduction, check, standing_checks
 from proofs.systems.fairness import terminates
 from proofs.systems.machine_comparison import check_machine
@@ -221,4 +223,5 @@ class _About:
             expected,
             time.perf_counter() - started,
             self.composition.name,
+            chart=partial(chart_of, self.composition.system),
         )

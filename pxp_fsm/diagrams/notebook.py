@@ -23,10 +23,10 @@ class Drawable(Protocol):
 
 
 def draw(subject: Automaton | Session | Drawable | Diagram | str, file: str | Path) -> Path:
-    """Draw an automaton, a session, a system or a language into `file`; returns its path.
+    """Draw an automaton, a session, a system, a counterexample into `file`; returns its path.
 
     The file's suffix is its format: .svg, .png, .dot or .mmd (Mermaid). A text is the name or the
-    file of an automaton.
+    file of an automaton; the result of a check is drawn as its trace.
 
     >>> import pathlib, tempfile
     >>> import pxp_fsm as pxp
@@ -56,8 +56,8 @@ def diagram_of(subject: Automaton | Session | Drawable | Diagram | str) -> Diagr
             return subject
     if not isinstance(subject, Drawable):
         raise UsageError(
-            f"an automaton, a session, a system, a network or a language can be drawn, not "
-            f"{quoted(subject)}; counterexamples are drawn by `pxp draw --counterexample`"
+            f"an automaton, a session, a system, a result of a check, a network or a language can "
+            f"be drawn, not {quoted(subject)}"
         )
     return subject.diagram()
 

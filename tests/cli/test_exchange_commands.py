@@ -202,7 +202,7 @@ def test_too_much_over_channels_without_a_bound_is_unknown() -> None:
     ("tables", "name", "channel", "said"),
     [
         (("pxp",), "no-deadlock", "fifo:1", ["1 INIT<br/>not received"]),
-        (("pxp",), "progress", "fifo", ["2 INIT<br/>not received", "so after 2 steps"]),
+        (("pxp",), "progress", "fifo", ["2 INIT<br/>not received", "reached in 2 steps"]),
         (("pxp",), "F ended", "sync", ["3 RATIFY", "the last 2 of 3 steps go on for ever"]),
         (("client.toml", "server.toml"), "G !lost", "lossy:1", ["1 ASK<br/>lost"]),
         (
@@ -221,7 +221,7 @@ def test_too_much_over_channels_without_a_bound_is_unknown() -> None:
             ("client.toml", "server.toml"),
             "G !(client.BYE & server@READY)",
             "duplicating:2",
-            ["so after 1 step"],
+            ["reached in 1 step"],
         ),
         (("interact",), "G !ended", "sync", ["CLOSE in step 2", "#69;ND"]),
     ],

@@ -351,3 +351,15 @@ def test_an_endless_run_says_so_as_data_and_in_a_notebook() -> None:
     [result] = pxp.check("pxp", "F ended")
     assert result.cycle == 2
     assert "The last 2 steps go on for ever." in result._repr_markdown_()
+
+
+def test_a_counterexample_is_drawn_from_its_result(tmp_path: Path) -> None:
+    [endless] = pxp.check("pxp", "F ended")
+    drawn = pxp.draw(endless, tmp_path / "endless.mmd").read_text("utf-8")
+    assert drawn.count("RATIFY") == 2
+    assert "the last 2 of 3 steps go on for ever" in drawn
+    [session_trace] = pxp.check(pxp.Interact(n=5, k=2), "F ended.ratified")
+    assert "REJECT" in pxp.draw(session_trace, tmp_path / "session.mmd").read_text("utf-8")
+    [proved] = pxp.check("pxp", "AG EF ended")
+    with pytest.raises(pxp.PXPError, match="has no trace to draw: HOLDS"):
+        pxp.draw(proved, tmp_path / "none.svg")
