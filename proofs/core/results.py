@@ -177,9 +177,11 @@ class Result:
             return self.chart(self)
         if not self.messages:
             raise UsageError(f"{self.name} has no trace to draw: {self.verdict}")
-        title = f"{self.subject}: {self.name} {self.status.value} ({self.assumptions})"
-        loop = f"the last {self.cycle} messages for ever" if self.cycle else ""
-        return sequence_chart(self.messages, title=title, note=loop, texts=False)
+        outcome = "fails" if self.status is Status.FAILS else self.status.value
+        loop = f"; the last {self.cycle} messages for ever" if self.cycle else ""
+        note = f"{self.subject}, {self.assumptions}{loop}"
+        title = f"{self.name} {outcome}"
+        return sequence_chart(self.messages, title=title, note=note, texts=False)
 
     def _repr_markdown_(self) -> str:
         line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"

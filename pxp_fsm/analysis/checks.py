@@ -20,6 +20,7 @@ from proofs.networks import claims as update_claims
 from proofs.sessions.explicit import check_explicit
 from proofs.systems import Interrupted, System, check_standard
 from proofs.systems.results import MACHINE, TITLES, machine_result
+from pxp_fsm import defaults
 from pxp_fsm.analysis import systems
 from pxp_fsm.analysis.requests import PROVED_OF, Request
 from pxp_fsm.automata.tables import NETWORKS, load_automaton
@@ -83,6 +84,8 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
     own = [table for table in request.tables if table not in (*PROVED_OF, *NETWORKS)]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
     _check_names(request.names)
+    if own and not builtin:
+        _refuse_bounds(request)
     if request.values is not None:
         _check_values(request, own, builtin)
         yield from check_explicit(_claims_of("interact", request), bounds, request.values)
@@ -96,6 +99,21 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
             f"{', '.join(request.names)} is not a property of {', '.join(request.tables)}; "
             f"a table of your own has: {', '.join(TITLES)}"
         )
+
+
+def _refuse_bounds(request: Request) -> None:
+    """Refuse what applies to sessions of the built-in protocols alone."""
+    for field, is_set in (
+        ("relations", request.relations is not None),
+        ("n", request.n != defaults.N),
+        ("k", request.k != defaults.K),
+    ):
+        if is_set:
+            raise UsageError(
+                "this applies to sessions of interact and pxp; the guards of tables of your own "
+                "are free",
+                field,
+            )
 
 
 def _everything(
