@@ -50,7 +50,7 @@ class SqlBlackboard:
         self.shown = self.engine.url.render_as_string(hide_password=True)
         self._writing = self.engine.execution_options(writes=True)
         self._message = sql.message_statements(self.engine.dialect)
-        self._patience = patience
+        self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._locks: dict[str, RunLock] = {}
 
@@ -83,7 +83,7 @@ class SqlBlackboard:
                 return lock_run(self.engine, run, shared=shared)
 
         if run not in self._locks:
-            self._locks[run] = retried(once, self._patience)
+            self._locks[run] = retried(once, self.patience)
 
     def unlock(self, run: str) -> None:
         """Let other processes work on `run`."""
@@ -303,7 +303,7 @@ class SqlBlackboard:
                 self._tips.pop(session, None)
                 raise
 
-        return retried(once, self._patience)
+        return retried(once, self.patience)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away."""
@@ -312,7 +312,7 @@ class SqlBlackboard:
             with translated_errors(self.shown), self.engine.connect() as connection:
                 return work(connection)
 
-        return retried(once, self._patience)
+        return retried(once, self.patience)
 
 
 def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:
