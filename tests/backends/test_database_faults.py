@@ -369,6 +369,7 @@ def test_a_cut_while_a_finished_run_is_read_is_waited_for(
         cut_all(postgresql.get_uri())
     assert found == whole
     assert len(found) == SESSIONS
-    gc.collect()
     cut_all(postgresql.get_uri())
     assert run_counts(board, run.name) == counted
+    gc.collect()
+    board.engine.dispose()
