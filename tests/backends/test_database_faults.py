@@ -373,3 +373,25 @@ def test_a_cut_while_a_finished_run_is_read_is_waited_for(
     assert run_counts(board, run.name) == counted
     gc.collect()
     board.engine.dispose()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_is_noticed_at_the_next_message(
+    tmp_path: Path, replaced: bool
+) -> None:
+    path = tmp_path / "b.sqlite"
+    sent = 0
+
+    def on_step(step: Progress) -> None:
+        nonlocal sent
+        sent += step.message is not None
+        if sent == 3 and path.exists():
+            path.rename(tmp_path / "moved.sqlite")
+            if replaced:
+                path.write_bytes(b"")
+
+    with SqlBlackboard(str(path)) as board:
+        run = open_run(board, task(), PLAN, SESSIONS)
+        with pytest.raises(BlackboardError, match="was removed or replaced while it was in use"):
+            run.execute(on_step)
+    assert sent == 3
