@@ -269,6 +269,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.deep
 def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
