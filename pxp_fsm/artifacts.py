@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+    _sweep(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         yield draft
@@ -31,10 +34,30 @@ def atomic_path(path: Path) -> Iterator[Path]:
             f"{path}: cannot be written ({error.strerror}); choose another place"
         ) from error
     finally:
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
-        else:
-            draft.unlink(missing_ok=True)
+        _remove(draft)
+
+
+_ABANDONED = 3600.0
+"""Seconds after which nobody is still writing a draft that has not changed."""
+
+
+def _sweep(path: Path) -> None:
+    """Remove the drafts of `path` that killed processes left behind."""
+    drafts = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    with suppress(OSError):
+        for beside in path.parent.iterdir():
+            old = (
+                drafts.fullmatch(beside.name) and beside.lstat().st_mtime < time.time() - _ABANDONED
+            )
+            if old:
+                _remove(beside)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from backends.databases import chain, queries, records
 from backends.databases import statements as sql
-from backends.databases.engine import open_engine
+from backends.databases.engine import file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import RunLock, lock_run
 from backends.databases.records import (
@@ -50,9 +50,11 @@ class SqlBlackboard:
     def __init__(self, name: str, *, create: bool = True, patience: float = 30.0) -> None:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
+        self._file = file_of(self.engine.url)
+        self._identity = _identity(self._file)
         self._writing = self.engine.execution_options(writes=True)
         self._message = sql.message_statements(self.engine.dialect)
-        self._patience = patience
+        self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._locks: dict[str, RunLock] = {}
         self._started: set[str] = set()
@@ -86,7 +88,7 @@ class SqlBlackboard:
                 return lock_run(self.engine, run, shared=shared)
 
         if run not in self._locks:
-            self._locks[run] = retried(once, self._patience)
+            self._locks[run] = retried(once, self.patience)
 
     def unlock(self, run: str) -> None:
         """Let other processes work on `run`."""
@@ -221,6 +223,7 @@ class SqlBlackboard:
                 connection.exec_driver_sql(statement, values)
             return message.number, link
 
+        self._check_place()
         number, before = self._tips.pop(message.session, (-1, ""))
         if number + 1 == message.number:  # as nearly always: nothing has to be read
             link, written = steps(before)
@@ -337,6 +340,7 @@ class SqlBlackboard:
 
     def write(self, work: Callable[[Connection], T], session: str = "") -> T:
         """`work` in one transaction; what is known of `session` is forgotten if it fails."""
+        self._check_place()
 
         def once() -> T:
             try:
@@ -346,7 +350,15 @@ class SqlBlackboard:
                 self._tips.pop(session, None)
                 raise
 
-        return retried(once, self._patience)
+        return retried(once, self.patience)
+
+    def _check_place(self) -> None:
+        """SQLite would write on into a file that is gone, and nobody would find it."""
+        if self._identity is not None and _identity(self._file) != self._identity:
+            raise BlackboardError(
+                f"{self.shown} was removed or replaced while it was in use, so nothing more is "
+                f"written to it; put the file back, then resume the run"
+            )
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away."""
@@ -355,7 +367,16 @@ class SqlBlackboard:
             with translated_errors(self.shown), self.engine.connect() as connection:
                 return work(connection)
 
-        return retried(once, self._patience)
+        return retried(once, self.patience)
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells a file from another of its name; None where there is none."""
+    try:
+        found = None if file is None else file.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:

@@ -43,7 +43,7 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
     """
     url = database_url(name)
     shown = url.render_as_string(hide_password=True)
-    path = _file(url)
+    path = file_of(url)
     if path is not None:
         if not create and not path.is_file():
             raise NotThere(f"there is no database {path}; a run creates one")
@@ -70,7 +70,7 @@ def open_engine(name: str, *, create: bool, current: bool = True, reading: bool 
     return engine
 
 
-def _file(url: URL) -> Path | None:
+def file_of(url: URL) -> Path | None:
     """The file of an SQLite database; None for a server, or for one in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None

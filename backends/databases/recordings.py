@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, TextClause, text
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.faults import translated_errors
+from backends.databases.faults import DatabaseUnavailable, retried, translated_errors
 from backends.databases.views import inlined
 from pxp_fsm.protocol.relations import Outcome
 
@@ -158,8 +158,30 @@ def recorded_sessions(
 ) -> Iterator[RecordedSession]:
     """Every session of `run`, with its messages unless they are not wanted, and with `details`.
 
-    One session at a time is in memory: the queries are in the same order and are merged.
+    One session at a time is in memory: the queries are in the same order and are merged. A database
+    that is away is waited for, and read on after the last session that was given out.
     """
+    given = (0, 0)
+    sessions: Iterator[RecordedSession] = iter(())
+
+    def begin() -> RecordedSession | None:
+        nonlocal sessions
+        sessions = _streamed(board, run, *details, messages=messages)
+        return next((one for one in sessions if (one.repetition, one.position) > given), None)
+
+    found = retried(begin, board.patience)
+    while found is not None:
+        yield found
+        given = found.repetition, found.position
+        try:
+            found = next(sessions, None)
+        except DatabaseUnavailable:
+            found = retried(begin, board.patience)
+
+
+def _streamed(
+    board: SqlBlackboard, run: str, *details: Details, messages: bool
+) -> Iterator[RecordedSession]:
     with translated_errors(board.shown), board.engine.connect() as connection:
         streaming, values = connection.execution_options(yield_per=_BATCH), {"run": run}
 

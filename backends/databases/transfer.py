@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table, select, union
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, StatementError
 
 from backends.databases import chain, schema
 from backends.databases import statements as sql
@@ -30,6 +31,10 @@ READ = ("2", "3", "4", SCHEMA_VERSION)
 """The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
+"""Rows that are written together; they are read by fewer, as a file may hold anything."""
+_READ_TOGETHER = 100
+_SMALL, _TIMES = 64 * 2**20, 500
+"""A Parquet file may hold so many bytes, or so many times its own size."""
 _LATER = {"calls": "4", "prompts": "5", "reservations": "5"}
 """Tables with the versions that brought them."""
 
@@ -149,7 +154,16 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
             elif name == "sessions":
                 closings += [row for row in batch if row["ending"] is not None]
                 batch = [{**row, **_OPEN} for row in taken]
-            connection.execute(_STORE[name], batch)
+            try:
+                connection.execute(_STORE[name], batch)
+            except (IntegrityError, StatementError) as error:
+                if isinstance(error, OperationalError | InterfaceError):
+                    raise
+                said = " ".join(str(getattr(error, "orig", None) or error).split())
+                raise DataError(
+                    f"{source}: rows of {name} contradict each other or what is stored, so nothing "
+                    f"was imported: {said:.300}"
+                ) from error
         if run is None:
             raise DataError(f"{source}: the file holds no run")
         _close(connection, closings)
@@ -249,6 +263,7 @@ def write_jsonl(rows: Rows, path: Path) -> None:
 
 def read_jsonl(path: Path) -> Rows:
     """The rows of the file `path`; raises `DataError` with the line where it is not one of ours."""
+    _check_regular(path)
     with path.open("rb") as file:
         header = _parsed(path, 1, file.readline())
         if header.get("format") != FORMAT:
@@ -315,9 +330,15 @@ def _parquet_rows(folder: Path, version: str) -> Rows:
             continue
         path = folder / f"{name}.parquet"
         file, _version = _opened(path)
+        most, held = max(_SMALL, _TIMES * path.stat().st_size), 0
         try:
-            for batch in file.iter_batches(_PARQUET_BATCH):
+            for batch in file.iter_batches(_READ_TOGETHER):
                 for row in batch.to_pylist():
+                    held += sum(
+                        len(value) if isinstance(value, str) else 8 for value in row.values()
+                    )
+                    if held > most:
+                        raise _expands(path, most)
                     yield name, row
         except (pyarrow.ArrowException, UnicodeError) as error:
             raise DataError(f"{path}: this is not a Parquet file ({error})") from error
@@ -326,8 +347,10 @@ def _parquet_rows(folder: Path, version: str) -> Rows:
 def _opened(path: Path) -> tuple[Any, str]:
     """A Parquet file of an export, with the schema version that it was written from."""
     pyarrow, parquet = _pyarrow()
+    _check_regular(path)
     try:
-        file = parquet.ParquetFile(path)
+        texts = [*SHAPES[path.stem].columns] if path.stem in SHAPES else []
+        file = parquet.ParquetFile(path, read_dictionary=texts)
         said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
     except (pyarrow.ArrowException, UnicodeError) as error:
         raise DataError(f"{path}: this is not a Parquet file ({error})") from error
@@ -336,7 +359,24 @@ def _opened(path: Path) -> tuple[Any, str]:
         raise DataError(
             f"{path}: this is not an export of a blackboard of schema version {' or '.join(READ)}"
         )
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    most = max(_SMALL, _TIMES * path.stat().st_size)
+    if sum(group.total_byte_size for group in groups) > most:
+        raise _expands(path, most)
     return file, version
+
+
+def _expands(path: Path, most: int) -> DataError:
+    return DataError(
+        f"{path}: it holds more than {most:,} bytes, many times its size; no run does: import it "
+        f"as jsonl, or export it again"
+    )
+
+
+def _check_regular(path: Path) -> None:
+    """A pipe or a device would be waited for, or never end."""
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file, or it is not a regular one")
 
 
 def _schema(shape: Shape) -> Any:

@@ -176,7 +176,10 @@ class Program:
             raise
 
     def close(self, *, at_once: bool = False) -> None:
-        """End it, and all that it has started; it may first end by itself, unless `at_once`."""
+        """End it and its process group; it may first end by itself, unless `at_once`.
+
+        A child that left the group, by `setsid`, is not ended.
+        """
         process, self._process = self._process, None
         self._said.clear()
         if process is None:

@@ -165,7 +165,11 @@ def read(
     if is_json is None:
         is_json = filename.endswith(".json")
     try:
-        raw = json.loads(text) if is_json else tomllib.loads(text)
+        if not is_json and any(key.count(".") > _DOTS for key in _TOML_KEY.findall(text)):
+            raise error((f"{filename}: {_DEEP}",))  # it would be read in quadratic time
+        raw = json.loads(text, object_pairs_hook=_once) if is_json else tomllib.loads(text)
+        if _is_deep(raw):
+            raise error((f"{filename}: {_DEEP}",))
     except ValueError as reason:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
         found = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
@@ -173,10 +177,37 @@ def read(
         said = str(reason)[: found.start()] if found else str(reason)
         raise error((f"{where}: this is not {kind}: {said}; mend the syntax",)) from reason
     except RecursionError as reason:
-        raise error((f"{filename}: nested too deeply",)) from reason
+        raise error((f"{filename}: {_DEEP}",)) from reason
     if not isinstance(raw, dict):
         raise error((f"{filename}, line 1: the file is an object, not a list or a value",))
     return raw
+
+
+_DEEPEST = 100
+_DOTS = 1_000
+_TOML_KEY = re.compile(r"^[^=\n]+", re.MULTILINE)
+_DEEP = f"nested too deeply; at most {_DEEPEST} levels can be read"
+
+
+def _is_deep(value: object) -> bool:
+    """Whether a value is nested more deeply than what looks at it could follow."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        lists = (list(one.values()) if isinstance(one, dict) else one for one in level)
+        level = [each for inner in lists if isinstance(inner, list) for each in inner]
+        if not level:
+            return False
+    return True
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, each of whose keys stands there once, as in TOML."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _value in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {quoted(twice)} stands twice in one object; remove one")
+    return found
 
 
 def faults(

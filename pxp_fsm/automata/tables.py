@@ -171,13 +171,28 @@ def automaton_from(
 
     `located` finds file and line of faults at paths of `raw`, for the `TableError`.
     """
-    found = faults(raw, schema(), _in_words)
+    found = faults(raw, schema(), _in_words) or _size_faults(raw)
     if not found:
         automaton = _build(raw)
         found = faults_of(automaton, raw)
         if not found:
             return automaton
     raise TableError(located(found))
+
+
+MOST_TRANSITIONS = 10_000
+
+
+def _size_faults(raw: Mapping[str, Any]) -> list[Fault]:
+    """The row with which a table has more transitions than it may: each source has each label."""
+    count = 0
+    for index, row in enumerate(raw["rows"]):
+        labels = sum(len(_many(row.get(key, ()))) for key in ("send", "receive", "event"))
+        count += len(_many(row["from"])) * labels
+        if count > MOST_TRANSITIONS:
+            said = f"the rows up to this one are {count:,} transitions; a table has at most "
+            return [Fault(("rows", index), f"{said}{MOST_TRANSITIONS:,}")]
+    return []
 
 
 def _in_words(error: Any) -> str | None:

@@ -41,6 +41,7 @@ def train(request: options.Train) -> None:
     developer = request.developer
     if request.unattended is (developer is not None):
         raise UsageError("give either --unattended or --developer, such as --developer terminal")
+    before = Lan.load(request.network).version
     who = None if developer is None else find_developer(developer, seed=0)
     training = setup.Training(
         request.network,
@@ -56,6 +57,8 @@ def train(request: options.Train) -> None:
     outcomes = asyncio.run(training.run(_silent if developer == "terminal" else _told))
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
+    if handled == len(outcomes) and Lan.load(request.network).version == before:
+        click.echo("Every example was handled before; the network was not changed.")
 
 
 def edit(request: options.Edit) -> None:

@@ -14,7 +14,7 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.cli.command import Entry, Group
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import BlackboardError, FileError, Halted, NotThere, PXPError
+from pxp_fsm.errors import BlackboardError, FileError, Halted, NotThere, PXPError, quoted
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes besides 0: a request that cannot be met, a database or disk failure, Ctrl-C, and a
@@ -87,6 +87,13 @@ class _Commands(Group):
         except OSError as error:
             _print("Error: ", (_describe(error),))
             raise click.exceptions.Exit(FAULT) from error
+        except UnicodeEncodeError as error:
+            said = f"{quoted(error.object)} is not valid Unicode; give the file a name in UTF-8"
+            _print("Error: ", (said,))
+            raise click.exceptions.Exit(BAD_INPUT) from error
+        except MemoryError as error:
+            _print("Error: ", ("there is not enough memory; what was stored is kept",))
+            raise click.exceptions.Exit(FAULT) from error
         except KeyboardInterrupt as stopped:
             _print("", str(stopped).split("\n") if stopped.args else ("Stopped.",))
             raise click.exceptions.Exit(INTERRUPTED) from None
@@ -130,6 +137,10 @@ def lan() -> None:
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:
     """Run the command and exit with its code; no failure is shown as a traceback."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before the start; nobody reads it
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

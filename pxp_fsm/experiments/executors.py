@@ -8,6 +8,8 @@ goes on at the next message.
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
@@ -95,7 +97,24 @@ def open_executor(name: str) -> Iterator[Executor]:
 def _processes(number: int) -> ProcessPoolExecutor:
     from multiprocessing import get_context
 
-    return ProcessPoolExecutor(number, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(
+        number, mp_context=get_context("spawn"), initializer=_end_with_the_parent
+    )
+
+
+def _end_with_the_parent() -> None:
+    """End this worker when the process that started it has ended, however that was."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def spread(

@@ -147,8 +147,8 @@ class Run:
         self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None
     ) -> None:
         """Carry `chosen` units to their end; None is every repetition."""
-        size, repetitions = len(self.data.sessions), range(1, self.plan.repetitions + 1)
-        whole = [Unit(one, 1, size) for one in repetitions]
+        size, every = len(self.data.sessions), range(1, self.plan.repetitions + 1)
+        whole = [Unit(one, 1, size) for one in every]
         async with self._serving() as serving:
             roles = self._participants(serving)
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
@@ -164,9 +164,8 @@ class Run:
             raise UsageError(f"this run has no model, so it cannot use {name}")
 
         opened = none if serving is None else serving.model
-        roles = participants.Participants(
-            self.plan, self.task, self.data, self._folder, self.selection, opened
-        )
+        about = (self.plan, self.task, self.data)
+        roles = participants.Participants(*about, self._folder, self.selection, opened)
         if self.selection.judge is not None:
             for record in self._blackboard.sessions(self.name):
                 entries = self._blackboard.entries(record.session)

@@ -1,10 +1,10 @@
 """Framing of untrusted texts inside a prompt, in a frame that no text can close or open.
 
 A frame is one line: `<data>`, a JSON object, `</data>`. In the JSON every `<`, `>` and `&`, and
-every character that is not printable (line ends, invisible and directional ones), is written by
-its code point. So a frame cannot be left from inside, a chat template's own marks (`<|...|>`) are
-not in it, no line of a prompt begins in a text of somebody else, and each text can be read back
-exactly.
+every character that is not printable or shows nothing (line ends, invisible and directional ones,
+fillers, variation selectors), is written by its code point. So a frame cannot be left from inside,
+a chat template's own marks (`<|...|>`) are not in it, no line of a prompt begins in a text of
+somebody else, and each text can be read back exactly.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ from collections.abc import Mapping
 OPENING, CLOSING = "<data>", "</data>"
 
 _FRAME = re.compile(f"{OPENING}(.*?){CLOSING}")
-_STEERING = frozenset("<>&")
+_UNSEEN = re.compile(
+    "[<>&\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+"""What could steer, and what counts as printable but shows nothing."""
 
 
 def encoded(value: object) -> str:
     """`value` as JSON on one line, without any character that could steer who reads it."""
     written = json.dumps(value, ensure_ascii=False)
     return "".join(
-        character if character.isprintable() and character not in _STEERING else _escape(character)
+        character
+        if character.isprintable() and not _UNSEEN.match(character)
+        else _escape(character)
         for character in written
     )
 

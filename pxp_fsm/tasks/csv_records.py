@@ -10,10 +10,14 @@ from pathlib import Path
 from pxp_fsm.errors import DataError
 from pxp_fsm.protocol.messages import text_problem
 
+MOST_BYTES = 200_000_000
+
 
 def read(path: Path) -> str:
     """The text of `path`, UTF-8 with or without a byte order mark; raises `DataError`."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{path}: more than {MOST_BYTES:,} bytes; take a part of it")
         return path.read_text("utf-8-sig")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error

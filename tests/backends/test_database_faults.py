@@ -9,6 +9,7 @@ full (here), that another process holds the file (here) and that its process is 
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import subprocess
 import sys
@@ -22,7 +23,8 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, event, text
 
-from backends.databases import SqlBlackboard, records
+from backends.databases import SqlBlackboard, recordings, records
+from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.experiments.runs import Plan, Progress
@@ -347,3 +349,49 @@ def test_a_fault_in_one_of_several_sessions_is_told_as_it_is(board: SqlBlackboar
         open_run(board, task(learns=False, at_once=3), PLAN, SESSIONS).execute(fail)
     open_run(board, task(learns=False, at_once=3), PLAN, SESSIONS).execute()
     assert {record.ending for record in board.sessions("s-1")} <= {"ratified", "rejected", "bound"}
+
+
+# a cursor whose connection was cut warns when it is collected
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_cut_while_a_finished_run_is_read_is_waited_for(
+    postgresql: PostgresServer, board: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = open_run(board, task(), PLAN, SESSIONS)
+    run.execute()
+    whole = list(recorded_sessions(board, run.name, *Details))
+    counted = run_counts(board, run.name)
+    monkeypatch.setattr(recordings, "_BATCH", 1)
+    found = []
+    for one in recorded_sessions(board, run.name, *Details):
+        found.append(one)
+        cut_all(postgresql.get_uri())
+    assert found == whole
+    assert len(found) == SESSIONS
+    cut_all(postgresql.get_uri())
+    assert run_counts(board, run.name) == counted
+    gc.collect()
+    board.engine.dispose()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_is_noticed_at_the_next_message(
+    tmp_path: Path, replaced: bool
+) -> None:
+    path = tmp_path / "b.sqlite"
+    sent = 0
+
+    def on_step(step: Progress) -> None:
+        nonlocal sent
+        sent += step.message is not None
+        if sent == 3 and path.exists():
+            path.rename(tmp_path / "moved.sqlite")
+            if replaced:
+                path.write_bytes(b"")
+
+    with SqlBlackboard(str(path)) as board:
+        run = open_run(board, task(), PLAN, SESSIONS)
+        with pytest.raises(BlackboardError, match="was removed or replaced while it was in use"):
+            run.execute(on_step)
+    assert sent == 3

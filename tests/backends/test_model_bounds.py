@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -59,6 +60,7 @@ def usage(number: int) -> dict[str, Handler]:
     return {"anthropic": body(json.dumps(one).encode()), "openai": body(json.dumps(other).encode())}
 
 
+@cache
 def bomb(name: str) -> Handler:
     packed = gzip.compress(json.dumps(said(name, " " * 50_000_000)).encode())
     return body(packed, content_encoding="gzip")

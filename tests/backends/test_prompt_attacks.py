@@ -19,7 +19,7 @@ from guards.relations.judge import Judge
 from pxp_fsm.cli import sessions
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.runs import Plan, Run, Slot, start
-from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.prompting.framing import framed, unframed
 from pxp_fsm.prompting.model import Request, Role
 from pxp_fsm.protocol.messages import Answer, Instance
 from pxp_fsm.protocol.rules import Interact
@@ -207,3 +207,27 @@ def test_a_verdict_that_is_more_than_a_verdict_is_none(attack: str) -> None:
         )
         with pytest.raises(NoAnswer, match="no usable verdict in 3 attempts"):
             now(Judge(model, prompts).holds("one", "two"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x180B,
+        0x2800,
+        0x3164,
+        0xFE00,
+        0xFE0F,
+        0xFFA0,
+        0xE0100,
+        0xE01EF,
+    ],
+)
+def test_what_shows_nothing_is_written_by_its_code_point(code: int) -> None:
+    said = f"be{chr(code)}nign"
+    frame = framed({"text": said})
+    assert chr(code) not in frame
+    assert unframed(frame) == ({"text": said},)

@@ -256,3 +256,31 @@ def test_local_processes_carry_a_run_and_are_started_again_when_one_is_killed(
         monkeypatch.setenv("PXP_SLOW", "0")
         assert len(killed) == 1
         assert transcript(board, run.name) == alone(PLAN)
+
+
+PARENT = """
+import time
+from pxp_fsm.experiments.executors import open_executor
+if __name__ == "__main__":
+    with open_executor("processes://2") as pool:
+        list(pool.map(abs, range(8)))
+        print(" ".join(map(str, pool._processes)), flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.deep
+def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(tmp_path / "parent.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
+        assert parent.stdout is not None
+        workers = [Path(f"/proc/{pid}/cmdline") for pid in parent.stdout.readline().split()]
+        assert workers and all(b"spawn_main" in worker.read_bytes() for worker in workers)
+        parent.kill()
+    for _ in range(600):
+        if not any(worker.exists() and worker.read_bytes() for worker in workers):
+            return
+        time.sleep(0.05)
+    pytest.fail("a worker goes on without its parent")

@@ -38,7 +38,7 @@ from pxp_fsm.networks.model.operations import (
     Split,
     Teach,
 )
-from pxp_fsm.networks.model.soundness import faults_of
+from pxp_fsm.networks.model.soundness import faults_of, size_faults
 
 FORMAT, VERSION = "pxp-fsm lan", 1
 
@@ -189,7 +189,9 @@ def text_in(path: Path) -> str:
 def parse(text: str, filename: str = "network.lan.json") -> History:
     """The network that a JSON text holds, with its log. Raises `FileError`."""
     raw = read(text, filename, is_json=True)
-    found = faults(raw, schema())
+    found = size_faults(*(_length(raw.get(name)) for name in ("agents", "edges"))) or faults(
+        raw, schema()
+    )
     if found:
         raise FileError(_located(text, filename, fault) for fault in found)
     network = network_from_json(raw)
@@ -209,6 +211,10 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
         )
         raise FileError((_located(text, filename, Fault(("log",), said)),))
     return history
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list) else 0
 
 
 def save(history: History, path: Path) -> str:

@@ -13,6 +13,8 @@ from pxp_fsm.networks.model.network import Agent, Edge, Network
 from pxp_fsm.protocol.messages import text_problem
 
 LONGEST_NAME = 80
+MOST_AGENTS = 500
+MOST_EDGES = 1_000
 
 
 class Unsound(DataError):
@@ -34,6 +36,10 @@ def faults_of(network: Network) -> Iterator[Fault]:
     """Every fault: no agent, an empty text, a name twice, an edge to nobody, a cycle."""
     if not network.task.strip():
         yield Fault(("task",), "the task is empty; say what the network is for")
+    large = size_faults(len(network.agents), len(network.edges))
+    if large:
+        yield from large
+        return
     if not network.agents:
         yield Fault(("agents",), "there is no agent; a network has at least one")
     known = set(network.names)
@@ -57,6 +63,16 @@ def faults_of(network: Network) -> Iterator[Fault]:
         if cycle:
             way = " → ".join((*cycle, cycle[0]))
             yield Fault(("edges",), f"the network would have a cycle: {way}")
+
+
+def size_faults(agents: int, edges: int) -> list[Fault]:
+    """What there is more of than a network may have, which is then not looked at further."""
+    counts = (("agents", agents, MOST_AGENTS), ("edges", edges, MOST_EDGES))
+    return [
+        Fault((what,), f"there are {count:,} {what}; a network has at most {most:,}")
+        for what, count, most in counts
+        if count > most
+    ]
 
 
 def cycle_of(edges: frozenset[Edge]) -> tuple[str, ...]:

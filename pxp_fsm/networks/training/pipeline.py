@@ -14,6 +14,7 @@ from pxp_fsm.automata.automaton import Transition, one_hot
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.edits import apply
 from pxp_fsm.networks.model.history import Author, Change
 from pxp_fsm.networks.model.network import ControlExample, ExecutionExample, HandledExample, Network
 from pxp_fsm.networks.model.operations import Handle, Learn, Operation
@@ -331,7 +332,10 @@ class Trainer:
         self.lan.history = self.lan.history.after(change)
 
     def _record(self) -> None:
-        """The inputs and outputs of every module in this run become its examples."""
+        """The inputs and outputs of every module in this run become its examples.
+
+        What the network holds already is no change: repeating a training that is over makes none.
+        """
         run, network, example = self._hand.ran, self.lan.network, self._hand.example
         operations: list[Operation] = []
         for name, turn in run.turns.items():
@@ -344,5 +348,8 @@ class Trainer:
                 results = (ExecutionExample(turn.received, turn.result, made_by),)
             operations.append(Learn(name, (decision,), results))
         handled = HandledExample(example.external, example.truth, run.output, run.results)
-        operations.append(Handle(handled))
-        self._commit(f"handled {quoted(example.external)}", tuple(operations))
+        new: list[Operation] = [one for one in operations if apply(network, one) != network]
+        if handled not in network.handled:
+            new.append(Handle(handled))
+        if new:
+            self._commit(f"handled {quoted(example.external)}", tuple(new))
