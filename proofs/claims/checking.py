@@ -10,6 +10,7 @@ from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.induction.numbers import Unknown
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import Place, replay
@@ -97,7 +98,7 @@ class Checker:
             if verdict.trace is not None:
                 messages = replay(model, plain(verdict.trace))
             verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
-        except TooLarge as error:
+        except (TooLarge, Unknown) as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
         seconds = time.perf_counter() - started
         return claim.result(assumptions, verdict, seconds, model.name, messages)

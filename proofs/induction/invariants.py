@@ -22,6 +22,7 @@ from itertools import product
 from typing import NamedTuple, cast
 
 from proofs.core.actions import Blocked, Say
+from proofs.induction.exact import exact
 from proofs.induction.numbers import Case, Given, Numbers, Unknown, Whole
 from proofs.induction.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.sessions.model import AGENTS, Sent, SessionModel, State, action_of
@@ -329,10 +330,11 @@ def invariant_of(
     """The invariant of `subject` between agents with `tables` (its own, unless others are given).
 
     Share `numbers` between calls: what Z3 has answered is remembered there. Raises `Unknown` where
-    there is no state at all: of nothing everything would be true.
+    there is no state at all (of nothing everything would be true), and where `functions` do what is
+    not faithful to symbols (`proofs.induction.exact`).
     """
     both = tables or (subject.automaton(), subject.automaton())
-    numbers = numbers or Numbers()
+    numbers, functions = numbers or Numbers(), exact(functions)
     try:
         found = Invariant(subject, theory, keep, both, numbers, functions, forgets=True)
     except _Remembered:
