@@ -8,6 +8,7 @@ import hashlib
 import json
 import sys
 import tomllib
+from functools import cache
 from itertools import compress, product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 # one taken k times gives way to TERM, possible anyhow. A ranking is 1 less for each sent, never
 # negative: sent <= n; others and k a loop <= 2k + 5 (2 loops and 5 others, or 1 and 6, 0 and 7).
 # PXP compares no point with itself, so relations may be taken for reflexive there.
-FORMAT, ANEW = 2, "write it anew with: pxp check --certificates DIR"
+FORMAT, MOST, ANEW = 2, 5000, "write it anew with: pxp check --certificates DIR"
 DECISIONS = "4e0e9e33565b335c674d6b5da02547165d498fa3d4716fdd32b82f6cf8ba45e9"
 """Of the decision functions whose rules are stated here: `proofs.induction.source`, `digest`."""
 AFTER = {"0": "1", "1": "2", "2": "odd", "odd": "even", "even": "odd"}
@@ -62,16 +63,16 @@ def _cut(world: Any, *points: int) -> Any:  # relations on some of their points,
 
 
 class Part:
-    """One invariant; sound if its states are the first, and all that steps from them lead to.
+    """One invariant: the first state, and all that steps from it lead to.
 
     `free` is the agent whose relation is forgotten: what is assumed, is assumed of the other's.
     """
 
-    def __init__(self, which: int, raw: Any, rows: dict[Any, Any], states: Any) -> None:
+    def __init__(self, which: int, initial: str, final: Any, rows: dict[Any, Any]) -> None:
         self.subject, given, self.along, names = PARTS[which]
         self.given, self.claims, self.rows = {ASSUMED[x] for x in given}, names.split(), rows
         self.free = 0 if self.along == REVISED else None
-        self.interact, self.final, fit = self.subject == "interact", {*raw["final"]}, []
+        self.interact, self.final, fit = self.subject == "interact", {*final}, []
         for r in ({*compress(product(range(3), repeat=2), b)} for b in product((0, 1), repeat=9)):
             has = {"reflexive": r >= {(0, 0), (1, 1), (2, 2)}}
             has["symmetric"] = r == {(b, a) for a, b in r}
@@ -82,17 +83,17 @@ class Part:
         worlds = [({*()}, s) for s in fit] if self.free == 0 else worlds
         self.worlds: list[Any] = worlds if "deterministic" in self.given else [None]
         self.none, self.known = _cut(self.worlds[0]), dict[str, Any]()
-        self.states, self.steps = [self.first(raw["initial"])], list[Any]()
-        listed, seen = {_text(s) for s in states}, {_text(self.states[0])}
+        self.states, self.steps = [self.first(initial)], list[Any]()
+        self.texts = {_text(self.states[0])}
         for state in self.states:  # grows while it is read
             new = [(state, *step) for step in self.after(state)] if not state["over"] else []
             for target in (step[-1] for step in new if step[-1]["over"] != "stuck"):
-                if (self.along and target["said"] is None) or _text(target) in seen:
-                    continue
-                seen.add(_text(target))
-                self.states += [target] if _text(target) in listed else []
+                if (target["said"] is not None or not self.along) and len(self.states) < MOST:
+                    self.states += [target] if _text(target) not in self.texts else []
+                    self.texts.add(_text(target))
             self.steps += new
-        self.sound = seen == listed and len(states) == len(listed)
+        self.whole = len(self.states) < MOST
+        self.stated = self._stated()
 
     def first(self, initial: str) -> Any:
         numbers = {"sent": "0"} | ({"room": "< n"} if self.interact else {})
@@ -100,7 +101,7 @@ class Part:
             sent = {tag for (_, sign, _), (tag, _) in self.rows.items() if sign == "+"}
             numbers |= dict.fromkeys(sent - {"INIT", "TERM"}, "0")
             numbers |= {"others": "0"} if "terminates" in self.claims else {}
-        replied = [] if "strong-once" in self.claims else None
+        replied: Any = [] if "strong-once" in self.claims else None
         state = {"at": [initial] * 2, "last": "", "y": self.none, "e": self.none, "over": ""}
         return state | {"said": [], "replied": replied, "numbers": numbers}
 
@@ -166,13 +167,13 @@ class Part:
         strong = [s for s in over if {"RATIFY", "REVISE"} >= {*(s["replied"] or ())}]
         loops = [([*s["numbers"].values()].count("1..k"), s["numbers"]) for s in self.states]
         wide = [x for x, n in loops if x > 2 or x + int(n.get("others", 0)) > 7]
-        last = [r for r in steps if r[-1]["over"] == "ratified"]
+        last, stuck = ([r for r in steps if r[-1]["over"] == x] for x in ("ratified", "stuck"))
         if name.startswith("replies-"):
             due = {*REPLIES[name[8:]], "TERM"}
             return [r for r in steps if r[0]["last"] == name[8:] and r[1] not in due]
         return {
-            "terminates": wide + [0] * (self.subject not in RANKS),
-            "never-stuck": [r for r in steps if r[-1]["over"] == "stuck"],
+            "terminates": wide + stuck + [0] * (self.subject not in RANKS),
+            "never-stuck": stuck,
             "silent-end": [s for s in over if not mute >= {*s["at"]}],
             "reject-after-k": [r for r in steps if r[1] == "REJECT" and not r[2]],
             "no-revise-at-2": [r for r in steps if r[0]["numbers"]["sent"] + r[1] == "1REVISE"],
@@ -180,14 +181,14 @@ class Part:
             "refuted-never": [s for s in self.states if s["said"] == REFUTED],
             "revised-never": [s for s in self.states if s["said"] == REVISED],
             "ratified-at-3": [s for s in long if s["said"] == RATIFIED[:2]]
-            + [r for r in steps if r[0]["said"] == RATIFIED[:2] and r not in last],
+            + [r for r in steps if r[0]["said"] == RATIFIED[:2] and r[-1]["over"] != "ratified"],
             "strong-once": [s for s in long if s in strong and s["said"] != RATIFIED],
             "never-ultra": [s for s in strong if s["replied"] is None or "REVISE" in s["replied"]],
             "self-loops": [s for s in self.states if {*s["numbers"].values()} & {"> k", "more"}],
             "no-alternation": [r for r in steps if (r[0]["last"], r[1]) == ("REFUTE", "RATIFY")],
         }[name]
 
-    def stated(self) -> dict[str, Any]:
+    def _stated(self) -> dict[str, Any]:
         """What the certificate must say of this part, apart from its states."""
         claims = [dict[str, Any](name=f"{self.subject}.{name}") for name in self.claims]
         for claim, name in zip(claims, self.claims, strict=True):
@@ -196,6 +197,14 @@ class Part:
                 claim["ranking"] = RANKS[self.subject]
         found = {"subject": self.subject, "assumptions": sorted(self.given), "claims": claims}
         return found | {"along": self.along, "free": self.free, "bounds": BOUNDS[self.subject]}
+
+
+@cache
+def _parts(protocol: str, table: str) -> list[Part]:
+    initial, final, rows = json.loads(table)
+    known = {(at, sign, name): (label, to) for at, sign, name, label, to in rows}
+    mine = [i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol]
+    return [Part(which, initial, final, known) for which in mine]
 
 
 def read(text: str) -> Any:
@@ -215,30 +224,31 @@ def check(certificate: Any, raw: Any) -> Any:
     `raw` is a table as TOML reads it. Raises LookupError, TypeError or the like where one of the
     two is something else.
     """
-    rows, signs = dict[Any, Any](), {"send": "+", "receive": "-", "event": "!"}
+    rows, signs = list[Any](), {"send": "+", "receive": "-", "event": "!"}
     lines = [f"initial {raw['initial']}", *(f"final {s}" for s in raw["final"])]
     for row, key in product(raw["rows"], signs):
         places, tags = ([x] if isinstance(x, str) else x for x in (row["from"], row.get(key, [])))
         for at, label in product(places, tags):
             lines.append(f"{at} {row['to']} {row.get('guard', '⊤')} {signs[key]}{label}")
-            rows[at, signs[key], row.get("guard", label)] = (label, row["to"])
+            rows.append((at, signs[key], row.get("guard", label), label, row["to"]))
     digest = hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
     due: dict[str, Any] = {"format": FORMAT, "fingerprint": digest, "decisions": DECISIONS}
     for key, value in due.items():
         if _text(certificate[key]) != _text(value):
             yield False, f"its {key} is {certificate[key]}, not {value}; {ANEW}"
             return
-    parts, protocol = certificate["parts"], certificate["protocol"]
-    mine = [i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol]
-    found = [Part(i, raw, rows, one["states"]) for i, one in zip(mine, parts, strict=False)]
-    due |= {"protocol": protocol, "parts": [part.stated() for part in found]}
+    parts, protocol = certificate["parts"], str(certificate["protocol"])
+    known = _parts(protocol, json.dumps([raw["initial"], sorted(raw["final"]), rows]))
+    due |= {"protocol": protocol, "parts": [part.stated for part in known]}
     rest = [{key: x for key, x in part.items() if key != "states"} for part in parts]
-    if not mine or len(parts) != len(mine) or _text(due) != _text(certificate | {"parts": rest}):
+    if not known or _text(due) != _text(certificate | {"parts": rest}):
         yield False, f"what it says of {protocol} is not what there is to say; {ANEW}"
-    for part, stated in zip(found, due["parts"], strict=True):
-        for claim in stated["claims"]:
-            given = " ".join(stated["assumptions"])
-            yield part.sound, f"{claim['name']} {claim['verdict']} {given}".rstrip()
+        return
+    for part, states in zip(known, (one["states"] for one in parts), strict=True):
+        listed = sorted(map(_text, states)) if isinstance(states, list) else None
+        sound, given = part.whole and listed == sorted(part.texts), " ".join(sorted(part.given))
+        for claim in part.stated["claims"]:
+            yield sound, f"{claim['name']} {claim['verdict']} {given}".rstrip()
 
 
 def main(certificate: Any, table: str) -> bool:

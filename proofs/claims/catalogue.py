@@ -15,12 +15,7 @@ from itertools import product
 from types import MappingProxyType
 
 from proofs.claims import decisions, predicates
-from proofs.claims.predicates import (
-    STATEMENTS,
-    Check,
-    every_row_taken,
-    some_agent_can_send,
-)
+from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
 from proofs.core.actions import Say
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
@@ -119,8 +114,7 @@ class Claim:
 
     @property
     def tried(self) -> tuple[frozenset[Assumption], ...]:
-        """The sets of assumptions under which its induction is tried: those that suffice, or all
-        assumptions, to see where it fails."""
+        """The sets under which its induction is tried: those that suffice, or all assumptions."""
         return self.suffices or (EQUIVALENCE,)
 
     @property
@@ -382,7 +376,7 @@ def _pxp() -> Iterator[Claim]:
         "REFUTE and RATIFY do not answer each other for ever",
         "pxp(k)",
         predicates.never_alternates(Tag.REFUTE, Tag.RATIFY),
-        {**_held("equivalence", "tolerance", name_of(LIKE)), "noisy": Status.FAILS},
+        _held("equivalence", "tolerance", name_of(LIKE)) | {"noisy": Status.FAILS},
         induction=Induction(must.no_edge(must.answers(Tag.REFUTE, Tag.RATIFY))),
     )
     yield from _replies("pxp(k)")

@@ -132,8 +132,7 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
     if any(proof.proved for proof in tried):
         every = Bound(n="all" if verdict.bound.n is not None else None, k="all")
         return Verdict(Status.HOLDS, bound=every)
-    reason = f"induction step: {tried[0].obstacle}"
-    return Verdict(Status.UNKNOWN, reason, bound=verdict.bound)
+    return Verdict(Status.UNKNOWN, tried[0].reason, bound=verdict.bound)
 
 
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from proofs.claims.catalogue import CLAIMS, Claim, Induction
 from proofs.core.actions import Say
 from proofs.induction.invariants import INTERACT, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
-from proofs.induction.numbers import Numbers
+from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, Obstacle
 from proofs.sessions.relational import Theory
 from pxp_fsm.automata.automaton import Automaton
@@ -50,11 +50,14 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of a theorem: proved under `assumptions`, or where the induction fails."""
+    """What came of a theorem: proved under `assumptions`, or what stands against it.
+
+    That is where the induction fails, or why none was tried.
+    """
 
     theorem: Theorem
     assumptions: frozenset[Assumption]
-    obstacle: Obstacle | None
+    obstacle: Obstacle | Unknown | None
     nodes: int
     moves: int
     seconds: float
@@ -62,6 +65,11 @@ class Proof:
     @property
     def proved(self) -> bool:
         return self.obstacle is None
+
+    @property
+    def reason(self) -> str:
+        """What stands against it, in words."""
+        return f"{'induction step: ' * isinstance(self.obstacle, Obstacle)}{self.obstacle or ''}"
 
 
 THEOREMS = {
@@ -127,6 +135,16 @@ def prove(
     """The proofs of `prove_parts`, without the invariants."""
     parts = prove_parts(theorems, assumptions, tables, numbers, functions)
     return [proof for part in parts for proof in part.proofs]
+
+
+def unproved(claims: Iterable[Claim], reason: Unknown) -> list[Proof]:
+    """What came of `claims` where nothing could be proved at all, for this reason."""
+    return [
+        Proof(THEOREMS[claim.id], assumed, reason, 0, 0, 0.0)
+        for claim in claims
+        if claim.id in THEOREMS
+        for assumed in claim.tried
+    ]
 
 
 def _kept(theorems: list[Theorem]) -> Keep:

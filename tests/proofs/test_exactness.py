@@ -30,7 +30,7 @@ from proofs.induction.source import Source, read
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
-from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.protocol.messages import Answer, Question, Tag
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
@@ -290,7 +290,7 @@ def helper(number: int, bound: int = BOUND) -> bool:
 def roundabout(sent: int, n: int, stopped: bool) -> bool:
     if not isinstance(sent, int) or isinstance(n, bool | float | str):
         raise ValueError(f"{sent} and {n!r} are no whole numbers")
-    if stopped is True or n in (7, 9) or n == decisions.Tag.INIT:
+    if stopped is True or n in (7, 9) or n == Tag.INIT:
         return helper(n) or stopped
     return not -sent + n > 0 and helper(number=sent) is not None
 
