@@ -130,7 +130,8 @@ def _is_source(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
     name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
     if (name, node.lineno) != (code.co_name, code.co_firstlineno):
         return False
-    whole = ast.Module([ast.Expr(node) if isinstance(node, ast.Lambda) else node], [])
+    alone = ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.Lambda) else node
+    whole = ast.Module([alone], [])
     flags = code.co_flags & _FUTURE
     compiled = compile(whole, code.co_filename, "exec", flags, dont_inherit=True)
     found = (one for one in compiled.co_consts if isinstance(one, CodeType))
