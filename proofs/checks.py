@@ -55,7 +55,8 @@ def _check_protocol(
     protocol = rules.name if rules.n is not None or rules.k is None else f"{rules.name}(k)"
     assumptions, demands = assumptions_of(relations), tuple(map(demand, fair))
     if not formulas:
-        instead = Substitutes({rules.name: rules.automaton}, rules.functions)
+        tables = {} if rules.table is None else {rules.name: rules.table}
+        instead = Substitutes(tables, rules.functions)
         checker = Checker(Bounds(rules.n or Bounds().n, rules.k or Bounds().k), instead=instead)
         for claim in CLAIMS:
             if claim.protocol == protocol:

@@ -33,6 +33,7 @@ REPLIES = {"INIT": {"RATIFY", "REFUTE", "REVISE", "REJECT"}, "REJECT": {"REJECT"
 REPLIES |= {"RATIFY": {"RATIFY"}, "REVISE": {"RATIFY"}, "REFUTE": {"REFUTE", "REVISE", "REJECT"}}
 ASSUMED = {"d": "deterministic", "h": "shared", "r": "reflexive", "s": "symmetric"}
 ASSUMED |= {"t": "transitive"}
+EQUALITY = {"reflexive", "symmetric", "transitive"}
 PARTS: tuple[tuple[str, str, list[str], str], ...] = (
     # subject, assumptions, the sequence that sessions are followed along, claims
     ("interact", "", [], "terminates never-stuck silent-end reject-after-k"),
@@ -57,6 +58,48 @@ def _text(data: object) -> str:
     return json.dumps(data, sort_keys=True)
 
 
+def _fits(r: Any, points: Any, given: Any) -> bool:
+    return (
+        ("reflexive" not in given or all((p, p) in r for p in points))
+        and ("symmetric" not in given or all((b, a) in r for a, b in r))
+        and ("transitive" not in given or all((a, d) in r for a, b in r for c, d in r if b == c))
+    )
+
+
+def _grown(r: Any, points: Any, new: int, given: Any) -> list[Any]:  # with one point more
+    fresh = [(new, new), *((p, new) for p in points), *((new, p) for p in points)]
+    some = (r | {*compress(fresh, bits)} for bits in product((0, 1), repeat=len(fresh)))
+    return [s for s in some if _fits(s, (*points, new), given)]
+
+
+def _relations(points: int, given: Any) -> list[Any]:
+    found: list[Any] = [frozenset()]
+    for new in range(points):
+        found = [s for r in found for s in _grown(r, range(new), new, given)]
+    return found
+
+
+@cache
+def amalgamates(given: frozenset[str]) -> bool:
+    """Whether a new value can be joined with earlier ones of which at most two are kept.
+
+    What goes wrong in the joint relation goes wrong for the new value, two earlier ones and two
+    kept ones that link them; where nothing is linked, for one earlier value. All are tried.
+    """
+    new, linked = 9, "transitive" in given
+    for kept in range(3):
+        for r in _relations(kept + 1 + linked, given):
+            known = {(a, b) for a, b in r if a < kept and b < kept}
+            for s in _grown(frozenset(known), range(kept), new, given):
+                links = [(a, d) for x, y in ((r, s), (s, r)) for a, b in x for c, d in y if b == c]
+                whole = {*r, *s, *(links if linked else ())}
+                olds = {(a, b) for a, b in whole if new not in (a, b)}
+                news = {(a, b) for a, b in whole if {a, b} <= {*range(kept), new}}
+                if (olds, news) != (r, s) or not _fits(whole, (*range(kept + 1), new), given):
+                    return False
+    return True
+
+
 def _cut(world: Any, *points: int) -> Any:  # relations on some of their points, numbered anew
     new = {p: i for i, p in enumerate(points)}
     return world and [sorted([new[a], new[b]] for a, b in r if {a, b} <= {*new}) for r in world]
@@ -72,13 +115,9 @@ class Part:
         self.subject, given, self.along, names = PARTS[which]
         self.given, self.claims, self.rows = {ASSUMED[x] for x in given}, names.split(), rows
         self.free = 0 if self.along == REVISED else None
-        self.interact, self.final, fit = self.subject == "interact", {*final}, []
-        for r in ({*compress(product(range(3), repeat=2), b)} for b in product((0, 1), repeat=9)):
-            has = {"reflexive": r >= {(0, 0), (1, 1), (2, 2)}}
-            has["symmetric"] = r == {(b, a) for a, b in r}
-            has["transitive"] = all((a, d) in r for a, b in r for c, d in r if b == c)
-            asked = self.given if self.interact else self.given | {"reflexive"}
-            fit += [r] * all(has.get(name, True) for name in asked)
+        self.interact, self.final = self.subject == "interact", {*final}
+        self.laws = (self.given if self.interact else self.given | {"reflexive"}) & EQUALITY
+        fit = _relations(3, self.laws)
         worlds = [(r, s) for r in fit for s in fit if r == s or "shared" not in self.given]
         worlds = [({*()}, s) for s in fit] if self.free == 0 else worlds
         self.worlds: list[Any] = worlds if "deterministic" in self.given else [None]
@@ -196,6 +235,8 @@ class Part:
             if name == "terminates" and self.subject in RANKS:
                 claim["ranking"] = RANKS[self.subject]
         found = {"subject": self.subject, "assumptions": sorted(self.given), "claims": claims}
+        laws = self.laws if "deterministic" in self.given else EQUALITY  # else only what is equal
+        found["amalgamates"] = amalgamates(frozenset(laws))
         return found | {"along": self.along, "free": self.free, "bounds": BOUNDS[self.subject]}
 
 

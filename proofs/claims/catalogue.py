@@ -73,8 +73,7 @@ def assumptions_of(name: str) -> frozenset[Assumption]:
 class Induction:
     """How a claim is proved for all n and k: what must be so of an invariant.
 
-    It is tried under each smallest set of assumptions that suffices for the claim. `provable` is
-    false for what cannot be proved, because it is not so; trying shows where.
+    It is tried under each set of `Claim.tried`. Where not `provable`, trying shows where it fails.
     """
 
     check: must.Check
@@ -179,6 +178,10 @@ def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
 
 def _held(*names: str) -> dict[str, Status]:
     return dict.fromkeys(names, Status.HOLDS)
+
+
+def _tags(messages: Iterable[Say]) -> str:
+    return ", ".join(one.tag for one in messages)
 
 
 def _always(protocol: str) -> Iterator[Claim]:
@@ -380,10 +383,6 @@ def _pxp() -> Iterator[Claim]:
         induction=Induction(must.no_edge(must.answers(Tag.REFUTE, Tag.RATIFY))),
     )
     yield from _replies("pxp(k)")
-
-
-def _tags(messages: Iterable[Say]) -> str:
-    return ", ".join(one.tag for one in messages)
 
 
 def find(name: str) -> tuple[Claim, ...]:

@@ -20,6 +20,7 @@ from proofs.induction import obligations as must
 from proofs.induction.invariants import INTERACT, PXP, Invariant, Node
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.source import read
+from proofs.sessions.amalgamation import amalgamates
 from proofs.sessions.relational import EMPTY, Structure
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.protocol import decisions
@@ -108,6 +109,7 @@ def _part(part: Part) -> dict[str, Any]:
         "assumptions": sorted(part.assumptions),
         "along": list(map(str, invariant.keep.along)),
         "free": invariant.keep.free,
+        "amalgamates": amalgamates(part.assumptions),
         "bounds": [sorted(map(str, atoms)) for atoms in bounds.values()],
         "claims": claims,
         "states": _distinct(

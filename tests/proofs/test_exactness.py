@@ -21,12 +21,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs.checks import check
+from proofs.checks import prove as prove_protocol
 from proofs.claims.theorems import THEOREMS, prove
+from proofs.core.results import Status
 from proofs.induction import exact as exactness
 from proofs.induction.exact import exact
 from proofs.induction.numbers import Argument, Atom, Case, Numbers, Unknown, Whole
 from proofs.induction.opaque import Inexact
 from proofs.induction.source import Source, read
+from pxp_fsm.analysis import checks
+from pxp_fsm.analysis.requests import Request
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
@@ -247,6 +252,27 @@ def test_a_difference_between_symbols_and_numbers_is_found_without_the_source(
 def test_nothing_false_is_proved(attack: Callable[..., bool]) -> None:
     with pytest.raises(Unknown, match="so nothing is proved of it"):
         prove([THEOREMS["interact.terminates"]], functions=changed("done", attack))
+
+
+def test_a_check_of_such_functions_is_unknown_with_file_and_line() -> None:
+    rules = Interact(4, 2, functions=changed("done", in_a_set))
+    results = {result.name: result for result in check(rules)}
+    stops = results["stops-as-written"]
+    assert stops.status is Status.UNKNOWN
+    assert stops.reason.startswith(f"{__file__}:")
+    assert "in_a_set: '{20}' is not exact" in stops.reason
+    assert results["terminates"].status is Status.HOLDS_UP_TO
+
+
+def test_a_check_and_a_proof_of_the_protocols_are_unknown_with_such_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decisions, "done", in_a_set)
+    (proof,) = prove_protocol("interact", "terminates")
+    (line,) = checks.run(Request(("interact",), ("terminates",))).lines
+    for result in (proof, line):
+        assert result.status is Status.UNKNOWN
+        assert "in_a_set: '{20}' is not exact arithmetic" in result.reason
 
 
 class Always:

