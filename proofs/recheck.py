@@ -234,10 +234,11 @@ class Part:
             claim["verdict"] = "not inductive" if self.against(name) else "proved"
             if name == "terminates" and self.subject in RANKS:
                 claim["ranking"] = RANKS[self.subject]
-        found = {"subject": self.subject, "assumptions": sorted(self.given), "claims": claims}
+        found: dict[str, Any] = {"subject": self.subject, "claims": claims}
+        found["assumptions"] = sorted(self.given)
         laws = self.laws if "deterministic" in self.given else EQUALITY  # else only what is equal
-        found["amalgamates"] = amalgamates(frozenset(laws))
-        return found | {"along": self.along, "free": self.free, "bounds": BOUNDS[self.subject]}
+        found |= {"amalgamates": amalgamates(frozenset(laws)), "bounds": BOUNDS[self.subject]}
+        return found | {"along": self.along, "free": self.free}
 
 
 @cache

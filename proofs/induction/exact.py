@@ -16,7 +16,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, cast, get_type_hints
 
 from proofs.induction.numbers import Argument, Case, Given, Numbers, Unknown, Whole
-from proofs.induction.opaque import Inexact
+from proofs.induction.opaque import AS_TEXT, Inexact
 from proofs.induction.source import DECISIONS, Source, read
 from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.interfaces import Decisions
@@ -72,7 +72,7 @@ def _guarded(function: Callable[..., Any], name: str, source: Source) -> Callabl
             answer = function(*map(_argument, given), **{x: _argument(y) for x, y in named.items()})
         except Inexact as error:
             file, line = _line(error.__traceback__, name)
-            if (file, line) in source.messages:
+            if str(error) in AS_TEXT and (file, line) in source.messages:
                 raise source.messages[file, line](f"refused by {name}") from None
             raise Unknown(
                 f"{file}:{line}: {name}: {error} is not exact arithmetic or a comparison, so "

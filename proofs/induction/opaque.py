@@ -22,8 +22,8 @@ class Opaque:
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc] # to isinstance it is what it stands for
+    @property  # type: ignore[misc] # to isinstance it is what it stands for
+    def __class__(self) -> Any:
         return int
 
     def __getattr__(self, name: str) -> Any:
@@ -48,6 +48,10 @@ _OTHER = (
 )
 for _name in (*_OTHER, *_BINARY, *(f"r{name}" for name in _BINARY)):
     setattr(Opaque, f"__{_name}__", _refusing(f"__{_name}__"))
+
+
+AS_TEXT = frozenset({"__str__", "__repr__", "__format__"})
+"""What is refused where a number is written into a text."""
 
 
 def plain(operand: object) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import builtins
 import hashlib
 import json
 import linecache
@@ -291,8 +290,10 @@ class _Body:
         known = self._function.__globals__
         match node:
             case ast.Name(name) if name not in self._local:
-                if name in known or hasattr(builtins, name):
-                    return known[name] if name in known else getattr(builtins, name)
+                own = self._function.__builtins__  # type: ignore[attr-defined] # since Python 3.10
+                for names in (known, own):
+                    if name in names:
+                        return names[name]
             case ast.Attribute(ast.Name() | ast.Attribute() as owner, name):
                 of = self._resolved(owner)
                 if isinstance(of, ModuleType) and name in vars(of):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from typing import Any
 
 import pytest
@@ -40,7 +40,7 @@ def follows(laws: frozenset[Assumption]) -> Law:
 
 
 def relations(points: int, law: Law) -> Iterator[Relation]:
-    pairs = list(product(range(points), repeat=2))
+    pairs = [(a, b) for a in range(points) for b in range(points)]
     for size in range(len(pairs) + 1):
         for chosen in combinations(pairs, size):
             if law(frozenset(chosen), range(points)):

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import functools
-import importlib.util
 import inspect
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import count
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import FunctionType
 from typing import Any, cast
 
 import pytest
@@ -35,166 +27,27 @@ from pxp_fsm.analysis.requests import Request
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
-from pxp_fsm.protocol.messages import Answer, Question, Tag
+from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
-from tests.proofs.mutants import Mutant, decision_mutants
+from tests.proofs.exact_functions import roundabout
+from tests.proofs.inexact_functions import (
+    SEEN_BY_SOURCE,
+    SEEN_BY_TYPE,
+    by_a_default,
+    by_its_identity,
+    by_its_type,
+    cached,
+    calling_itself,
+    changed,
+    in_a_dictionary,
+    in_a_set,
+    partly,
+)
 
-ROOT = Path(__file__).parents[2]
 NUMBERS = Numbers()
-TWENTY = {20: True}
-CALLS: list[int] = []
-HALF = 0.5
-BOUND = 20
-
-
-def changed(name: str, function: Callable[..., Any]) -> Decisions:
-    functions = SimpleNamespace(**vars(decisions))
-    setattr(functions, name, function)
-    return cast(Decisions, functions)
-
-
-# Each is `done`, and right or wrong for reasons that symbols do not show.
-
-
-def in_a_set(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and n not in {20})
-
-
-def in_a_dictionary(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and not TWENTY.get(n))
-
-
-def by_a_key(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and {False: True}[n == 20])
-
-
-def with_a_float(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or sent > n - 0.5
-
-
-def with_a_named_float(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or sent > n - HALF
-
-
-def with_a_quotient(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1) / n > 1
-
-
-def with_a_whole_quotient(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1) // n > 0
-
-
-def with_a_power(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or sent**2 > n**2
-
-
-def with_a_product(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1) * (sent + 1) > n * n
-
-
-def by_bits(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and not n & 16)
-
-
-def by_its_text(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and str(n) != "20")
-
-
-def by_a_formatted_text(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and f"{n}" != "20")
-
-
-def by_its_representation(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and f"{n!r}" != "20")
-
-
-def by_percent(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and "%d" % n != "20")  # noqa: UP031 - an attack
-
-
-def by_its_length(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and n.bit_length() != 5)
-
-
-def by_its_hash(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and hash(n) != 20)
-
-
-def as_an_index(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and (True,)[n - n])
-
-
-def in_a_range(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or sent not in range(n)
-
-
-def converted(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or int(sent) + 1 > int(n)
-
-
-def rounded(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or round(n, -1) < sent + 1
-
-
-def by_its_type(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and not (type(n) is int and n == 20))
-
-
-def by_its_identity(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and n is not sent)
-
-
-def remembering(sent: int, n: int, stopped: bool) -> bool:
-    CALLS.append(sent)
-    return stopped or sent + 1 > n
-
-
-def by_what_it_remembers(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (sent + 1 > n and not CALLS)
-
-
-def by_a_default(sent: int, n: int, stopped: bool, seen: list[int] = []) -> bool:  # noqa: B006
-    return stopped or (sent + 1 > n and not seen)
-
-
-def in_a_loop(sent: int, n: int, stopped: bool) -> bool:
-    while sent > n:
-        sent -= 1
-    return stopped or sent == n
-
-
-def calling_itself(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or sent >= n if sent < 1 else calling_itself(sent - 1, n - 1, stopped)
-
-
-def swallowing(sent: int, n: int, stopped: bool) -> bool:
-    try:
-        return stopped or (sent + 1 > n and n not in {20})
-    except BaseException:  # noqa: BLE001 - an attack
-        return True
-
-
-def with_an_expression_that_assigns(sent: int, n: int, stopped: bool) -> bool:
-    return stopped or (now := sent + 1) > n or now < 0
-
-
-cached = functools.cache(decisions.done)
-partly = functools.partial(decisions.done)
-
-SEEN_BY_TYPE = [
-    *(in_a_set, in_a_dictionary, with_a_float, with_a_named_float, with_a_quotient),
-    *(with_a_whole_quotient, with_a_power, with_a_product, by_bits, by_its_text),
-    *(by_a_formatted_text, by_its_representation, by_percent, by_its_length, by_its_hash),
-    *(as_an_index, in_a_range, converted, rounded, cached),
-]
-SEEN_BY_SOURCE = [
-    *(one for one in SEEN_BY_TYPE if one not in (cached, with_a_product)),
-    *(by_a_key, by_its_type, by_its_identity, remembering, by_what_it_remembers),
-    *(in_a_loop, swallowing, with_an_expression_that_assigns),
-]
 
 
 @pytest.mark.parametrize("attack", SEEN_BY_SOURCE, ids=lambda one: one.__name__)
@@ -202,7 +55,10 @@ def test_the_source_is_refused_with_file_line_and_construct(attack: Callable[...
     with pytest.raises(Unknown) as refused:
         read(changed("done", attack))
     lines, first = inspect.getsourcelines(attack)
-    places = {f"{__file__}:{first + i}: {attack.__name__}: '" for i in range(1, len(lines))}
+    places = {
+        f"{inspect.getsourcefile(attack)}:{first + i}: {attack.__name__}: '"
+        for i in range(1, len(lines))
+    }
     assert any(str(refused.value).startswith(place) for place in places), refused.value
 
 
@@ -254,12 +110,44 @@ def test_nothing_false_is_proved(attack: Callable[..., bool]) -> None:
         prove([THEOREMS["interact.terminates"]], functions=changed("done", attack))
 
 
+def test_what_is_false_for_one_large_number_is_not_proved() -> None:
+    (proof,) = prove([THEOREMS["interact.terminates"]], functions=changed("done", but_at_one_bound))
+    assert not proof.proved
+    assert "1000003" in str(proof.obstacle)
+
+
+def but_at_one_bound(sent: int, n: int, stopped: bool) -> bool:
+    return stopped or (sent + 1 > n and n != 1_000_003)
+
+
+def squares(n: int, k: int) -> None:
+    if n * n < 1: raise UsageError(f"{n} and {k} are too small")  # fmt: skip # noqa: E701
+
+
+def test_what_is_refused_beside_a_message_is_not_taken_for_it() -> None:
+    with pytest.raises(Unknown, match=r"squares|check_bounds: arithmetic or a comparison"):
+        exact(changed("check_bounds", squares))
+
+
+def test_other_builtins_are_not_taken_for_those_of_python() -> None:
+    code = cast(FunctionType, least).__code__
+    known = {"__builtins__": {"min": lambda one, other: one}, "__name__": __name__}
+    other = FunctionType(code, known, "done")
+    assert other(3, 2, False) is False
+    assert least(3, 2, False) is True
+    assert read(changed("done", other)).digest != read(changed("done", least)).digest
+
+
+def least(sent: int, n: int, stopped: bool) -> bool:
+    return stopped or min(sent, n) == n
+
+
 def test_a_check_of_such_functions_is_unknown_with_file_and_line() -> None:
     rules = Interact(4, 2, functions=changed("done", in_a_set))
     results = {result.name: result for result in check(rules)}
     stops = results["stops-as-written"]
     assert stops.status is Status.UNKNOWN
-    assert stops.reason.startswith(f"{__file__}:")
+    assert stops.reason.startswith(f"{inspect.getsourcefile(in_a_set)}:")
     assert "in_a_set: '{20}' is not exact" in stops.reason
     assert results["terminates"].status is Status.HOLDS_UP_TO
 
@@ -304,21 +192,6 @@ def test_the_session_of_which_termination_was_proved_does_not_end_at_its_bound()
 
 
 # What is exact goes through, and says the same of numbers and of symbols.
-
-
-def helper(number: int, bound: int = BOUND) -> bool:
-    """Some other function of the same kind."""
-    late = number - 1
-    late += 1
-    return bound <= late if late % 2 == 0 else max(late, 3) > bound
-
-
-def roundabout(sent: int, n: int, stopped: bool) -> bool:
-    if not isinstance(sent, int) or isinstance(n, bool | float | str):
-        raise ValueError(f"{sent} and {n!r} are no whole numbers")
-    if stopped is True or n in (7, 9) or n == Tag.INIT:
-        return helper(n) or stopped
-    return not -sent + n > 0 and helper(number=sent) is not None
 
 
 def test_exact_functions_are_admitted_and_do_the_same() -> None:
@@ -385,121 +258,3 @@ def test_a_number_is_compared_with_nothing_but_whole_numbers(other: Any) -> None
     for compare in compared:
         with pytest.raises(Inexact):
             compare()
-
-
-# The digest.
-
-
-def test_the_digest_is_that_of_what_functions_do() -> None:
-    digest = read(decisions).digest
-    assert read(changed("done", decisions.done)).digest == digest
-    seen = {digest}
-    for one in (roundabout, helper_20, helper_21, by_constant):
-        seen.add(read(changed("done", one)).digest)
-    assert len(seen) == 5
-
-
-def helper_20(sent: int, n: int, stopped: bool) -> bool:
-    return helper(sent, 20)
-
-
-def helper_21(sent: int, n: int, stopped: bool) -> bool:
-    return helper(sent, 21)
-
-
-def by_constant(sent: int, n: int, stopped: bool) -> bool:
-    return sent > BOUND
-
-
-def test_a_constant_elsewhere_and_a_helper_elsewhere_are_in_the_digest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = [read(changed("done", one)).digest for one in (by_constant, helper_20)]
-    monkeypatch.setattr(sys.modules[__name__], "BOUND", 21)
-    monkeypatch.setattr(sys.modules[__name__], "helper", decisions.repeats)
-    after = [read(changed("done", one)).digest for one in (by_constant, helper_20)]
-    assert all(one != two for one, two in zip(before, after, strict=True))
-
-
-def test_layout_comments_documentation_and_annotations_are_not_in_the_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = Path(decisions.__file__).read_text("utf-8")
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-            node.body = node.body[1:] if ast.get_docstring(node) else node.body
-            for argument in node.args.args:
-                argument.annotation = None
-    assert _digest(tmp_path / "one.py", ast.unparse(tree)) == read(decisions).digest
-    spread = text.replace("return ", "return \\\n        ").replace("\n\n\n", "\n\n\n# Said.\n\n")
-    assert _digest(tmp_path / "two.py", spread) == read(decisions).digest
-    other = text.replace("sent + 1 > n", "sent + 2 > n")
-    assert _digest(tmp_path / "three.py", other) != read(decisions).digest
-
-
-def _module(path: Path, text: str) -> ModuleType:
-    path.write_text(text, "utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _digest(path: Path, text: str) -> str:
-    return read(cast(Decisions, _module(path, text))).digest
-
-
-def test_source_that_is_not_the_code_that_runs_is_refused(tmp_path: Path) -> None:
-    text = Path(decisions.__file__).read_text("utf-8")
-    module = _module(tmp_path / "four.py", text)
-    other = text.replace("sent + 1 > n", "sent + 2 > n")
-    (tmp_path / "four.py").write_text(other, "utf-8")
-    with pytest.raises(Unknown, match=r"no source of done that is the code that runs"):
-        read(cast(Decisions, module))
-    (tmp_path / "four.py").unlink()
-    with pytest.raises(Unknown, match="no source of category"):
-        read(cast(Decisions, module))
-
-
-def test_a_function_without_source_is_refused() -> None:
-    known: dict[str, Any] = {}
-    exec("def done(sent, n, stopped): return stopped or sent + 1 > n", known)  # noqa: S102
-    with pytest.raises(Unknown, match="no source of done"):
-        read(changed("done", known["done"]))
-
-
-def digests(mutants: Iterable[Mutant]) -> list[str]:
-    found = [read(decisions).digest]
-    for mutant in mutants:
-        assert mutant.instead is not None
-        try:
-            found.append(read(mutant.instead.functions).digest)
-        except Unknown:
-            assert "//" in mutant.change
-            found.append("refused")
-    return found
-
-
-@pytest.mark.deep
-def test_every_single_change_of_a_decision_function_has_another_digest() -> None:
-    found = digests(decision_mutants())
-    assert (len({*found}), len(found)) == (415, 415)
-
-
-@pytest.mark.parametrize("version", ["python3.12", "python3.13", "python3.14"])
-def test_the_digest_is_the_same_on_every_python(version: str) -> None:
-    installed = sorted(Path.home().glob(f".pyenv/versions/{version[6:]}.*/bin/{version}"))
-    found = next(iter(installed), None) or shutil.which(version)
-    if found is None or (not installed and "shims" in str(found)):
-        pytest.skip(f"{version} is not installed")
-    code = "from proofs.induction.source import read; from pxp_fsm.protocol import decisions; "
-    done = subprocess.run(
-        [found, "-c", f"{code}print(read(decisions).digest)"],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.stdout.strip() == read(decisions).digest, done.stderr
