@@ -8,7 +8,7 @@ symbols is compared with what comes out for numbers, past every number that the 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial, wraps
 from inspect import signature
 from itertools import product
@@ -38,6 +38,9 @@ _DOMAINS: dict[Any, tuple[object, ...]] = {
 }
 
 
+_NUMBERS: tuple[Any, ...] = (int, int | None)
+
+
 def exact(functions: Decisions) -> Decisions:
     """`functions` to be called with symbols or with numbers.
 
@@ -56,10 +59,19 @@ def _checked(*functions: Callable[..., Any], digest: str) -> Decisions:
     source, numbers = read(cast(Decisions, plain)), Numbers()
     if source.digest != digest:
         raise Unknown("the decision functions changed while they were read")
-    symbolic = {name: _guarded(getattr(plain, name), name, source) for name in DECISIONS}
-    for name in DECISIONS:
-        _compare(name, getattr(plain, name), symbolic[name], source, numbers)
+    symbolic = dict(zip(DECISIONS, functions, strict=True))
+    for name, function in symbolic.items():
+        if kinds := _kinds(name):
+            symbolic[name] = _guarded(function, name, source)
+            _compare(name, kinds, function, symbolic[name], source, numbers)
     return cast(Decisions, SimpleNamespace(**symbolic))
+
+
+def _kinds(name: str) -> list[Any]:
+    """The types of a decision function's arguments; none where no number is among them."""
+    hints = get_type_hints(getattr(Decisions, name))
+    kinds = [hints[one] for one in signature(getattr(Decisions, name)).parameters if one != "self"]
+    return kinds if any(kind in _NUMBERS for kind in kinds) else []
 
 
 def _guarded(function: Callable[..., Any], name: str, source: Source) -> Callable[..., Any]:
@@ -102,17 +114,14 @@ def _line(traceback: TracebackType | None, name: str) -> tuple[str, int]:
 
 def _compare(
     name: str,
+    kinds: Sequence[Any],
     function: Callable[..., Any],
     symbolic: Callable[..., Any],
     source: Source,
     numbers: Numbers,
 ) -> None:
     """Raise `Unknown` where symbols and numbers make a difference."""
-    hints = get_type_hints(getattr(Decisions, name))
-    kinds = [hints[one] for one in signature(getattr(Decisions, name)).parameters if one != "self"]
-    places = [place for place, kind in enumerate(kinds) if kind in (int, int | None)]
-    if not places:
-        return
+    places = [place for place, kind in enumerate(kinds) if kind in _NUMBERS]
     rest = [(None,) if place in places else _DOMAINS[kind] for place, kind in enumerate(kinds)]
     names = [f"x{place}" for place in places]
     for fixed in product(*rest):
