@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 
 from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
-from proofs.claims.checking import Bounds, Checker
-from proofs.claims.theorems import THEOREMS
+from proofs.claims.checking import Bounds, Checker, Substitutes
+from proofs.claims.theorems import THEOREMS, unproved
 from proofs.claims.theorems import prove as prove_theorems
 from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
 from proofs.logic.sessions import check as check_sessions
@@ -84,7 +85,9 @@ def _check_protocol(
     protocol = rules.name if rules.n is not None or rules.k is None else f"{rules.name}(k)"
     assumptions, demands = assumptions_of(relations), tuple(map(demand, fair))
     if not formulas:
-        checker = Checker(Bounds(rules.n or Bounds().n, rules.k or Bounds().k))
+        tables = {} if rules.table is None else {rules.name: rules.table}
+        instead = Substitutes(tables, rules.functions)
+        checker = Checker(Bounds(rules.n or Bounds().n, rules.k or Bounds().k), instead=instead)
         for claim in CLAIMS:
             if claim.protocol == protocol:
                 yield checker.check(claim, relations)
@@ -124,10 +127,15 @@ def prove(protocol: str, *names: str) -> Iterator[Result]:
             f"there is no proof of {', '.join(missing) or protocol}; there are: "
             f"{', '.join(known or THEOREMS)}"
         )
-    for proof in prove_theorems([known[name] for name in wanted]):
+    theorems = [known[name] for name in wanted]
+    try:
+        proofs = prove_theorems(theorems)
+    except Unknown as error:
+        proofs = unproved([theorem.claim for theorem in theorems], error)
+    for proof in proofs:
         verdict = Verdict(Status.HOLDS, bound=Bound(n="all", k="all"))
         if not proof.proved:
-            verdict = Verdict(Status.UNKNOWN, f"induction step: {proof.obstacle}")
+            verdict = Verdict(Status.UNKNOWN, proof.reason)
         claim, under = proof.theorem.claim, name_of(proof.assumptions)
         yield Result(
             protocol, claim.name, claim.title, under, verdict, Status.HOLDS, proof.seconds, protocol

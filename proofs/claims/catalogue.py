@@ -15,12 +15,7 @@ from itertools import product
 from types import MappingProxyType
 
 from proofs.claims import decisions, predicates
-from proofs.claims.predicates import (
-    STATEMENTS,
-    Check,
-    every_row_taken,
-    some_agent_can_send,
-)
+from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
 from proofs.core.actions import Say
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
@@ -76,18 +71,15 @@ def assumptions_of(name: str) -> frozenset[Assumption]:
 
 @dataclass(frozen=True)
 class Induction:
-    """How a claim is proved for all n and k: what must be so of an invariant under `assumptions`.
+    """How a claim is proved for all n and k: what must be so of an invariant.
 
-    `provable` is false for what cannot be proved, because it is not so; trying shows where.
-    `certified` is false for what stays out of the certificate, because its invariant is large.
+    It is tried under each set of `Claim.tried`. Where not `provable`, trying shows where it fails.
     """
 
     check: must.Check
-    assumptions: frozenset[Assumption]
     keep: Keep = NOTHING
     ranking: Ranking = ()
     provable: bool = True
-    certified: bool = True
 
 
 @dataclass(frozen=True)
@@ -118,6 +110,11 @@ class Claim:
         """The smallest sets of assumptions under which it is expected to hold."""
         sets = [assumptions_of(n) for n, status in self.expected.items() if status is Status.HOLDS]
         return tuple(dict.fromkeys(one for one in sets if not any(two < one for two in sets)))
+
+    @property
+    def tried(self) -> tuple[frozenset[Assumption], ...]:
+        """The sets under which its induction is tried: those that suffice, or all assumptions."""
+        return self.suffices or (EQUIVALENCE,)
 
     @property
     def needs(self) -> frozenset[Assumption]:
@@ -179,7 +176,15 @@ def given(*smallest: frozenset[Assumption]) -> dict[str, Status]:
     }
 
 
-def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
+def _held(*names: str) -> dict[str, Status]:
+    return dict.fromkeys(names, Status.HOLDS)
+
+
+def _tags(messages: Iterable[Say]) -> str:
+    return ", ".join(one.tag for one in messages)
+
+
+def _always(protocol: str) -> Iterator[Claim]:
     """What any two agents with these tables must do, whatever is asked of them."""
     yield Claim(
         "never-stuck",
@@ -187,7 +192,7 @@ def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
         protocol,
         predicates.no_deadlock,
         given(NOISY),
-        induction=Induction(must.no_node(must.deadlock), under),
+        induction=Induction(must.no_node(must.deadlock)),
     )
     yield Claim(
         "silent-end",
@@ -195,7 +200,7 @@ def _always(protocol: str, under: frozenset[Assumption]) -> Iterator[Claim]:
         protocol,
         predicates.nothing_after_the_end,
         given(NOISY),
-        induction=Induction(must.no_node(must.speaks_after), under),
+        induction=Induction(must.no_node(must.speaks_after)),
     )
 
 
@@ -207,16 +212,16 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.ends_within_n,
         given(NOISY),
-        induction=Induction(must.ranked(rank), NOISY, ranking=rank),
+        induction=Induction(must.ranked(rank), ranking=rank),
     )
-    yield from _always("interact", NOISY)
+    yield from _always("interact")
     yield Claim(
         "reject-after-k",
         "REJECT is sent only as message j > k",
         "interact",
         predicates.reject_only_after_k,
         given(NOISY),
-        induction=Induction(must.no_edge(must.rejects_early), NOISY),
+        induction=Induction(must.no_edge(must.rejects_early)),
     )
     yield Claim(
         "no-revise-at-2",
@@ -224,7 +229,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.no_revise_at_two,
         given(REFLEXIVE),
-        induction=Induction(must.no_edge(must.revises_second), REFLEXIVE),
+        induction=Induction(must.no_edge(must.revises_second)),
     )
     yield Claim(
         "revised-never",
@@ -233,7 +238,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REVISED),
         given(REFLEXIVE, LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REVISED), REFLEXIVE),
+        induction=Induction(must.tags_are(REVISED), Keep(along=REVISED, free=0)),
     )
     yield Claim(
         "ratified-at-3",
@@ -241,7 +246,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.ratify_answered,
         given(LIKE),
-        induction=Induction(must.unanswered, TOLERANCE),
+        induction=Induction(must.unanswered, Keep(along=RATIFIED)),
     )
     kept = Keep(replied=True)
     yield Claim(
@@ -250,7 +255,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.strong_once,
         given(TOLERANCE),
-        induction=Induction(must.no_node(must.strong_otherwise), TOLERANCE, kept),
+        induction=Induction(must.no_node(must.strong_otherwise), kept),
     )
     yield Claim(
         "never-ultra",
@@ -258,7 +263,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.never_ultra_strong,
         given(TOLERANCE),
-        induction=Induction(must.no_node(must.ultra_strong), TOLERANCE, kept),
+        induction=Induction(must.no_node(must.ultra_strong), kept),
     )
     yield Claim(
         "refuted-never",
@@ -267,7 +272,7 @@ def _interact() -> Iterator[Claim]:
         predicates.impossible(*REFUTED),
         given(LIKE | {Assumption.TRANSITIVE}),
         explores=False,
-        induction=Induction(must.tags_are(REFUTED), EQUIVALENCE),
+        induction=Induction(must.tags_are(REFUTED), Keep(along=REFUTED)),
     )
     yield Claim(
         "ends-agreed",
@@ -275,9 +280,7 @@ def _interact() -> Iterator[Claim]:
         "interact",
         predicates.final_agreement,
         given(),
-        induction=Induction(
-            must.no_node(must.disagree), EQUIVALENCE, Keep(data=True), provable=False
-        ),
+        induction=Induction(must.no_node(must.disagree), Keep(data=True), provable=False),
     )
     for n, k in predicates.SEQUENCES:
         yield Claim(
@@ -337,13 +340,13 @@ def _replies(protocol: str) -> Iterator[Claim]:
             f"{tag} is answered by {answers}, TERM aside",
             protocol,
             predicates.replies_to(tag),
-            given(needed) if protocol == "pxp" else {"equivalence": Status.HOLDS},
-            induction=Induction(must.replies_beyond(tag), EQUIVALENCE),
+            given(needed) if protocol == "pxp" else _held("equivalence", name_of(needed and LIKE)),
+            induction=Induction(must.replies_beyond(tag)),
         )
 
 
 def _pxp() -> Iterator[Claim]:
-    yield from _always("pxp", NOISY)
+    yield from _always("pxp")
     yield from _replies("pxp")
     yield Claim(
         "terminates",
@@ -351,9 +354,9 @@ def _pxp() -> Iterator[Claim]:
         "pxp",
         predicates.every_session_ends,
         given(),
-        induction=Induction(must.endless, EQUIVALENCE, provable=False),
+        induction=Induction(must.endless, provable=False),
     )
-    yield from _always("pxp(k)", EQUIVALENCE)
+    yield from _always("pxp(k)")
     rank = (("", 5), ("k", 2), ("sent", -1))
     yield Claim(
         "terminates",
@@ -361,28 +364,25 @@ def _pxp() -> Iterator[Claim]:
         "pxp(k)",
         predicates.ends_within_2k_plus_5,
         given(LIKE),
-        induction=Induction(must.ranked(rank), EQUIVALENCE, Keep(others=True), rank),
+        induction=Induction(must.ranked(rank), Keep(others=True), rank),
     )
     yield Claim(
         "self-loops",
         "each self-loop is taken at most k times, so all but 4k messages bring another tag",
         "pxp(k)",
         predicates.loops_at_most_k,
-        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.HOLDS},
-        induction=Induction(must.no_node(must.loops_on), NOISY, certified=False),
+        _held("equivalence", "tolerance", "noisy"),
+        induction=Induction(must.no_node(must.loops_on)),
     )
     yield Claim(
         "no-alternation",
         "REFUTE and RATIFY do not answer each other for ever",
         "pxp(k)",
         predicates.never_alternates(Tag.REFUTE, Tag.RATIFY),
-        {"equivalence": Status.HOLDS, "tolerance": Status.HOLDS, "noisy": Status.FAILS},
+        _held("equivalence", "tolerance", name_of(LIKE)) | {"noisy": Status.FAILS},
+        induction=Induction(must.no_edge(must.answers(Tag.REFUTE, Tag.RATIFY))),
     )
     yield from _replies("pxp(k)")
-
-
-def _tags(messages: Iterable[Say]) -> str:
-    return ", ".join(one.tag for one in messages)
 
 
 def find(name: str) -> tuple[Claim, ...]:

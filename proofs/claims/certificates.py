@@ -2,32 +2,32 @@
 
 A certificate is a JSON document. Its `parts` hold an inductive invariant each, as the list of its
 states with the region of their numbers, under the assumptions named, and the verdict on each claim
-with its ranking function, if it has one. `proofs.recheck` checks it without any code of ours.
+with its ranking function, if it has one. It names the table and the decision functions by digests.
+`proofs.recheck` checks it without any code of ours.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from proofs.claims.theorems import THEOREMS, Part, Proof, prove, prove_parts
+from proofs import recheck
+from proofs.claims.theorems import THEOREMS, Part, Proof, prove_parts
+from proofs.induction import obligations as must
 from proofs.induction.invariants import INTERACT, PXP, Invariant, Node
-from proofs.induction.numbers import Numbers
+from proofs.induction.numbers import Numbers, Unknown
+from proofs.induction.source import read
+from proofs.sessions.amalgamation import amalgamates
 from proofs.sessions.relational import EMPTY, Structure
-from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.protocol import decisions
-from pxp_fsm.protocol.decisions import Category
-from pxp_fsm.protocol.interfaces import Decisions
-from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.relations import NOISY, Assumption
+from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Rules
 
-FORMAT = 1
+FORMAT = 2
 PROVED, NOT_INDUCTIVE = "proved", "not inductive"
 PROTOCOLS = {"interact": INTERACT, "pxp": PXP}
 """The protocols that have a certificate; PXP's also speaks of PXP(k)."""
@@ -57,7 +57,7 @@ class Certificate:
             "format": FORMAT,
             "protocol": self.protocol,
             "fingerprint": self.automaton.fingerprint,
-            "decisions": decided(),
+            "decisions": read(decisions).digest,
             "parts": [_part(part) for part in self.parts],
         }
 
@@ -77,54 +77,17 @@ class Certificate:
         return path
 
 
-def decided(functions: Decisions = decisions) -> str:
-    """What the decision functions decide, as a digest (SHA-256, hex).
-
-    They only compare j, n, k and counts with each other, so small numbers show every case.
-    """
-    small, tags, truths = range(1, 7), ("", *Tag), (False, True)
-    found = [
-        [functions.category(*two) for two in product(truths, repeat=2)],
-        [functions.interact_guard(c, t, *jk) for c in Category for t in truths for jk in _two()],
-        [functions.interact_depends_on_change(c, *jk) for c in Category for jk in _two()],
-        [functions.pxp_guard(c, t) for c in Category for t in truths],
-        [functions.pxp_depends_on_learning(c) for c in Category],
-        [functions.initiator_speaks(j) for j in small],
-        [functions.stops(*two) for two in product(tags, repeat=2)],
-        [functions.done(*jn, stopped) for jn in _two() for stopped in truths],
-        [functions.repeats(*two) for two in product(tags, repeat=2)],
-        [functions.exhausted(*two) for two in _two()],
-    ]
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
-
-
-def _two() -> Iterator[tuple[int, int]]:
-    return ((one, two) for one in range(7) for two in range(7))
-
-
 def certify(
     protocol: str, automaton: Automaton | None = None, numbers: Numbers | None = None
 ) -> Certificate:
-    """Prove every claim of a protocol (of `PROTOCOLS`) between two agents with `automaton`."""
+    """Prove every claim of a protocol (of `PROTOCOLS`) between two agents with `automaton`.
+
+    Raises `Unknown` where the decision functions are beyond what is proved about.
+    """
     table = automaton or PROTOCOLS[protocol].automaton()
-    theorems = [
-        one
-        for one in THEOREMS.values()
-        if one.subject.name.startswith(protocol) and one.induction.certified
-    ]
+    theorems = [one for one in THEOREMS.values() if one.subject.name.startswith(protocol)]
     parts = prove_parts(theorems, tables=(table, table), numbers=numbers)
     return Certificate(protocol, table, tuple(parts))
-
-
-def beyond(protocol: str, names: Collection[str], numbers: Numbers | None = None) -> list[Proof]:
-    """Proofs of the claims in `names` (PROTOCOL.NAME) from less than a certificate assumes.
-
-    These are about PXP(k) with noisy relations. Their invariant, of 173 nodes, is
-    in no certificate, so no independent checker has read it.
-    """
-    noisy = [f"{protocol}(k).{one}" for one in ("never-stuck", "silent-end", "self-loops")]
-    wanted = [THEOREMS[name] for name in noisy if name in THEOREMS and name in names]
-    return prove(wanted, NOISY, numbers=numbers)
 
 
 def _json(data: object) -> str:
@@ -144,9 +107,16 @@ def _part(part: Part) -> dict[str, Any]:
     return {
         "subject": invariant.subject.name,
         "assumptions": sorted(part.assumptions),
+        "along": list(map(str, invariant.keep.along)),
+        "free": invariant.keep.free,
+        "amalgamates": amalgamates(part.assumptions),
         "bounds": [sorted(map(str, atoms)) for atoms in bounds.values()],
         "claims": claims,
-        "states": _distinct(_state(invariant, node) for node in invariant.nodes),
+        "states": _distinct(
+            _state(invariant, node)
+            for node in invariant.nodes
+            if not must.deadlock(invariant, node)
+        ),
     }
 
 
@@ -198,24 +168,42 @@ def coverage(
 ) -> Coverage | None:
     """The certificate of `rules`, with the claims that hold of a session under `assumptions`.
 
-    None where none of `folders` has one of this table and these decision functions.
+    None where none of `folders` has one of this table and these decision functions that the
+    independent checker accepts, and where the functions have no source to compare.
     """
+    try:
+        digest = read(rules.functions).digest
+    except Unknown:
+        return None
     assumed = frozenset(map(Assumption, assumptions))
     for folder in folders:
         for path in sorted(folder.glob(f"{rules.name}-{rules.automaton.fingerprint[:12]}.json")):
-            document = _read(path)
-            if document is not None and _speaks_of(document, rules):
-                try:
-                    claims = dict.fromkeys(_claims(document, rules, assumed))
-                except (KeyError, TypeError, AttributeError):
-                    continue  # it is damaged
-                return Coverage(path, tuple(claims))
+            document = _accepted(path, rules.automaton)
+            if document and (document["protocol"], document["decisions"]) == (rules.name, digest):
+                return Coverage(path, tuple(dict.fromkeys(_claims(document, rules, assumed))))
     return None
 
 
-def _speaks_of(document: dict[str, Any], rules: Rules) -> bool:
-    wanted = (FORMAT, rules.name, rules.automaton.fingerprint, decided(rules.functions))
-    return tuple(map(document.get, ("format", "protocol", "fingerprint", "decisions"))) == wanted
+def _accepted(path: Path, automaton: Automaton) -> dict[str, Any] | None:
+    """The certificate in a file, if the independent checker accepts it for this table.
+
+    Another program may have written it.
+    """
+    kinds = {Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.EVENT: "event"}
+    rows = [
+        {"from": row.source, "to": row.target, kinds[row.kind]: row.label}
+        | ({"guard": row.guard} if row.guard else {})
+        for row in automaton.transitions
+    ]
+    table = {"initial": automaton.initial, "final": sorted(automaton.final), "rows": rows}
+    try:
+        if path.stat().st_size > LONGEST:
+            return None
+        document: dict[str, Any] = recheck.read(path.read_text("utf-8"))
+        accepted = all(fine for fine, _ in recheck.check(document, table))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return document if accepted else None
 
 
 def _claims(
@@ -233,14 +221,3 @@ def _claims(
             for claim in part["claims"]:
                 if claim["verdict"] == PROVED:
                     yield claim["name"].rpartition(".")[2]
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """The certificate in a file; None where it is none (another program may have written it)."""
-    try:
-        if path.stat().st_size > LONGEST:
-            return None
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None

@@ -10,6 +10,7 @@ from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.induction.numbers import Unknown
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import Place, replay
@@ -97,7 +98,7 @@ class Checker:
             if verdict.trace is not None:
                 messages = replay(model, plain(verdict.trace))
             verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
-        except TooLarge as error:
+        except (TooLarge, Unknown) as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
         seconds = time.perf_counter() - started
         return claim.result(assumptions, verdict, seconds, model.name, messages)
@@ -131,8 +132,7 @@ def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verd
     if any(proof.proved for proof in tried):
         every = Bound(n="all" if verdict.bound.n is not None else None, k="all")
         return Verdict(Status.HOLDS, bound=every)
-    reason = f"induction step: {tried[0].obstacle}"
-    return Verdict(Status.UNKNOWN, reason, bound=verdict.bound)
+    return Verdict(Status.UNKNOWN, tried[0].reason, bound=verdict.bound)
 
 
 def plain(trace: Trace[State] | Trace[Place[State]]) -> Trace[State]:

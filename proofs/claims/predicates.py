@@ -13,6 +13,7 @@ from proofs.core.explore import Space, explore
 from proofs.core.model import Step
 from proofs.core.properties import always, complete_words, each_step, never_deadlocks, terminates
 from proofs.core.results import Status, Verdict
+from proofs.induction.exact import exact
 from proofs.induction.obligations import REPLIES
 from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.sessions.replay import PrefixModel
@@ -184,7 +185,8 @@ def decides(*wrong: Callable[[Decisions], decisions.Wrong]) -> Check:
     """The decision functions are, for all n, k and j, what the papers write."""
 
     def check(model: SessionModel, _space: Space[State]) -> Verdict:
-        found = (case for one in wrong for case in one(model.rules.functions))
+        functions = exact(model.rules.functions)
+        found = (case for one in wrong for case in one(functions))
         return decisions.verdict(found)
 
     return check

@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from proofs.claims.catalogue import CLAIMS, REFUTED, REVISED, Claim, Induction
+from proofs.claims.catalogue import CLAIMS, Claim, Induction
+from proofs.core.actions import Say
 from proofs.induction.invariants import INTERACT, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
-from proofs.induction.numbers import Numbers
+from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, Obstacle
 from proofs.sessions.relational import Theory
 from pxp_fsm.automata.automaton import Automaton
@@ -25,8 +26,8 @@ from pxp_fsm.protocol.relations import Assumption
 Tables = tuple[Automaton, Automaton]
 
 SUBJECTS = {subject.name: subject for subject in (INTERACT, PXP, PXP_K)}
-WATCHED = (RATIFIED, REFUTED, REVISED)
-"""The sequences that claims speak of; every invariant tells them apart."""
+WATCHED = (RATIFIED,)
+"""The sequences that claims about whole sessions speak of."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,14 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of a theorem: proved under `assumptions`, or where the induction fails."""
+    """What came of a theorem: proved under `assumptions`, or what stands against it.
+
+    That is where the induction fails, or why none was tried.
+    """
 
     theorem: Theorem
     assumptions: frozenset[Assumption]
-    obstacle: Obstacle | None
+    obstacle: Obstacle | Unknown | None
     nodes: int
     moves: int
     seconds: float
@@ -61,6 +65,11 @@ class Proof:
     @property
     def proved(self) -> bool:
         return self.obstacle is None
+
+    @property
+    def reason(self) -> str:
+        """What stands against it, in words."""
+        return f"{'induction step: ' * isinstance(self.obstacle, Obstacle)}{self.obstacle or ''}"
 
 
 THEOREMS = {
@@ -85,19 +94,22 @@ def prove_parts(
     numbers: Numbers | None = None,
     functions: Decisions = decisions,
 ) -> list[Part]:
-    """Prove `theorems`, each under its own assumptions or all under `assumptions`.
+    """Prove `theorems`, each under what its claim needs or all under `assumptions`.
 
     `tables` are the two agents', by default each protocol's own; `functions` are the decision
     functions. Claims about one protocol under the same assumptions are read off one invariant.
-    Raises `Unknown` where Z3 gives up.
+    Raises `Unknown` where Z3 gives up, or the functions are beyond what is proved about.
     """
     numbers = numbers or Numbers()
-    groups: dict[tuple[str, tuple[Assumption, ...]], list[Theorem]] = {}
+    groups: dict[tuple[str, tuple[Assumption, ...], tuple[Say, ...], int | None], list[Theorem]]
+    groups = {}
     for theorem in theorems:
-        assumed = theorem.induction.assumptions if assumptions is None else assumptions
-        groups.setdefault((theorem.subject.name, tuple(sorted(assumed))), []).append(theorem)
+        for assumed in theorem.claim.tried if assumptions is None else (assumptions,):
+            keep = theorem.induction.keep
+            key = theorem.subject.name, tuple(sorted(assumed)), keep.along, keep.free
+            groups.setdefault(key, []).append(theorem)
     parts = []
-    for (_, names), group in groups.items():
+    for (_, names, _, _), group in groups.items():
         started, assumed = time.perf_counter(), frozenset(names)
         invariant = invariant_of(
             group[0].subject, Theory(assumed), _kept(group), tables, numbers, functions
@@ -125,6 +137,16 @@ def prove(
     return [proof for part in parts for proof in part.proofs]
 
 
+def unproved(claims: Iterable[Claim], reason: Unknown) -> list[Proof]:
+    """What came of `claims` where nothing could be proved at all, for this reason."""
+    return [
+        Proof(THEOREMS[claim.id], assumed, reason, 0, 0, 0.0)
+        for claim in claims
+        if claim.id in THEOREMS
+        for assumed in claim.tried
+    ]
+
+
 def _kept(theorems: list[Theorem]) -> Keep:
     keeps = [theorem.induction.keep for theorem in theorems]
     return Keep(
@@ -132,4 +154,6 @@ def _kept(theorems: list[Theorem]) -> Keep:
         any(keep.replied for keep in keeps),
         any(keep.data for keep in keeps),
         any(keep.others for keep in keeps),
+        keeps[0].along,
+        keeps[0].free,
     )

@@ -16,12 +16,13 @@ a node may stand for no session at all, so a claim that fails on one is not prov
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
 from proofs.core.actions import Blocked, Say
+from proofs.induction.exact import exact
 from proofs.induction.numbers import Case, Given, Numbers, Unknown, Whole
 from proofs.induction.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.sessions.model import AGENTS, Sent, SessionModel, State, action_of
@@ -31,6 +32,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 Values = tuple[tuple[str, Whole | int], ...]
@@ -69,13 +71,17 @@ class Keep:
 
     `said` are sequences to watch for; `replied` is whether to keep the set of tags that
     the responder has sent; `data` whether to keep how the last values are related at the end;
-    `others` whether to count, for PXP(k), the messages that take no self-loop.
+    `others` whether to count, for PXP(k), the messages that take no self-loop. With `along`, only
+    sessions that begin as it does are followed: a step that leaves it is there, and not what
+    comes after. The answers of the agent `free` (0, 1) are free, whatever is assumed of them.
     """
 
     said: tuple[tuple[Say, ...], ...] = ()
     replied: bool = False
     data: bool = False
     others: bool = False
+    along: tuple[Say, ...] = ()
+    free: int | None = None
 
 
 NOTHING = Keep()
@@ -90,6 +96,18 @@ class Subject:
     rules: Callable[[Case, Decisions], Rules]
     counts_loops: bool = False
     bounded: bool = False
+
+    def theory(self, given: Theory) -> Theory:
+        """What sessions of the subject may take for granted of relations that are as `given`.
+
+        PXP never compares a value with itself: the received one is compared with one's own, and
+        the new one with the received one. So nothing in a session tells a relation from the
+        same with all pairs of a value and itself in it, which is reflexive, and symmetric or
+        transitive or shared where the first is.
+        """
+        if self.bounded or not given.deterministic:
+            return given
+        return replace(given, assumptions=given.assumptions | {Assumption.REFLEXIVE})
 
 
 def _symbol(case: Case, name: str) -> int:
@@ -151,7 +169,8 @@ class Invariant:
         functions: Decisions,
         forgets: bool,
     ) -> None:
-        self.subject, self.theory, self.keep = subject, theory, keep
+        self.subject, self.keep = subject, keep
+        self.theory = replace(subject.theory(theory), free=keep.free)
         self.tables, self.numbers = tables, numbers
         self._functions = functions
         self._forgets = forgets
@@ -165,7 +184,11 @@ class Invariant:
             node = next(iter(left))
             del left[node]
             self.nodes[node] = tuple(dict.fromkeys(self._edges(node)))
-            left.update((m.target, None) for m in self.nodes[node] if m.target not in self.nodes)
+            reached = (m.target for m in self.nodes[node] if self._is_followed(m.target))
+            left.update((target, None) for target in reached if target not in self.nodes)
+
+    def _is_followed(self, node: Node) -> bool:
+        return not self.keep.along or node.said is not None
 
     @property
     def edges(self) -> Iterator[Edge]:
@@ -247,7 +270,8 @@ class Invariant:
         if before is None or isinstance(action, Blocked):
             return None
         said = (*before, action)
-        return said if any(known[: len(said)] == said for known in self.keep.said) else None
+        watched = (self.keep.along,) if self.keep.along else self.keep.said
+        return said if any(known[: len(said)] == said for known in watched) else None
 
     def _counted(
         self, replied: frozenset[str] | None, action: Say | Blocked | None
@@ -329,10 +353,11 @@ def invariant_of(
     """The invariant of `subject` between agents with `tables` (its own, unless others are given).
 
     Share `numbers` between calls: what Z3 has answered is remembered there. Raises `Unknown` where
-    there is no state at all: of nothing everything would be true.
+    there is no state at all (of nothing everything would be true), and where `functions` do what is
+    not faithful to symbols (`proofs.induction.exact`).
     """
     both = tables or (subject.automaton(), subject.automaton())
-    numbers = numbers or Numbers()
+    numbers, functions = numbers or Numbers(), exact(functions)
     try:
         found = Invariant(subject, theory, keep, both, numbers, functions, forgets=True)
     except _Remembered:

@@ -5,6 +5,9 @@ remainders) and compares them. A comparison that follows from what the case give
 does, has that answer. One that does not stops the code, and `Numbers.cases` runs it again in two
 cases, with the comparison given and with its contrary given. The cases together are all that was
 given at first, so what the code does in some of them it does for all numbers, and nothing else.
+
+Decision functions compute with `Argument`s. Whatever they do with one that is not exact integer
+arithmetic or a comparison raises `Inexact`: a hash, a float or a text says nothing of all numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +16,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from proofs.induction.opaque import Inexact, Opaque, is_other, plain
 from pxp_fsm.errors import PXPError
+
+LARGEST_MODULUS = 1000
+"""Comparing a remainder takes as many cases as the modulus."""
 
 T = TypeVar("T")
 Terms = tuple[tuple[str, int], ...]
@@ -233,7 +240,7 @@ class Case:
 class Whole:
     """A linear expression over named whole numbers; to the code that computes with it, an int.
 
-    Comparisons are decided in its `case`.
+    Comparisons are decided in its `case`. Raises `Inexact` for operands that are no whole numbers.
     """
 
     __slots__ = ("case", "constant", "terms")
@@ -249,24 +256,29 @@ class Whole:
     def __repr__(self) -> str:
         return f"{self.terms}+{self.constant}"
 
+    def _with(self, terms: Terms, constant: int) -> Whole:
+        return type(self)(self.case, terms, constant)
+
     def __add__(self, other: Whole | int) -> Whole:
         if isinstance(other, Whole):
-            terms = _sum(self.terms, other.terms)
-            return Whole(self.case, terms, self.constant + other.constant)
-        return Whole(self.case, self.terms, self.constant + other)
+            return self._with(_sum(self.terms, other.terms), self.constant + other.constant)
+        return self._with(self.terms, self.constant + plain(other))
 
     __radd__ = __add__
 
     def __mul__(self, factor: int) -> Whole:
-        return Whole(self.case, _scaled(self.terms, factor), self.constant * factor)
+        return self._with(_scaled(self.terms, plain(factor)), self.constant * factor)
 
     __rmul__ = __mul__
+
+    def __pos__(self) -> Whole:
+        return self
 
     def __neg__(self) -> Whole:
         return self * -1
 
     def __sub__(self, other: Whole | int) -> Whole:
-        return self + -other
+        return self + (-other if isinstance(other, Whole) else -plain(other))
 
     def __rsub__(self, other: int) -> Whole:
         return -self + other
@@ -288,9 +300,8 @@ class Whole:
         if isinstance(other, Whole):
             if self.terms == other.terms:
                 return self.constant == other.constant
-        elif not isinstance(other, int):
-            return NotImplemented
-        return self.case.decide(self.equals(other))
+            return self.case.decide(self.equals(other))
+        return not is_other(other) and self.case.decide(self.equals(plain(other)))
 
     def __le__(self, other: Whole | int) -> bool:
         return self.case.decide(self.at_most(other))
@@ -308,17 +319,26 @@ class Whole:
         return self != 0
 
 
-class Remainder:
+class Argument(Whole, Opaque):
+    """A `Whole` as decision functions are given it: they may only compute with it exactly."""
+
+    __slots__ = ()
+    __hash__ = Opaque.__hash__
+    __repr__ = Opaque.__repr__
+
+
+class Remainder(Opaque):
     """What is left of a `Whole` when divided; it can be compared with an int."""
 
     __slots__ = ("modulus", "whole")
 
     def __init__(self, whole: Whole, modulus: int) -> None:
+        if type(modulus) is not int or not 0 < modulus <= LARGEST_MODULUS:
+            raise Inexact(f"a remainder but by a number from 1 to {LARGEST_MODULUS}")
         self.whole = whole
         self.modulus = modulus
 
-    def __hash__(self) -> int:
-        return hash((self.whole, self.modulus))
+    __hash__ = Opaque.__hash__
 
     def equals(self, other: int) -> Atom:
         """The comparison self == other, undecided as yet."""
@@ -326,16 +346,16 @@ class Remainder:
         return Atom(less.terms, less.constant, "==", self.modulus)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, int):
-            return NotImplemented
-        within = 0 <= other < self.modulus
-        return within and self.whole.case.decide(self.equals(other))
+        if is_other(other):
+            return False
+        within = 0 <= plain(other) < self.modulus
+        return within and self.whole.case.decide(self.equals(plain(other)))
 
     def __lt__(self, other: int) -> bool:
-        return any(self == value for value in range(min(other, self.modulus)))
+        return any(self == value for value in range(min(plain(other), self.modulus)))
 
     def __le__(self, other: int) -> bool:
-        return self < other + 1
+        return self < plain(other) + 1
 
     def __gt__(self, other: int) -> bool:
         return not self <= other

@@ -200,6 +200,11 @@ def replies_beyond(tag: str) -> Check:
     return no_edge(lambda _, m: _received(m) == tag and _tag(m) not in REPLIES[tag] | {Tag.TERM})
 
 
+def answers(received: str, tag: str) -> Callable[[Invariant, Edge], bool]:
+    """`received` is answered by `tag`."""
+    return lambda _, move: (_received(move), _tag(move)) == (received, tag)
+
+
 def _received(move: Edge) -> str:
     """The tag that a move answers."""
     if move.action is None:

@@ -56,9 +56,14 @@ EMPTY = Structure(0)
 
 @dataclass(frozen=True)
 class Theory:
-    """What may be assumed of a relation; `extensions` and `answers` are its consequences."""
+    """What may be assumed of a relation; `extensions` and `answers` are its consequences.
+
+    Of the agent `free` nothing is assumed: its answers are free, and the assumptions are about the
+    other's relation.
+    """
 
     assumptions: frozenset[Assumption]
+    free: int | None = None
 
     @property
     def deterministic(self) -> bool:
@@ -76,6 +81,8 @@ class Theory:
 
     def answers(self, structure: Structure, agent: int, left: int, right: int) -> tuple[bool, ...]:
         """What the agent's relation may say of the ordered pair, now."""
+        if agent == self.free:
+            return (False, True)
         if self.deterministic:
             return ((left, right) in structure.of(agent),)
         same = left == right or (left, right) in structure.equal
@@ -92,6 +99,12 @@ class Theory:
                 yield Structure(new + 1)
             return
         fresh = [(new, new), *((p, new) for p in range(new)), *((new, p) for p in range(new))]
+        if self.free is not None:
+            known = self._relations(base.of(1 - self.free), fresh, new + 1)
+            yield from (
+                Structure(new + 1, r) if self.free else Structure(new + 1, right=r) for r in known
+            )
+            return
         lefts = list(self._relations(base.left, fresh, new + 1))
         if Assumption.SHARED in self.assumptions:
             yield from (Structure(new + 1, pairs, pairs) for pairs in lefts)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of, find
-from proofs.claims.certificates import Certificate, beyond, certify
+from proofs.claims.certificates import Certificate, certify
 from proofs.claims.checking import Bounds, Checker
-from proofs.claims.theorems import Proof
+from proofs.claims.theorems import Proof, unproved
 from proofs.core.results import Result, Status, Verdict
+from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
 from proofs.logic.sessions import check
@@ -125,11 +126,14 @@ def _everything(
         yield from _standard(System.load(table), request)
         claims = _claims_of(table, request)
         if any(claim.induction for claim in claims):
-            certificate = certify(table)
-            proofs += certificate.proofs
-            yield certificate
-        known = {claim.id for claim in claims}
-        yield from _claims(claims, request, bounds, [*proofs, *beyond(table, known)])
+            try:
+                certificate = certify(table)
+            except Unknown as error:
+                proofs += unproved(claims, error)
+            else:
+                proofs += certificate.proofs
+                yield certificate
+        yield from _claims(claims, request, bounds, proofs)
     for table in NETWORKS:
         if table in request.tables:
             yield from _wanted(checking.checked(table), request)

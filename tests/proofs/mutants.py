@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 import inspect
 import json
+import linecache
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -201,8 +203,10 @@ def _compiled(function: ast.FunctionDef) -> Decisions:
     vars(module).update({k: v for k, v in vars(decisions).items() if not k.startswith("__")})
     # what calls the function must call the changed one, so all of them are made anew
     whole = [f if f.name != function.name else function for f in _functions()]
-    tree = ast.fix_missing_locations(ast.Module(cast("list[ast.stmt]", whole), []))
-    exec(compile(tree, "<mutant>", "exec"), vars(module))  # noqa: S102 - our own source, changed
+    text = ast.unparse(ast.Module(cast("list[ast.stmt]", whole), []))
+    name = f"<mutant {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), vars(module))  # noqa: S102 - our own source, changed
     return cast(Decisions, module)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from importlib import resources
@@ -12,7 +13,9 @@ from typing import cast
 import pytest
 
 from proofs import recheck
-from proofs.claims.certificates import PROTOCOLS, SHIPPED, certify, coverage, decided
+from proofs.claims.catalogue import LIKE
+from proofs.claims.certificates import PROTOCOLS, SHIPPED, certify, coverage
+from proofs.induction.source import read
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol import decisions
@@ -21,6 +24,9 @@ from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 ANYHOW = ("terminates", "never-stuck", "silent-end", "reject-after-k")
+SAFE = ("never-stuck", "silent-end", "replies-INIT")
+REPLIES = ("replies-RATIFY", "replies-REFUTE", "replies-REVISE", "replies-REJECT")
+SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
 
 
 def shipped(protocol: str) -> Path:
@@ -57,11 +63,16 @@ def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
         (Interact(), NOISY, ANYHOW),
         (Interact(5, 1), TOLERANCE, (*ANYHOW, "no-revise-at-2", "revised-never", "ratified-at-3",
                                      "strong-once", "never-ultra")),
-        (Pxp(), NOISY, ("never-stuck", "silent-end")),
-        (Pxp(2), NOISY, ("never-stuck", "silent-end")),
-        (Pxp(2), TOLERANCE, ("never-stuck", "silent-end")),
-        (Pxp(2), EQUIVALENCE, ("never-stuck", "silent-end", "replies-INIT", "replies-RATIFY",
-                               "replies-REFUTE", "replies-REVISE", "replies-REJECT", "terminates")),
+        (Interact(), LIKE - {Assumption.SHARED} | {Assumption.TRANSITIVE},
+         (*ANYHOW, "revised-never")),
+        (Interact(), LIKE, (*ANYHOW, "ratified-at-3")),
+        (Interact(), EQUIVALENCE - {Assumption.REFLEXIVE},
+         (*ANYHOW, "revised-never", "ratified-at-3", "refuted-never")),
+        (Pxp(), NOISY, SAFE),
+        (Pxp(), TOLERANCE, (*SAFE, *REPLIES)),
+        (Pxp(2), NOISY, (*SAFE, "self-loops")),
+        (Pxp(2), TOLERANCE, (*SAFE, *REPLIES, "self-loops", "terminates", "no-alternation")),
+        (Pxp(2), SHARED, (*SAFE, "replies-REFUTE", "replies-REVISE", "self-loops")),
     ],
 )  # fmt: skip
 def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
@@ -87,10 +98,42 @@ def test_a_changed_table_has_no_certificate_until_one_is_written(tmp_path: Path)
 
 def test_changed_decision_functions_have_no_certificate() -> None:
     functions = SimpleNamespace(**vars(decisions))
-    functions.stops = lambda tag, previous: tag == "REJECT"
+    assert coverage(Interact(functions=cast(Decisions, functions)), EQUIVALENCE) is not None
+    functions.done = done_but_at_one_bound
     other = cast(Decisions, functions)
-    assert decided(other) != decided()
+    assert read(other).digest != read(decisions).digest
     assert coverage(Interact(functions=other), EQUIVALENCE) is None
+    functions.done = functools.cache(decisions.done)
+    assert coverage(Interact(functions=other), EQUIVALENCE) is None
+
+
+def done_but_at_one_bound(sent: int, n: int, stopped: bool) -> bool:
+    """It differs from what is proved for one n alone, larger than any that is ever tried."""
+    return stopped or (sent + 1 > n and n != 1_000_003)
+
+
+@pytest.mark.parametrize("key", ["claims", "states", "parts", "verdict", "assumptions"])
+def test_a_forged_certificate_in_a_folder_of_the_user_is_not_believed(
+    tmp_path: Path, key: str
+) -> None:
+    document = json.loads(shipped("pxp").read_text("utf-8"))
+    (tmp_path / shipped("pxp").name).write_text(json.dumps(document), "utf-8")
+    rules = Pxp(2)
+    assert coverage(rules, NOISY, [tmp_path]) is not None
+    strong = document["parts"][-1]
+    match key:
+        case "claims":
+            document["parts"][0]["claims"] += strong["claims"]
+        case "states":
+            strong["states"].pop()
+        case "parts":
+            document["parts"] = [strong | {"assumptions": []}]
+        case "verdict":
+            strong["claims"][0]["verdict"] = "not inductive"
+        case "assumptions":
+            strong["assumptions"] = []
+    (tmp_path / shipped("pxp").name).write_text(json.dumps(document), "utf-8")
+    assert coverage(rules, NOISY, [tmp_path]) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"format": 1}'])

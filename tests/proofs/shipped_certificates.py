@@ -1,0 +1,34 @@
+"""The certificates that come with the package, as data, and whether the checker accepts others."""
+
+from __future__ import annotations
+
+import copy
+import json
+from importlib import resources
+from typing import Any
+
+from proofs import recheck
+from proofs.claims.certificates import PROTOCOLS, SHIPPED
+
+DOCUMENTS = {
+    protocol: json.loads(next(SHIPPED.glob(f"{protocol}-*.json")).read_text("utf-8"))
+    for protocol in PROTOCOLS
+}
+TABLES = {
+    protocol: resources.files("pxp_fsm.automata")
+    .joinpath("data", f"{protocol}.toml")
+    .read_text("utf-8")
+    for protocol in PROTOCOLS
+}
+
+
+def accepts(document: Any, table: str) -> bool:
+    """Whether the checker accepts; a document that it cannot read at all is not accepted."""
+    try:
+        return recheck.main(document, table)
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError):
+        return False
+
+
+def tampered(protocol: str) -> Any:
+    return copy.deepcopy(DOCUMENTS[protocol])
