@@ -20,7 +20,7 @@ from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, happening, one_
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.protocol.rules import CATEGORY, MATCH, Pxp, Role, Rules, derive
 from pxp_fsm.sessions.session import CLOSE
 
 T = TypeVar("T")
@@ -192,17 +192,36 @@ class SessionModel:
                 yield self._send(state, 0, sending(Tag.INIT), None, (y, e))
             return
         speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
-        received = state.tags[1 - speaker]
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, speaker, data)
         for outcome in self._outcomes(*data, speaker, number):
-            if self._forbidden(state, speaker, received, outcome.guard):
-                for step in self._terms(state, speaker, outcome.data):
-                    yield replace(step, facts=outcome.answers)
-            else:
-                yield self._send(
-                    state, speaker, DECIDE, outcome.guard, outcome.data, outcome.answers
-                )
+            yield from self._follow(state, speaker, outcome)
+
+    def judgements(self, state: State) -> Iterator[tuple[Judged, Judged]]:
+        """Everything that MATCH and AGREE may say in `state`, at message 2 or later."""
+        number = state.sent + 1
+        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
+        return product(
+            self._judge(state.predictions, speaker, number),
+            self._judge(state.explanations, speaker, number),
+        )
+
+    def after(self, state: State, y: Judged, e: Judged) -> Iterator[Step[State]]:
+        """The steps from `state`, at message 2 or later, where the relations say `y` and `e`."""
+        number = state.sent + 1
+        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
+        return self._follow(state, speaker, self._outcome(y, e, number))
+
+    def _follow(self, state: State, speaker: int, outcome: Decision) -> Iterator[Step[State]]:
+        """What an agent does whose guards are settled: its row, or TERM where that is one loop too
+        many.
+        """
+        guard, data, answers = outcome
+        if self._forbidden(state, speaker, state.tags[1 - speaker], guard):
+            for step in self._terms(state, speaker, data):
+                yield replace(step, facts=answers)
+        else:
+            yield self._send(state, speaker, DECIDE, guard, data, answers)
 
     def _outcomes(
         self, predictions: Structure, explanations: Structure, speaker: int, number: int
@@ -226,18 +245,16 @@ class SessionModel:
 
     def _outcome(self, y: Judged, e: Judged, number: int) -> Decision:
         """What the protocol's decision functions make of the two relations' answers."""
-        found = self.rules.functions.category(y.same, e.same)
-        answers: tuple[bool, ...] = (y.same, e.same)
-        revises = False
-        if self.rules.depends_on_revision(found, number):
-            held = y.revision and e.revision
-            revises = not held if self.rules.asks_each_time else held
-            answers += (y.revision, e.revision) if y.revision else (y.revision,)
-        guard = self.rules.guard(found, revises, number)
-        takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
+        answers = list[bool]()
+        while not isinstance(found := derive(self.rules, number, answers), Guard):
+            judged = y if found.relation == MATCH else e
+            compared = (found.left, found.right)
+            answers.append(judged.same if compared == CATEGORY else judged.revision)
+        takes = self.rules.carries(found) is Role.NEW
         if self.keeps_unchanged and y.revision and e.revision:
             takes = False
-        return Decision(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
+        data = (y.taken, e.taken) if takes else (y.kept, e.kept)
+        return Decision(found, data, tuple(answers))
 
     def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
         """Everything that the speaker's relation may say at message `number`."""
@@ -262,9 +279,10 @@ class SessionModel:
             fresh = own if at_once else mine.points
             for one in (mine,) if at_once else theory.extensions(mine):
                 taken = one.keep(0, fresh) if speaker else one.keep(fresh, 1)
+                points = {Role.RECEIVED: other, Role.OWN: own, Role.NEW: fresh}
+                compared = ([points[role] for role in of] for of in (CATEGORY, self.rules.revision))
                 for same, revision in product(
-                    theory.answers(one, speaker, other, own),
-                    theory.answers(one, speaker, fresh, own if changes else other),
+                    *(theory.answers(one, speaker, *pair) for pair in compared)
                 ):
                     yield Judged(same, revision, mine, taken)
 

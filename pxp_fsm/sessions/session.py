@@ -211,6 +211,22 @@ class Session:
         if closing and self.history:
             self._turn()[0].learn_again(self.history[-1], closing)
 
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that takes the session back to where it is now: for trying each continuation.
+
+        What is stored stays stored, and what respondents have learned or weighed stays learned.
+        """
+        kept = self.history, self.context, self.ending, self.cause, self.fault
+        back = [p.relations.withdrawing() for p in self._participants]
+        back.append(self._channel.withdrawing())
+
+        def withdraw() -> None:
+            self.history, self.context, self.ending, self.cause, self.fault = kept
+            for one in back:
+                one()
+
+        return withdraw
+
     def _check_stored(self, entry: Entry, speaker: Participant) -> None:
         """What a channel cannot know: j and k, who starts, that the session goes on."""
         message = entry.message
