@@ -23,12 +23,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
+from proofs.claims.catalogue import assumptions_of
 from proofs.core.actions import Blocked, Say
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.model import Step
 from proofs.core.results import Bound, Result, Status, Verdict
 from proofs.sessions.model import AGENTS, Judged, SessionModel, State, tag_of
-from proofs.sessions.relational import Structure
+from proofs.sessions.relational import Structure, Theory
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import (
@@ -40,7 +41,7 @@ from pxp_fsm.protocol.relations import (
     Outcome,
     digest,
 )
-from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 
@@ -85,33 +86,35 @@ def compare(model: SessionModel, limit: int = 5_000_000) -> Agreement:
     >>> from pxp_fsm.protocol.rules import Interact
     >>> found = compare(SessionModel(Interact(n=4, k=2), Theory(EQUIVALENCE)))
     >>> found.states, found.difference
-    (64, '')
+    (40, '')
     """
     return asyncio.run(_Running(model, explore(model, limit)).walk())
 
 
-def check(model: SessionModel, assumptions: str, limit: int = 5_000_000) -> Result:
-    """The same as a result; `assumptions` is the name of those that the model makes.
+def check_running(rules: Rules, relations: str, limit: int = 5_000_000) -> Result:
+    """The same as a result, for `rules` under the assumptions called `relations`.
 
-    FAILS with a shortest trace to the message at which a session does something else.
+    FAILS with a trace to the message at which a session does something else. Raises `UsageError`
+    for assumptions that there are not.
     """
     started = time.perf_counter()
-    bound = Bound(n=model.rules.n, k=model.rules.k)
+    interact = isinstance(rules, Interact)
+    bounded = rules.n is not None or rules.k is not None
+    model = SessionModel(rules, Theory(assumptions_of(relations)), observes=interact)
     try:
         found = compare(model, limit)
+        counted = f"{found.states:,} states, {found.messages:,} messages"
         if found.difference:
             verdict = Verdict(Status.FAILS, found.difference, found.trace)
-        elif bound.parameters:
-            counted = f"{found.states:,} states, {found.messages:,} messages"
-            verdict = Verdict(Status.HOLDS_UP_TO, counted, bound=bound)
+        elif bounded:
+            verdict = Verdict(Status.HOLDS_UP_TO, counted, bound=Bound(n=rules.n, k=rules.k))
         else:
-            counted = f"{found.states:,} states, {found.messages:,} messages"
             verdict = Verdict(Status.HOLDS, counted)
     except TooLarge as error:
         verdict = Verdict(Status.UNKNOWN, str(error))
     seconds = time.perf_counter() - started
-    protocol = "pxp(k)" if isinstance(model.rules, Pxp) and model.rules.k else model.rules.name
-    return Result(protocol, NAME, TITLE, assumptions, verdict, Status.HOLDS, seconds, model.name)
+    protocol = "pxp(k)" if bounded and not interact else rules.name
+    return Result(protocol, NAME, TITLE, relations, verdict, Status.HOLDS, seconds, model.name)
 
 
 @dataclass
@@ -256,21 +259,11 @@ class _Running:
             blocked = isinstance(step.action, Blocked) and message is None
             sent = f"the session sends {message.tag}" if message else script.fault or session.cause
             return "" if blocked else f"{sent}; by the model {step.label}"
-        names = {digest(text): text for asked in expected.asked for text in asked[1:3]}
-        log: tuple[Asked, ...] = tuple(
-            (
-                one.relation,
-                names.get(one.left, one.left),
-                names.get(one.right, one.right),
-                one.outcome is Outcome.YES,
-            )
-            for one in script.logged
-        )
         learned = session.history[-2:-1] if self._learns else (message,)
         compared: tuple[tuple[str, object, object], ...] = (
             ("sent is", Say(message.sender, message.tag), step.action),
             ("the pair is", message.answer, expected.pair),
-            ("compared are", log, expected.asked),
+            ("compared are", _logged(script, expected), expected.asked),
             ("the machines are at", tuple(session.states.values()), step.target.at),
             ("the ending is", session.ending and session.ending.value, step.target.over or None),
             ("learned is", script.learned, list(learned if expected.learns else ())),
@@ -348,3 +341,17 @@ class _Running:
         """The received text where the structure has the two equal, else a new one."""
         related = structure.left if self._assumed == EQUIVALENCE else structure.equal
         return received if (0, 1) in related else f"t{next(self._numbers)}"
+
+
+def _logged(script: _Script, expected: Expected) -> tuple[Asked, ...]:
+    """What was judged, with the texts that are expected in place of their digests."""
+    texts = {digest(text): text for asked in expected.asked for text in asked[1:3]}
+    return tuple(
+        (
+            one.relation,
+            texts.get(one.left, one.left),
+            texts.get(one.right, one.right),
+            one.outcome is Outcome.YES,
+        )
+        for one in script.logged
+    )
