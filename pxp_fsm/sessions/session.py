@@ -12,7 +12,13 @@ from types import MappingProxyType
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable
-from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.protocol.relations import (
+    Assumption,
+    Judgement,
+    OracleFailed,
+    Outcome,
+    session_assumptions,
+)
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
@@ -119,12 +125,12 @@ class Session:
         )
 
     @property
-    def assumptions(self) -> frozenset[str]:
+    def assumptions(self) -> frozenset[Assumption]:
         """The assumptions on MATCH and AGREE under which this session runs."""
         left, right = self._participants
         if not (left.agent.guards.follows_relations and right.agent.guards.follows_relations):
             return frozenset()
-        return frozenset(session_assumptions(left.relations, right.relations))
+        return session_assumptions(left.relations, right.relations)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""

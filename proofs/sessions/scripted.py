@@ -1,0 +1,287 @@
+"""A real session whose oracles are scripted: what two agents do where each answer is given.
+
+The texts that it carries realise the states of `SessionModel`: they are equal where the model knows
+them to be, and MATCH and AGREE have answers for the pairs that are to be compared and for no other.
+Each message is compared with what is due: the tag, the pair that it carries, both machines' states,
+the ending, what is learned, and which texts were compared, in which order.
+
+Which pairs are to be compared is written here in the papers' words (arXiv 2410.20600, Procedures 1
+and 2; arXiv 2301.01819 as cited there), apart from `pxp_fsm.protocol.rules.derive`, which both the
+model and the session follow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import NamedTuple
+
+from proofs.core.actions import Blocked, Say
+from proofs.core.model import Step
+from proofs.sessions.model import AGENTS, Judged, State, tag_of
+from proofs.sessions.relational import Structure
+from pxp_fsm.errors import PXPError
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
+from pxp_fsm.protocol.relations import (
+    EQUIVALENCE,
+    LEARN,
+    MEMO_GIVES,
+    Assumption,
+    Judgement,
+    Outcome,
+    digest,
+)
+from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session
+
+Asked = tuple[str, str, str, bool]
+"""MATCH, AGREE or LEARN, the two texts, and the answer (of LEARN: True)."""
+
+
+class Expected(NamedTuple):
+    """What is due at the next message: the model's step, the pair sent, the questions in order.
+
+    `texts` are the pairs that the respondent is to give, in order; `learns` is whether the speaker
+    LEARNs from what it received.
+    """
+
+    step: Step[State]
+    pair: Answer
+    asked: tuple[Asked, ...] = ()
+    texts: tuple[Answer, ...] = ()
+    learns: bool = False
+
+
+@dataclass
+class _Script:
+    """What respondents, relations and policy say at the next message, and what came of it."""
+
+    texts: list[Answer] = field(default_factory=list)
+    answers: dict[tuple[str, str, str], list[bool]] = field(default_factory=dict)
+    term: bool = False
+    learned: list[Message] = field(default_factory=list)
+    logged: tuple[Judgement, ...] = ()
+    fault: str = ""
+
+
+class _Respondent:
+    """A respondent, and a learner, by the script."""
+
+    name = "script"
+
+    def __init__(self, script: _Script) -> None:
+        self._script = script
+
+    async def answer(self, question: Question) -> Answer:
+        return self._script.texts.pop(0)
+
+    def learn(self, instance: Instance, message: Message) -> None:
+        self._script.learned.append(message)
+
+
+class _Relation:
+    """MATCH or AGREE by the script; what it does not have is not to be asked."""
+
+    def __init__(self, name: str, script: _Script, assumptions: frozenset[Assumption]) -> None:
+        self.name = name
+        self.assumptions = assumptions
+        self._script = script
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        answers = self._script.answers.get((self.name, left, right))
+        if not answers:
+            self._script.fault = f"{self.name} is asked of {left} and {right}"
+            return Outcome.BROKEN
+        if answers.pop(0):
+            return Outcome.YES
+        return Outcome.NO if self.name == "MATCH" else Outcome.UNSURE  # which counts as no
+
+
+class _Board:
+    """A blackboard that hands what was judged to the script."""
+
+    def __init__(self, script: _Script) -> None:
+        self._script = script
+
+    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+        self._script.logged = tuple(judgements)
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        """How it ended is read from the session."""
+
+
+class ScriptedSession:
+    """A session under `rules` between two agents whose relations satisfy `assumptions`.
+
+    A judge that is deterministic and reflexive is remembered, as it is by default.
+    """
+
+    def __init__(self, rules: Rules, assumptions: frozenset[Assumption]) -> None:
+        self._assumed = assumptions
+        self._script = script = _Script()
+        self._numbers = count(1)
+        self._learns = isinstance(rules, Pxp)
+        if isinstance(rules, Pxp):
+            rules = replace(rules, term=lambda _received, _own: script.term)
+        one = self._relations()
+        both = (one, one if Assumption.SHARED in assumptions else self._relations())
+        self._session = Session(
+            rules,
+            {
+                name: Agent(
+                    _Respondent(script), match=match, agree=agree, memo=assumptions >= MEMO_GIVES
+                )
+                for name, (match, agree) in zip(AGENTS, both, strict=True)
+            },
+            instance="x",
+            blackboard=_Board(script),
+            limit=sys.maxsize,
+            record_faults=True,
+        )
+
+    def _relations(self) -> tuple[_Relation, _Relation]:
+        match, agree = (_Relation(n, self._script, self._assumed) for n in ("MATCH", "AGREE"))
+        return match, agree
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The messages so far."""
+        return self._session.history
+
+    @property
+    def assumptions(self) -> frozenset[Assumption]:
+        """What the session says that it assumes."""
+        return self._session.assumptions
+
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that takes the session back to where it is now."""
+        return self._session.withdrawing()
+
+    async def send(self, expected: Expected) -> str:
+        """Let the session send its next message; what is not as expected, "" if all is."""
+        script, session, step = self._script, self._session, expected.step
+        script.texts, script.learned, script.answers = list(expected.texts), [], {}
+        script.logged, script.fault = (), ""
+        script.term = not step.facts and tag_of(step) == Tag.TERM
+        for name, left, right, answer in expected.asked:
+            script.answers.setdefault((name, left, right), []).append(answer)
+        try:
+            message = await session.step()
+        except PXPError as error:
+            message, script.fault = None, str(error)
+        if isinstance(step.action, Blocked) or message is None:
+            blocked = isinstance(step.action, Blocked) and message is None
+            sent = f"the session sends {message.tag}" if message else script.fault or session.cause
+            return "" if blocked else f"{sent}; by the model {step.label}"
+        learned = session.history[-2:-1] if self._learns else (message,)
+        compared: tuple[tuple[str, object, object], ...] = (
+            ("sent is", Say(message.sender, message.tag), step.action),
+            ("the pair is", message.answer, expected.pair),
+            ("compared are", _logged(script, expected), expected.asked),
+            ("the machines are at", tuple(session.states.values()), step.target.at),
+            ("the ending is", session.ending and session.ending.value, step.target.over or None),
+            ("learned is", script.learned, list(learned if expected.learns else ())),
+            ("not asked for are", script.texts, []),
+        )
+        wrong = (
+            f"{what} {found}, by the model {due}" for what, found, due in compared if found != due
+        )
+        return next(wrong, "")
+
+    def after(self, step: Step[State]) -> Expected:
+        """What is due at a step of a trace, by the answers that are its facts."""
+        if not step.facts:
+            return self.unasked(step)
+        match, agree, *revision = step.facts
+        sent = step.target.predictions, step.target.explanations
+        # of a pair that is not sent, the trace knows how it was compared and nothing else
+        kept = [
+            one if self._sends_own(step) else _compared(same)
+            for one, same in zip(sent, (match, agree), strict=True)
+        ]
+        unchanged = (*revision, False, False)
+        y = Judged(match, unchanged[0], kept[0], sent[0])
+        e = Judged(agree, unchanged[1], kept[1], sent[1])
+        return self.answer(step, y, e)
+
+    def _sends_own(self, step: Step[State]) -> bool:
+        return not self._learns or len(step.facts) == 2
+
+    def unasked(self, step: Step[State]) -> Expected:
+        """What is due at INIT, or TERM by the policy: nothing is compared, one's latest is sent."""
+        history = self._session.history
+        if len(history) > 1:
+            return Expected(step, history[-2].answer, learns=not self._learns)
+        received = history[-1].answer if history else Answer("", "")
+        fresh = self._pair(received, step.target.predictions, step.target.explanations)
+        return Expected(step, fresh, texts=(fresh,), learns=not self._learns)
+
+    def answer(self, step: Step[State], y: Judged, e: Judged) -> Expected:
+        """What is due where MATCH and AGREE say `y` and `e`, as the papers write it."""
+        received, *before = [message.answer for message in reversed(self._session.history[-2:])]
+        own = before[0] if before else self._pair(received, y.kept, e.kept)
+        revised = len(step.facts) > 2
+        if self._learns:
+            new, other = self._pair(received, y.taken, e.taken), received
+        else:
+            new, other = self._fresh(received, own, y, e, second=not before), own
+        asked: list[Asked] = [
+            ("MATCH", received.prediction, own.prediction, y.same),
+            ("AGREE", received.explanation, own.explanation, e.same),
+        ]
+        if revised and self._learns:
+            asked.append((LEARN, received.prediction, received.explanation, True))
+        if revised:
+            asked.append(("MATCH", new.prediction, other.prediction, y.revision))
+        if revised and y.revision:
+            asked.append(("AGREE", new.explanation, other.explanation, e.revision))
+        if not self._learns:
+            return Expected(step, new, tuple(asked), (new,), learns=True)
+        texts = (*(() if before else (own,)), *((new,) if revised else ()))
+        return Expected(step, new if revised else own, tuple(asked), texts, learns=revised)
+
+    def _fresh(
+        self, received: Answer, own: Answer, y: Judged, e: Judged, *, second: bool
+    ) -> Answer:
+        """INTERACT's fresh pair: message 2 compares it with itself."""
+        if second:
+            return own
+        new = self._pair(received, y.taken, e.taken)
+        if self._assumed == EQUIVALENCE:  # what is related is equal, so unchanged is equal too
+            return Answer(
+                own.prediction if y.revision else new.prediction,
+                own.explanation if e.revision else new.explanation,
+            )
+        return new
+
+    def _pair(self, received: Answer, y: Structure, e: Structure) -> Answer:
+        """A pair that is related to the received one as the structures say."""
+        return Answer(self._text(y, received.prediction), self._text(e, received.explanation))
+
+    def _text(self, structure: Structure, received: str) -> str:
+        """The received text where the structure has the two equal, else a new one."""
+        related = structure.left if self._assumed == EQUIVALENCE else structure.equal
+        return received if (0, 1) in related else f"t{next(self._numbers)}"
+
+
+def _logged(script: _Script, expected: Expected) -> tuple[Asked, ...]:
+    """What was judged, with the texts that are expected in place of their digests."""
+    texts = {digest(text): text for asked in expected.asked for text in asked[1:3]}
+    return tuple(
+        (
+            one.relation,
+            texts.get(one.left, one.left),
+            texts.get(one.right, one.right),
+            one.outcome is Outcome.YES,
+        )
+        for one in script.logged
+    )
+
+
+def _compared(same: bool) -> Structure:
+    """Two values of which the first agrees with the second, or not."""
+    related = frozenset({(0, 1)} if same else ())
+    return Structure(2, related, related)
