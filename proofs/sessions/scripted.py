@@ -5,9 +5,11 @@ them to be, and MATCH and AGREE have answers for the pairs that are to be compar
 Each message is compared with what is due: the tag, the pair that it carries, both machines' states,
 the ending, what is learned, and which texts were compared, in which order.
 
-Which pairs are to be compared is written here in the papers' words (arXiv 2410.20600, Procedures 1
-and 2; arXiv 2301.01819 as cited there), apart from `pxp_fsm.protocol.rules.derive`, which both the
-model and the session follow.
+Tag and ending are compared with the model, and with what the decision functions say by themselves;
+that those are the papers' is a claim of its own (`decides-as-written`). Which pairs are to be
+compared is written here in the papers' words (arXiv 2410.20600, Procedures 1 and 2; arXiv
+2301.01819 as cited there), apart from `pxp_fsm.protocol.rules.derive`, which both the model and the
+session follow.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, pairwise
 from typing import NamedTuple
 
 from proofs.core.actions import Blocked, Say
@@ -23,6 +25,7 @@ from proofs.core.model import Step
 from proofs.sessions.model import AGENTS, Judged, State, tag_of
 from proofs.sessions.relational import Structure
 from pxp_fsm.errors import PXPError
+from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.relations import (
     EQUIVALENCE,
@@ -33,7 +36,7 @@ from pxp_fsm.protocol.relations import (
     Outcome,
     digest,
 )
-from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 
@@ -44,11 +47,13 @@ Asked = tuple[str, str, str, bool]
 class Expected(NamedTuple):
     """What is due at the next message: the model's step, the pair sent, the questions in order.
 
-    `texts` are the pairs that the respondent is to give, in order; `learns` is whether the speaker
-    LEARNs from what it received.
+    `tag` is what the decision functions make of the answers; `texts` are the pairs that the
+    respondent is to give, in order; `learns` is whether anything is learned: PXP's speaker LEARNs
+    from what it received, INTERACT's listener from what is sent.
     """
 
     step: Step[State]
+    tag: str
     pair: Answer
     asked: tuple[Asked, ...] = ()
     texts: tuple[Answer, ...] = ()
@@ -87,7 +92,8 @@ class _Relation:
 
     def __init__(self, name: str, script: _Script, assumptions: frozenset[Assumption]) -> None:
         self.name = name
-        self.assumptions = assumptions
+        # that it is the same for both agents is for the session to see, not for one of them to say
+        self.assumptions = assumptions | {Assumption.SHARED}
         self._script = script
 
     async def holds(self, left: str, right: str) -> Outcome:
@@ -123,28 +129,27 @@ class ScriptedSession:
         self._assumed = assumptions
         self._script = script = _Script()
         self._numbers = count(1)
-        self._learns = isinstance(rules, Pxp)
+        self._rules, self._learns = rules, isinstance(rules, Pxp)
         if isinstance(rules, Pxp):
             rules = replace(rules, term=lambda _received, _own: script.term)
-        one = self._relations()
-        both = (one, one if Assumption.SHARED in assumptions else self._relations())
+        match, agree, other = (
+            _Relation(name, script, assumptions) for name in ("MATCH", "AGREE", "AGREE")
+        )
+        shared = Assumption.SHARED in assumptions
+        judges = ((match, agree), (match, agree if shared else other))
         self._session = Session(
             rules,
             {
                 name: Agent(
                     _Respondent(script), match=match, agree=agree, memo=assumptions >= MEMO_GIVES
                 )
-                for name, (match, agree) in zip(AGENTS, both, strict=True)
+                for name, (match, agree) in zip(AGENTS, judges, strict=True)
             },
             instance="x",
             blackboard=_Board(script),
             limit=sys.maxsize,
             record_faults=True,
         )
-
-    def _relations(self) -> tuple[_Relation, _Relation]:
-        match, agree = (_Relation(n, self._script, self._assumed) for n in ("MATCH", "AGREE"))
-        return match, agree
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -176,13 +181,16 @@ class ScriptedSession:
             blocked = isinstance(step.action, Blocked) and message is None
             sent = f"the session sends {message.tag}" if message else script.fault or session.cause
             return "" if blocked else f"{sent}; by the model {step.label}"
+        ending = "" if session.ending is None else session.ending.value
         learned = session.history[-2:-1] if self._learns else (message,)
         compared: tuple[tuple[str, object, object], ...] = (
             ("sent is", Say(message.sender, message.tag), step.action),
+            ("sent is", message.tag, expected.tag),
             ("the pair is", message.answer, expected.pair),
             ("compared are", _logged(script, expected), expected.asked),
             ("the machines are at", tuple(session.states.values()), step.target.at),
-            ("the ending is", session.ending and session.ending.value, step.target.over or None),
+            ("the ending is", ending, step.target.over),
+            ("the ending is", ending, self._ending()),
             ("learned is", script.learned, list(learned if expected.learns else ())),
             ("not asked for are", script.texts, []),
         )
@@ -214,10 +222,11 @@ class ScriptedSession:
         """What is due at INIT, or TERM by the policy: nothing is compared, one's latest is sent."""
         history = self._session.history
         if len(history) > 1:
-            return Expected(step, history[-2].answer, learns=not self._learns)
+            return Expected(step, Tag.TERM, history[-2].answer, learns=not self._learns)
         received = history[-1].answer if history else Answer("", "")
         fresh = self._pair(received, step.target.predictions, step.target.explanations)
-        return Expected(step, fresh, texts=(fresh,), learns=not self._learns)
+        tag = Tag.TERM if history else Tag.INIT
+        return Expected(step, tag, fresh, texts=(fresh,), learns=not self._learns)
 
     def answer(self, step: Step[State], y: Judged, e: Judged) -> Expected:
         """What is due where MATCH and AGREE say `y` and `e`, as the papers write it."""
@@ -239,9 +248,46 @@ class ScriptedSession:
         if revised and y.revision:
             asked.append(("AGREE", new.explanation, other.explanation, e.revision))
         if not self._learns:
-            return Expected(step, new, tuple(asked), (new,), learns=True)
+            return Expected(step, self._tag(step), new, tuple(asked), (new,), learns=True)
         texts = (*(() if before else (own,)), *((new,) if revised else ()))
-        return Expected(step, new if revised else own, tuple(asked), texts, learns=revised)
+        pair = new if revised else own
+        return Expected(step, self._tag(step), pair, tuple(asked), texts, learns=revised)
+
+    def _tag(self, step: Step[State]) -> str:
+        """What the decision functions make of the answers that are the facts of `step`."""
+        match, agree, *revision = step.facts
+        found, number = self._functions.category(match, agree), len(self.history) + 1
+        if isinstance(self._rules, Interact):
+            asked = self._functions.interact_depends_on_change(found, number, self._rules.k)
+            changed = asked and not all(revision)
+            guard = self._functions.interact_guard(found, changed, number, self._rules.k)
+        else:
+            asked = self._functions.pxp_depends_on_learning(found)
+            guard = self._functions.pxp_guard(found, asked and all(revision))
+        if bool(asked) != bool(revision):
+            return f"{guard} without the questions on which it depends"
+        sender = self.history[-1].receiver
+        rows = self._rules.automaton.leaving(self._session.states[sender])
+        tag = next((row.label for row in rows if row.guard == guard), "")
+        tags = [message.tag for message in self.history]
+        loops = list(pairwise(tags)).count((tag, tag))
+        if self._learns and self._functions.repeats(tags[-1], tag):
+            return Tag.TERM if self._functions.exhausted(loops, self._rules.k) else tag
+        return tag
+
+    def _ending(self) -> str:
+        """How the session should have ended after its latest message, "" if it should not."""
+        tags = ["", *(message.tag for message in self.history)]
+        if not isinstance(self._rules, Interact):
+            return "term" if tags[-1] == Tag.TERM else ""
+        stopped = self._functions.stops(tags[-1], tags[-2])
+        if not self._functions.done(len(tags) - 1, self._rules.n, stopped):
+            return ""
+        return ("rejected" if tags[-1] == Tag.REJECT else "ratified") if stopped else "bound"
+
+    @property
+    def _functions(self) -> Decisions:
+        return self._rules.functions
 
     def _fresh(
         self, received: Answer, own: Answer, y: Judged, e: Judged, *, second: bool
