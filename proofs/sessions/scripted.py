@@ -67,6 +67,7 @@ class _Script:
     texts: list[Answer] = field(default_factory=list)
     answers: dict[tuple[str, str, str], list[bool]] = field(default_factory=dict)
     term: bool = False
+    questions: list[Question] = field(default_factory=list)
     learned: list[Message] = field(default_factory=list)
     logged: tuple[Judgement, ...] = ()
     fault: str = ""
@@ -81,6 +82,7 @@ class _Respondent:
         self._script = script
 
     async def answer(self, question: Question) -> Answer:
+        self._script.questions.append(question)
         return self._script.texts.pop(0)
 
     def learn(self, instance: Instance, message: Message) -> None:
@@ -169,7 +171,8 @@ class ScriptedSession:
         """Let the session send its next message; what is not as expected, "" if all is."""
         script, session, step = self._script, self._session, expected.step
         script.texts, script.learned, script.answers = list(expected.texts), [], {}
-        script.logged, script.fault = (), ""
+        script.logged, script.fault, script.questions = (), "", []
+        told = (session.instance, session.history, session.context, session.name)
         script.term = not step.facts and tag_of(step) == Tag.TERM
         for name, left, right, answer in expected.asked:
             script.answers.setdefault((name, left, right), []).append(answer)
@@ -191,6 +194,7 @@ class ScriptedSession:
             ("the machines are at", tuple(session.states.values()), step.target.at),
             ("the ending is", ending, step.target.over),
             ("the ending is", ending, self._ending()),
+            ("told is", self._told(), [told] * len(expected.texts)),
             ("learned is", script.learned, list(learned if expected.learns else ())),
             ("not asked for are", script.texts, []),
         )
@@ -198,6 +202,11 @@ class ScriptedSession:
             f"{what} {found}, by the model {due}" for what, found, due in compared if found != due
         )
         return next(wrong, "")
+
+    def _told(self) -> list[tuple[object, ...]]:
+        """What the respondent was told with each question."""
+        asked = self._script.questions
+        return [(one.instance, one.history, one.context, one.session) for one in asked]
 
     def after(self, step: Step[State]) -> Expected:
         """What is due at a step of a trace, by the answers that are its facts."""

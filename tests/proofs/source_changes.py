@@ -28,15 +28,21 @@ def functions(module: ModuleType) -> Iterator[tuple[str, Function]]:
 @contextmanager
 def installed(module: ModuleType, name: str, function: Function) -> Iterator[None]:
     """`function` in place of the one called `name`, wherever that was imported."""
-    tree = ast.fix_missing_locations(ast.Module([function], []))
+    owner = name.rpartition(".")[0]
+    # a factory, since `super()` finds its class in the scope around the function
+    scope = ast.parse(f"def made(__class__):\n    return {function.name}").body[0]
+    assert isinstance(scope, ast.FunctionDef)
+    scope.body.insert(0, function)
+    tree = ast.fix_missing_locations(ast.Module([scope], []))
     flags = __future__.annotations.compiler_flag
     code = compile(tree, f"<changed {name}>", "exec", flags, dont_inherit=True)
-    made: dict[str, Any] = {}
-    exec(code, vars(module), made)  # noqa: S102 - our own source, changed
+    found: dict[str, Any] = {}
+    exec(code, vars(module), found)  # noqa: S102 - our own source, changed
+    made = found["made"](getattr(module, owner) if owner else None)
     places = list(_places(module, name))
     before = [(place, key, vars(place)[key]) for place, key in places]
     for place, key in places:
-        setattr(place, key, made[function.name])
+        setattr(place, key, made)
     try:
         yield
     finally:
