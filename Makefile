@@ -6,13 +6,14 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 READY_DEEP := $(VENV)/.ready-deep
 
-.PHONY: help run quick test test-deep check bench findings clean
+.PHONY: help run quick test test-deep mutants check bench findings clean
 
 help:
 	@echo "make run        run the main job offline: 5 repetitions of 20 DRUG sessions, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
 	@echo "make test-deep  run the slow tests: hostile messages, kills, restarts, the wheel"
+	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
 	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
@@ -56,6 +57,9 @@ test: check
 
 test-deep: $(READY_DEEP)
 	$(BIN)/pytest -m deep -n auto
+
+mutants: $(READY_DEV)
+	$(BIN)/python -m tests.proofs.mutation_page
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done

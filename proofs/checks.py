@@ -14,6 +14,7 @@ from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
 from proofs.logic.sessions import check as check_sessions
+from proofs.sessions.running import check_running
 from proofs.systems import Reduction, System, check_formulas, check_standard
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.errors import UsageError, quoted
@@ -26,14 +27,16 @@ def check(
     fair: Iterable[str] = (),
     relations: str = "noisy",
     reduction: str | None = None,
+    running: bool = False,
 ) -> Iterator[Result]:
     """Check a system of tables, or the sessions of a protocol; results come one by one.
 
     Without `formulas` these are the standard checks of a system, and the claims about a protocol;
     with them, whether each holds (temporal logic, docs/logic.md) on runs that are `fair`. One table
     is joined with itself, a name or file is read as one. `Interact(...)` and `Pxp(...)` are
-    checked for any data, under what `relations` says of MATCH and AGREE. A `reduction` of a system,
-    "symmetry" or "partial-order", visits fewer states (docs/systems.md).
+    checked for any data, under what `relations` says of MATCH and AGREE; with `running` it is
+    checked instead that two running agents do what the model says, in every state that it reaches.
+    A `reduction` of a system, "symmetry" or "partial-order", visits fewer states (docs/systems.md).
 
     >>> import pxp_fsm as pxp
     >>> system = pxp.System.load("pxp")
@@ -42,10 +45,17 @@ def check(
     >>> for result in pxp.check(pxp.Interact(n=4, k=2), "F ended"):
     ...     print(result.status, result.bound)
     HOLDS UP TO n = 4, k = 2
+    >>> [result] = pxp.check(pxp.Interact(n=4, k=2), running=True)
+    >>> print(result.status, result.reason)
+    HOLDS UP TO 47 states, 99 messages
 
-    Raises `UsageError` for a formula that cannot be read or a reduction that cannot be used,
-    `TableError` for a table.
+    Raises `UsageError` for a formula that cannot be read, a reduction that cannot be used and for
+    what does not go together, `TableError` for a table.
     """
+    if running:
+        if formulas or fair or not isinstance(subject, Interact | Pxp):
+            raise UsageError("running=True goes with Interact(...) or Pxp(...) and no formulas")
+        return iter((check_running(subject, relations),))
     reduced = _reduction(reduction)
     if isinstance(subject, Interact | Pxp):
         if reduced:

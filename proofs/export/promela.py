@@ -99,7 +99,8 @@ class _Writing:
                 f"bool {name} = {first};" if kept else f"#define {name} ({self.words.test(test)})"
             )
         lines += ["", "active proctype system()", "{", "end:", "  do"]
-        lines += [f"  :: {self._step(command)}" for command in self.net.commands]
+        steps = [f"  :: {self._step(command)}" for command in self.net.commands]
+        lines += steps or ["  :: false"]  # a loop without an option is a syntax error
         lines += ["  od", "}", ""]
         lines.append(f"ltl no_deadlock {{ [] (!stuck || {self.words.proposition('ended')}) }}")
         for number, (text, formula) in enumerate(formulas, start=1):

@@ -20,7 +20,7 @@ from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, happening, one_
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.rules import Pxp, Rules
+from pxp_fsm.protocol.rules import CATEGORY, MATCH, Pxp, Role, Rules, derive
 from pxp_fsm.sessions.session import CLOSE
 
 T = TypeVar("T")
@@ -111,10 +111,6 @@ def session(*tags: Tag) -> tuple[Say, ...]:
     return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
 
 
-Verdicts = tuple[bool, bool]
-"""What one relation says at a message: `same` and `revision`, as in `Judged`."""
-
-
 class Decision(NamedTuple):
     """A guard that may hold, the data that follow, and the answers of MATCH and AGREE to it.
 
@@ -173,16 +169,15 @@ class SessionModel:
             names.add(f"over:{state.over}")
         return frozenset(names)
 
-    def answering(self, state: State, y: Verdicts, e: Verdicts) -> Step[State]:
-        """INTERACT's step from `state`, at message 2 or later, after the given answers.
+    def answering(self, state: State, y: tuple[bool, bool], e: tuple[bool, bool]) -> Step[State]:
+        """INTERACT's step from `state`, at message 2 or later, by `same` and `revision` of each.
 
         It keeps the relations between values as they are: for callers that keep the values.
         """
-        number = state.sent + 1
-        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
         kept_y, kept_e = state.predictions, state.explanations
-        outcome = self._outcome(Judged(*y, kept_y, kept_y), Judged(*e, kept_e, kept_e), number)
-        return self._send(state, speaker, DECIDE, outcome.guard, outcome.data, outcome.answers)
+        judged = Judged(*y, kept_y, kept_y), Judged(*e, kept_e, kept_e)
+        outcome = self._outcome(*judged, state.sent + 1)
+        return self._send(state, self._speaker(state), DECIDE, *outcome)
 
     def _moves(self, state: State) -> Iterator[Step[State]]:
         number = state.sent + 1
@@ -191,18 +186,34 @@ class SessionModel:
             for y, e in product(*(self.theory.extensions(EMPTY),) * 2):
                 yield self._send(state, 0, sending(Tag.INIT), None, (y, e))
             return
-        speaker = 0 if self.rules.functions.initiator_speaks(number) else 1
-        received = state.tags[1 - speaker]
+        speaker = self._speaker(state)
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, speaker, data)
         for outcome in self._outcomes(*data, speaker, number):
-            if self._forbidden(state, speaker, received, outcome.guard):
-                for step in self._terms(state, speaker, outcome.data):
-                    yield replace(step, facts=outcome.answers)
-            else:
-                yield self._send(
-                    state, speaker, DECIDE, outcome.guard, outcome.data, outcome.answers
-                )
+            yield from self._follow(state, speaker, outcome)
+
+    def judgements(self, state: State) -> Iterator[tuple[Judged, Judged]]:
+        """Everything that MATCH and AGREE may say in `state`, at message 2 or later."""
+        number, speaker = state.sent + 1, self._speaker(state)
+        return product(
+            self._judge(state.predictions, speaker, number),
+            self._judge(state.explanations, speaker, number),
+        )
+
+    def after(self, state: State, y: Judged, e: Judged) -> Iterator[Step[State]]:
+        """The steps from `state`, at message 2 or later, where the relations say `y` and `e`."""
+        return self._follow(state, self._speaker(state), self._outcome(y, e, state.sent + 1))
+
+    def _follow(self, state: State, speaker: int, outcome: Decision) -> Iterator[Step[State]]:
+        """What an agent does whose guards are settled: its row, or TERM for one loop too many."""
+        if self._forbidden(state, speaker, state.tags[1 - speaker], outcome.guard):
+            for step in self._terms(state, speaker, outcome.data):
+                yield replace(step, facts=outcome.answers)
+        else:
+            yield self._send(state, speaker, DECIDE, *outcome)
+
+    def _speaker(self, state: State) -> int:
+        return 0 if self.rules.functions.initiator_speaks(state.sent + 1) else 1
 
     def _outcomes(
         self, predictions: Structure, explanations: Structure, speaker: int, number: int
@@ -226,24 +237,22 @@ class SessionModel:
 
     def _outcome(self, y: Judged, e: Judged, number: int) -> Decision:
         """What the protocol's decision functions make of the two relations' answers."""
-        found = self.rules.functions.category(y.same, e.same)
-        answers: tuple[bool, ...] = (y.same, e.same)
-        revises = False
-        if self.rules.depends_on_revision(found, number):
-            held = y.revision and e.revision
-            revises = not held if self.rules.asks_each_time else held
-            answers += (y.revision, e.revision) if y.revision else (y.revision,)
-        guard = self.rules.guard(found, revises, number)
-        takes = self.rules.asks_each_time or guard in (Guard.REF, Guard.REV)
+        answers = list[bool]()
+        while not isinstance(found := derive(self.rules, number, answers), Guard):
+            judged = y if found.relation == MATCH else e
+            compared = (found.left, found.right)
+            answers.append(judged.same if compared == CATEGORY else judged.revision)
+        takes = self.rules.carries(found) is Role.NEW
         if self.keeps_unchanged and y.revision and e.revision:
             takes = False
-        return Decision(guard, (y.taken, e.taken) if takes else (y.kept, e.kept), answers)
+        data = (y.taken, e.taken) if takes else (y.kept, e.kept)
+        return Decision(found, data, tuple(answers))
 
     def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
-        """Everything that the speaker's relation may say at message `number`."""
+        """Everything that the speaker's relation may say."""
         key = (base, speaker, number == 2)
         if key not in self._judgements:
-            # in an order of its own, agreement first, not in a set's: traces are always the same
+            # agreement first, not in a set's order: traces are always the same
             found = dict.fromkeys(self._judged(*key))
             self._judgements[key] = tuple(sorted(found, key=lambda one: one[:2], reverse=True))
         return self._judgements[key]
@@ -254,18 +263,17 @@ class SessionModel:
 
     def _judged(self, base: Structure, speaker: int, second: bool) -> Iterator[Judged]:
         """The same for message 2, or for a later one: nothing else of the number matters."""
-        theory = self.theory
-        changes = self.rules.asks_each_time
+        theory, changes = self.theory, self.rules.asks_each_time
         for mine in theory.extensions(base) if second else (base,):
             own, other = (1, 0) if second else (speaker, 1 - speaker)
             at_once = second and changes
             fresh = own if at_once else mine.points
             for one in (mine,) if at_once else theory.extensions(mine):
                 taken = one.keep(0, fresh) if speaker else one.keep(fresh, 1)
-                for same, revision in product(
-                    theory.answers(one, speaker, other, own),
-                    theory.answers(one, speaker, fresh, own if changes else other),
-                ):
+                points = {Role.RECEIVED: other, Role.OWN: own, Role.NEW: fresh}
+                pairs = ([points[role] for role in of] for of in (CATEGORY, self.rules.revision))
+                first, then = (theory.answers(one, speaker, *pair) for pair in pairs)
+                for same, revision in product(first, then):
                     yield Judged(same, revision, mine, taken)
 
     def _tag(self, speaker: int, state: str, guard: Guard) -> str | None:

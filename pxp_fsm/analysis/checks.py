@@ -19,6 +19,7 @@ from proofs.logic.sessions import check
 from proofs.networks import checking
 from proofs.networks import claims as update_claims
 from proofs.sessions.explicit import check_explicit
+from proofs.sessions.running import check_running
 from proofs.systems import Interrupted, System, check_standard
 from proofs.systems.results import MACHINE, TITLES, machine_result
 from pxp_fsm import defaults
@@ -76,9 +77,13 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
     bounds.rules("interact")
     if request.relations is not None:
         assumptions_of(request.relations)
-        if request.formulas and not systems.is_about_system(replace(request, formulas=(), fair=())):
-            yield from _over_sessions(request, bounds)
-            return
+    if request.running:
+        yield from _running(request, bounds)
+        return
+    alone = replace(request, formulas=(), fair=())
+    if request.relations is not None and request.formulas and not systems.is_about_system(alone):
+        yield from _over_sessions(request, bounds)
+        return
     if systems.is_about_system(request):
         yield from systems.results(request)
         return
@@ -115,6 +120,28 @@ def _refuse_bounds(request: Request) -> None:
                 "are free",
                 field,
             )
+
+
+def _running(request: Request, bounds: Bounds) -> Iterator[Result]:
+    """Running agents beside the model, for each protocol of the tables."""
+    if request.names or request.values is not None or systems.is_about_system(request):
+        raise UsageError(
+            "running agents are compared with the model of sessions, which is explored for --n, "
+            "--k and --relations; leave the other options out",
+            "running",
+        )
+    for table in request.tables:
+        if table not in PROVED_OF:
+            raise UsageError(
+                f"sessions follow interact and pxp; {table} is neither. What pxp check {table} "
+                f"says of its machine is {MACHINE}",
+                "running",
+            )
+    names = NAMED if request.relations is None else (request.relations,)
+    for table in PROVED_OF:
+        for protocol in PROVED_OF[table] if table in (request.tables or PROVED_OF) else ():
+            for name in names:
+                yield check_running(bounds.rules(protocol), name)
 
 
 def _everything(

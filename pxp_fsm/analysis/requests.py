@@ -22,7 +22,8 @@ class Request:
     over the sessions of a built-in protocol. With `termination` only termination is checked. A
     system has several tables, with names (NAME=TABLE), or one table that is joined with itself; it
     is checked over each of `channels` and explored up to `limit` states and `memory` MB, with the
-    reduction `reduce`.
+    reduction `reduce`. With `running` nothing is checked but that two running agents do what the
+    model of sessions says.
     """
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
@@ -45,6 +46,11 @@ class Request:
         None,
         metavar="V",
         least=1,
+    )
+    running: bool = option(
+        "Check only that two running agents do what the model says: in every state of INTERACT and "
+        "PXP that can be reached at these n and k, whatever MATCH and AGREE answer there.",
+        False,
     )
     formulas: tuple[str, ...] = option(
         "Check only this formula of temporal logic (docs/logic.md) on the TABLEs or, with "

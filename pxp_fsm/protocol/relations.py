@@ -145,7 +145,7 @@ class Relations:
         session: str = "",
     ) -> None:
         self._relations = {"MATCH": match, "AGREE": agree}
-        self._session = session
+        self._asked = {name: in_session(one, session) for name, one in self._relations.items()}
         self.memo = memo
         self._timeout = timeout
         self._around = around
@@ -215,7 +215,7 @@ class Relations:
             self._log.append(Judgement(*key, outcome, asked=False, seconds=0.0, detail=detail))
             return outcome is Outcome.YES
         started = time.perf_counter()
-        said, fault = await self._ask(self._relations[name], left, right)
+        said, fault = await self._ask(self._asked[name], left, right)
         seconds = time.perf_counter() - started
         judgement = Judgement(*key, said.outcome, said.asked, seconds, storable(said.detail))
         self.remember([judgement])
@@ -241,10 +241,7 @@ class Relations:
         try:
             with self._around():
                 async with asyncio.timeout(self._timeout):
-                    answer = reply_of(
-                        await awaited(in_session(relation, self._session).holds(left, right)),
-                        relation,
-                    )
+                    answer = reply_of(await awaited(relation.holds(left, right)), relation)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
@@ -17,11 +18,35 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.decisions import GUARDS, Category, Guard
 from pxp_fsm.protocol.interfaces import Decisions
-from pxp_fsm.protocol.messages import Answer, Message, Tag
-from pxp_fsm.protocol.relations import Relations
+from pxp_fsm.protocol.messages import Message, Tag
 
 TermPolicy = Callable[[str, str], bool]
 """Whether to send TERM: (tag received, tag of one's own latest message, or "") to a truth value."""
+
+
+class Role(StrEnum):
+    """The pairs (y, e) in play when an agent must answer.
+
+    RECEIVED is the peer's latest message, OWN one's own latest message (for message 2, the first
+    answer), NEW what one would send now.
+    """
+
+    RECEIVED = "received"
+    OWN = "own"
+    NEW = "new"
+
+
+MATCH, AGREE = "MATCH", "AGREE"
+CATEGORY = (Role.RECEIVED, Role.OWN)
+"""What MATCH and AGREE compare for the category of a received pair."""
+
+
+class Comparison(NamedTuple):
+    """A query to MATCH (of the predictions) or AGREE (of the explanations) of two pairs."""
+
+    relation: str
+    left: Role
+    right: Role
 
 
 class Ending(StrEnum):
@@ -76,14 +101,18 @@ class Interact:
         """Whether the guard depends on Changed in this category, at this message."""
         return self.functions.interact_depends_on_change(found, number, self.k)
 
-    async def revises(
-        self, relations: Relations, new: Answer, own: Answer, _received: Answer
-    ) -> bool:
-        """Changed: the fresh answer does not match, or does not agree with, one's previous one."""
-        return not (
-            await relations.match(new.prediction, own.prediction)
-            and await relations.agree(new.explanation, own.explanation)
-        )
+    @property
+    def revision(self) -> tuple[Role, Role]:
+        """What is compared for Changed: the fresh answer with one's previous one."""
+        return Role.NEW, Role.OWN
+
+    def revises(self, holds: bool) -> bool:
+        """Changed: the pairs of `revision` do not match, or do not agree."""
+        return not holds
+
+    def carries(self, _guard: str | None) -> Role:
+        """Which pair a message carries: the fresh one, always."""
+        return Role.NEW
 
     def guard(self, found: Category, revises: bool, number: int) -> Guard:
         """The guard that is true at message `number`."""
@@ -161,13 +190,18 @@ class Pxp:
         """Whether the agent LEARNs before it decides."""
         return self.functions.pxp_depends_on_learning(found)
 
-    async def revises(
-        self, relations: Relations, new: Answer, _own: Answer, received: Answer
-    ) -> bool:
-        """g': what has been learned reconciles one's new pair with the received one."""
-        return await relations.match(new.prediction, received.prediction) and await relations.agree(
-            new.explanation, received.explanation
-        )
+    @property
+    def revision(self) -> tuple[Role, Role]:
+        """What is compared for g': one's new pair, after learning, with the received one."""
+        return Role.NEW, Role.RECEIVED
+
+    def revises(self, holds: bool) -> bool:
+        """g': the pairs of `revision` match and agree."""
+        return holds
+
+    def carries(self, guard: str | None) -> Role:
+        """Which pair a message carries: the new one after learning, else one's own."""
+        return Role.NEW if guard in (Guard.REF, Guard.REV) else Role.OWN
 
     def guard(self, found: Category, revises: bool, _number: int) -> Guard:
         """The guard that is true."""
@@ -208,6 +242,31 @@ class Pxp:
 
 Rules = Interact | Pxp
 """The protocol that a session follows."""
+
+
+def derive(
+    rules: Rules, number: int, answers: Sequence[bool], *, revises: bool = True
+) -> Comparison | Guard:
+    """What is compared next for message `number` after these `answers`, or the guard that is true.
+
+    `answers` are those to the comparisons before, in order. With `revises` false the agent never
+    changes its answer: what would be REV is REF. Sessions and proofs both follow this function.
+
+    >>> from pxp_fsm.protocol.rules import Interact, derive
+    >>> derive(Interact(), 3, [True, False])
+    Comparison(relation='MATCH', left=<Role.NEW: 'new'>, right=<Role.OWN: 'own'>)
+    >>> derive(Interact(), 3, [True, False, False])
+    <Guard.REV: 'REV'>
+    """
+    if len(answers) < 2:
+        return Comparison((MATCH, AGREE)[len(answers)], *CATEGORY)
+    match, agree, *revision = answers
+    found, changes = rules.functions.category(match, agree), False
+    if revises and rules.depends_on_revision(found, number):
+        if all(revision) and len(revision) < 2:
+            return Comparison((MATCH, AGREE)[len(revision)], *rules.revision)
+        changes = rules.revises(all(revision))
+    return rules.guard(found, changes, number)
 
 
 def _check_table(table: Automaton | None, protocol: str) -> None:

@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import GuardError
-from pxp_fsm.protocol.decisions import GUARDS
+from pxp_fsm.protocol.decisions import GUARDS, Guard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Relations
-from pxp_fsm.protocol.rules import Rules
+from pxp_fsm.protocol.rules import MATCH, Role, Rules, derive
 
 
 @dataclass
@@ -61,16 +61,23 @@ class Situation:
         The relations are asked only as far as the guard depends on them. With `revises` false the
         agent never changes its answer: what would be REV is REF.
         """
-        received, own = self.received.answer, self.own
-        match = await self.relations.match(received.prediction, own.prediction)
-        agree = await self.relations.agree(received.explanation, own.explanation)
-        found = self.rules.functions.category(match, agree)
-        changes = False
-        if self.rules.depends_on_revision(found, self.number):
-            new = await self.revised()
-            if revises:
-                changes = await self.rules.revises(self.relations, new, own, received)
-        return one_hot(self.rules.guard(found, changes, self.number), tuple(GUARDS))
+        answers: list[bool] = []
+        while True:
+            found = derive(self.rules, self.number, answers, revises=revises)
+            if isinstance(found, Guard):
+                return one_hot(found, tuple(GUARDS))
+            left, right = await self.pair(found.left), await self.pair(found.right)
+            if found.relation == MATCH:
+                held = await self.relations.match(left.prediction, right.prediction)
+            else:
+                held = await self.relations.agree(left.explanation, right.explanation)
+            answers.append(held)
+
+    async def pair(self, role: Role) -> Answer:
+        """The pair (y, e) with this role here; the new one is computed once."""
+        if role is Role.NEW:
+            return await self.revised()
+        return self.own if role is Role.OWN else self.received.answer
 
 
 @runtime_checkable

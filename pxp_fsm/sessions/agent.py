@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from pxp_fsm.automata.automaton import DECIDE, Event, Valuation, sending
 from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError, WrongType, quoted
-from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (
     Answer,
@@ -175,6 +174,8 @@ class Participant:
         self._instance = instance
         self._session = session
         self._earlier = earlier
+        self._learns = isinstance(agent.respondent, Learner)
+        self._reviews = agent.respondent if isinstance(agent.respondent, Reviewer) else None
         self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
 
     def hear(self, message: Message, *, last: bool = False) -> None:
@@ -191,7 +192,8 @@ class Participant:
 
     def learn(self, message: Message) -> None:
         """LEARN, where the respondent can; whatever goes wrong in it is `NoAnswer`."""
-        self._teach(self.agent.respondent, message)
+        if self._learns:
+            self._teach(self.agent.respondent, message)
 
     def learn_again(self, received: Message, judgements: Sequence[Judgement]) -> None:
         """LEARN from `received` as the stored `judgements` on its answer say that it was."""
@@ -237,15 +239,14 @@ class Participant:
             self._earlier,
             self._session,
         )
-        respondent = self.agent.respondent
         while True:
             withdraw = self.relations.withdrawing()
             move = await self._next(question)
-            if not isinstance(respondent, Reviewer):
+            if self._reviews is None:
                 return move
-            review = partial(respondent.review, question, move.tag, move.answer)
+            review = partial(self._reviews.review, question, move.tag, move.answer)
             with self._clock_stopped():
-                sends = await self._said(respondent, review)
+                sends = await self._said(self.agent.respondent, review)
             if sends:
                 return move
             withdraw()
@@ -309,8 +310,7 @@ class Participant:
                 f"{row.guard} can hold in no case at message {situation.number}; "
                 f"possible there: {', '.join(situation.allowed)}"
             )
-        may_change = self._rules.asks_each_time or row.guard in (Guard.REF, Guard.REV)
-        answer = await situation.revised() if may_change else own
+        answer = await situation.pair(self._rules.carries(row.guard))
         if self._says_term(question.history, row.label):
             return Move(sending(Tag.TERM), None, Tag.TERM, answer)
         return Move(DECIDE, valuation, row.label, answer)

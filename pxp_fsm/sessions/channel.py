@@ -89,6 +89,19 @@ class Channel:
         machine.receive(queue[0].tag, queue[0].sender)
         return queue.popleft()
 
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that takes machines and queues back to where they are now."""
+        sent, states = self._sent, {name: end.state for name, end in self._ends.items()}
+        queues = {name: tuple(queue) for name, queue in self._queues.items()}
+
+        def withdraw() -> None:
+            self._sent = sent
+            for name, machine in self._ends.items():
+                machine.return_to(states[name])
+                self._queues[name] = deque(queues[name])
+
+        return withdraw
+
     def _check(
         self, message: Message, valuation: Valuation | None
     ) -> tuple[Event, Valuation | None]:

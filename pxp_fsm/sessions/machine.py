@@ -48,11 +48,9 @@ class Machine:
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
         names = [item.name for item in automaton.states]
-        if state is not None and state not in names:
-            raise UsageError(
-                f"{automaton.name} has no state {state!r}; its states are {', '.join(names)}"
-            )
         self.automaton = automaton
+        if state is not None:
+            self._check_state(state)
         self._model = _Model()
         self._taken: Transition | None = None
         import transitions  # heavy: not for the command's help
@@ -77,6 +75,18 @@ class Machine:
     def state(self) -> str:
         """The name of the present state."""
         return self._model.state
+
+    def return_to(self, state: str) -> None:
+        """Be in `state`, without a transition; `UsageError` where there is no such state."""
+        self._check_state(state)
+        self._model.state = state
+
+    def _check_state(self, state: str) -> None:
+        names = [item.name for item in self.automaton.states]
+        if state not in names:
+            raise UsageError(
+                f"{self.automaton.name} has no state {state!r}; its states are {', '.join(names)}"
+            )
 
     @property
     def ended(self) -> bool:

@@ -11,7 +11,13 @@ from typing import Protocol, runtime_checkable
 from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable
-from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, session_assumptions
+from pxp_fsm.protocol.relations import (
+    Assumption,
+    Judgement,
+    OracleFailed,
+    Outcome,
+    session_assumptions,
+)
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
@@ -143,12 +149,12 @@ class Session:
         return {p.name: p.agent for p in self._participants}
 
     @property
-    def assumptions(self) -> frozenset[str]:
+    def assumptions(self) -> frozenset[Assumption]:
         """The assumptions on MATCH and AGREE under which this session runs."""
         left, right = self._participants
         if not (left.agent.guards.follows_relations and right.agent.guards.follows_relations):
             return frozenset()
-        return frozenset(session_assumptions(left.relations, right.relations))
+        return session_assumptions(left.relations, right.relations)
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
@@ -229,6 +235,22 @@ class Session:
             self._raise_fault()
         if closing and self.history:
             self._turn()[0].learn_again(self.history[-1], closing)
+
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that takes the session back to where it is now: for trying each continuation.
+
+        What is stored stays stored, and what respondents have learned or weighed stays learned.
+        """
+        kept = self.history, self.context, self.ending, self.cause, self.fault
+        back = [p.relations.withdrawing() for p in self._participants]
+        back.append(self._channel.withdrawing())
+
+        def withdraw() -> None:
+            self.history, self.context, self.ending, self.cause, self.fault = kept
+            for one in back:
+                one()
+
+        return withdraw
 
     def _check_stored(self, entry: Entry, speaker: Participant) -> None:
         """What a channel cannot know: j and k, who starts, that the session goes on."""

@@ -69,7 +69,7 @@ def _steps(system: System, channel: Channel, place: Place) -> Iterator[Place]:
             if row.kind is Kind.EVENT and row.guard:
                 yield place._replace(at=_put(place.at, i, row.target))
             elif (
-                row.guard and not sent and not place.chosen[i] and _commits(system, channel, i, row)
+                row.guard and not sent and not place.chosen[i] and commits(system, channel, i, row)
             ):
                 yield place._replace(chosen=_put(place.chosen, i, row.guard))
     events = {r.label for m in system.members for r in m.automaton.transitions if r.kind == "!"}
@@ -98,7 +98,7 @@ def _partners(system: System, i: int, row: Transition) -> list[int]:
     return [j for j, name in enumerate(names) if j != i and row.partner in ("", name)]
 
 
-def _commits(system: System, channel: Channel, i: int, row: Transition) -> bool:
+def commits(system: System, channel: Channel, i: int, row: Transition) -> bool:
     """Whether settling a guard early makes a difference: always where sender and receiver meet;
     with buffers where the member could do something else while those it sends into are full."""
     if not channel.capacity:

@@ -19,7 +19,7 @@ from proofs.export.commands import Add, All, AtLeast, Copy, Is, Negation, Networ
 from proofs.export.network import network
 from proofs.logic import parse
 from proofs.logic.formulas import Formula, atoms
-from proofs.systems import Composition, check, parse_channel, system_of
+from proofs.systems import Composition, Member, System, check, parse_channel, system_of
 from proofs.systems.propositions import Noting, vocabulary
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
@@ -36,6 +36,7 @@ from tests.oracles.model_checkers import (
     tlc,
 )
 from tests.proofs.random_tables import tables
+from tests.proofs.text_tables import table
 
 CHANNELS = (
     "sync",
@@ -175,6 +176,13 @@ def compared(
 
 def by_spin(system: Composition, told: list[tuple[str, Formula]], folder: Path) -> None:
     compared(system, told, spin(to_promela(system, told).text, len(told), folder))
+
+
+@needs_spin
+def test_a_system_without_steps_is_read_too(tmp_path: Path) -> None:
+    mute = table("mute", "[A] -> [A] receive X")
+    system = Composition(System((Member("a", mute), Member("b", mute))))
+    by_spin(system, [("G ended", parse("G ended"))], tmp_path)
 
 
 def by_storm(system: Composition, told: list[tuple[str, Formula]], folder: Path) -> None:

@@ -283,7 +283,7 @@ class Talk(RuleBasedStateMachine):
 
 
 class InteractTalk(Talk):
-    protocols = st.builds(Reading, st.integers(1, 12), st.integers(1, 12))
+    protocols = st.builds(Reading, st.integers(1, 40), st.integers(1, 40))
 
 
 class PxpTalk(Talk):

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from guards import ChanceRelation, Script
-from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.session import Entry, Session
 from tests.sessions.agents import (
     EXACT,
     Asked,
@@ -208,3 +208,29 @@ def test_a_respondent_that_cannot_learn_ends_its_session(rules: Rules) -> None:
     )
     assert [entry.message.tag for entry in board.entries] == ["INIT"]
     assert board.endings == [("s", "no answer", ended.cause)]
+
+
+@pytest.mark.parametrize(("k", "refused"), [(1, False), (2, True), (3, True)])
+def test_a_stored_reject_before_its_time_is_refused(k: int, refused: bool) -> None:
+    made = session(agent(), agent(), Interact(5, k))
+    stored = [
+        Entry(Message("s", number, sender, tag, Answer("y", "e"), receiver), "", ())
+        for number, (sender, tag, receiver) in enumerate(
+            (("m", "INIT", "h"), ("h", "REJECT", "m")), start=1
+        )
+    ]
+    if refused:
+        with pytest.raises(Refused, match=r"\(REJECT\): REJ can hold in no case"):
+            made.replay(stored)
+        assert [message.tag for message in made.history] == ["INIT"]
+    else:
+        made.replay(stored)
+        assert str(made.ending) == "rejected"
+
+
+def test_a_session_runs_beside_a_running_loop_too() -> None:
+    async def inside() -> Session:
+        return session(agent(), agent(), Interact(3, 1)).run_sync()
+
+    assert str(now(inside()).ending) == "ratified"
+    assert str(session(agent(), agent(), Interact(3, 1)).run_sync().ending) == "ratified"

@@ -1,0 +1,323 @@
+"""Every single change of the code between the table and the message, and what notices it.
+
+`make mutants` tries them all (`tests.proofs.mutation_page`). Each change is of one expression or
+statement of a function; it is put in place of the function in a process of its own. `mutmut` leaves
+out methods with a decorator, which are many here; `cosmic-ray` neither swaps arguments nor puts one
+name for another, and starts an interpreter for each change.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from proofs.claims.catalogue import assumptions_of
+from proofs.sessions.model import SessionModel
+from proofs.sessions.relational import Theory
+from proofs.sessions.running import compare
+from proofs.systems.machine_comparison import compare_machine
+from pxp_fsm.automata import automaton
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.protocol import decisions, relations, rules, situation
+from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.messages import Tag
+from pxp_fsm.protocol.relations import Assumption, Outcome
+from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Role, Rules
+from pxp_fsm.sessions import agent, channel, functions, machine, session
+from tests.proofs.source_changes import Function, installed
+from tests.proofs.source_changes import functions as functions_of
+
+MODULES = (
+    *(automaton, decisions, rules, situation, relations),
+    *(machine, channel, functions, agent, session),
+)
+"""All modules between the table and the message."""
+
+ENUMS = {
+    one.__name__: one for one in (Assumption, Category, Ending, Guard, Kind, Outcome, Role, Tag)
+}
+GROUPS: tuple[tuple[type[ast.cmpop], ...], ...] = (
+    (ast.Eq, ast.NotEq),
+    (ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+)
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mod: ast.FloorDiv,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
+ATTRIBUTES = {"prediction": "explanation", "explanation": "prediction", "left": "right"}
+ATTRIBUTES |= {"right": "left", "sender": "receiver", "receiver": "sender"}
+CALLS = {"all": "any", "any": "all", "min": "max", "max": "min"}
+
+OPERATORS = """\
+- a comparison becomes another, or its opposite; `and` becomes `or`, and loses an operand; a `not`
+  goes
+- `+` becomes `-`, `|` becomes `&`, and the other way round; a number becomes one more and one less
+- a truth value, and the branches of a conditional, change places; a condition becomes true, and
+  false
+- a member of an enumeration becomes the next; `all` becomes `any`, `min` becomes `max`
+- two neighbouring arguments change places; a parameter is taken for its neighbour
+- `prediction` becomes `explanation`, `left` becomes `right`, `sender` becomes `receiver`, and back
+- a statement is left out; `break` and `continue` change places
+"""
+"""What is changed, for the page."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a function, in words, with the source of the function so changed."""
+
+    module: ModuleType
+    name: str
+    change: str
+    source: str
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others, as long as the function stays as it is."""
+        text = f"{self.module.__name__} {self.name} {self.source}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def function(self) -> Function:
+        """The function with the change."""
+        (found,) = ast.parse(self.source).body
+        assert isinstance(found, Function)
+        return found
+
+    @property
+    def file(self) -> str:
+        """The file of the module."""
+        return self.module.__name__.replace(".", "/") + ".py"
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.name}: {self.change}"
+
+
+@cache
+def mutants() -> tuple[Mutant, ...]:
+    """Every change of every function, each once."""
+    return tuple(
+        mutant
+        for module in MODULES
+        for name, function in functions_of(module)
+        if not any(isinstance(d, ast.Name) and d.id == "overload" for d in function.decorator_list)
+        for mutant in _of(module, name, function)
+    )
+
+
+def _of(module: ModuleType, name: str, function: Function) -> Iterator[Mutant]:
+    said, original = _only_said(function), ast.unparse(function)
+    seen = {original}
+    for node, put in list(_places(function)):
+        for new in () if id(node) in said else _changes(node, function):
+            put(new)
+            source = ast.unparse(function)
+            put(node)
+            if source not in seen:
+                seen.add(source)
+                before, after = _difference(original, source)
+                yield Mutant(module, name, f"`{before}` becomes `{after}`", source)
+
+
+def _places(function: Function) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
+    """Every node of a function, and what puts another in its place."""
+    for parent in ast.walk(function):
+        for field, value in ast.iter_fields(parent):
+            if isinstance(value, ast.AST):
+                yield value, partial(setattr, parent, field)
+            elif isinstance(value, list):
+                for place, one in enumerate(value):
+                    if isinstance(one, ast.AST):
+                        yield one, partial(value.__setitem__, place)
+
+
+def _only_said(function: Function) -> set[int]:
+    """What is for people or for the type checker: docstring, annotations, texts, raised errors."""
+    parts: list[ast.AST | None] = [*function.decorator_list, function.returns]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.arg):
+            parts.append(node)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            parts.append(node)
+        if isinstance(node, ast.AnnAssign):
+            parts.append(node.annotation)
+    return {id(n) for part in parts if part is not None for n in ast.walk(part)} | {
+        id(function.args)
+    }
+
+
+def _difference(old: str, new: str) -> tuple[str, str]:
+    before, after = old.splitlines(), new.splitlines()
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    first, second = ("; ".join(map(str.strip, part)) or "nothing" for part in (before, after))
+    return first, second
+
+
+def _changes(node: ast.AST, function: Function) -> Iterator[ast.AST]:
+    """What may stand in place of `node`."""
+    match node:
+        case ast.Break():
+            yield ast.Continue()
+        case ast.Continue():
+            yield ast.Break()
+        case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.Return() | ast.If() | ast.For():
+            yield ast.Pass()
+        case ast.expr():
+            yield from _expressions(node, function)
+    if isinstance(node, ast.If | ast.While):
+        for truth in (True, False) if isinstance(node, ast.If) else (False,):
+            changed = copy.copy(node)
+            changed.test = ast.Constant(truth)
+            yield changed
+
+
+def _expressions(node: ast.expr, function: Function) -> Iterator[ast.expr]:  # noqa: PLR0912 - one branch per operator
+    names = [one.arg for one in (*function.args.args, *function.args.kwonlyargs)]
+    match node:
+        case ast.Compare(left, [operator], [right]):
+            group = next(group for group in GROUPS if isinstance(operator, group))
+            for other in group:
+                yield ast.Compare(left, [other()], [right])
+        case ast.BoolOp(operator, values):
+            yield ast.BoolOp(ast.And() if isinstance(operator, ast.Or) else ast.Or(), values)
+            for left_out in values:
+                rest = [one for one in values if one is not left_out]
+                yield ast.BoolOp(operator, rest) if len(rest) > 1 else rest[0]
+        case ast.UnaryOp(ast.Not(), operand):
+            yield operand
+        case ast.BinOp(left, operator, right) if type(operator) in ARITHMETIC:
+            yield ast.BinOp(left, ARITHMETIC[type(operator)](), right)
+        case ast.IfExp(test, body, orelse):
+            yield from (ast.IfExp(test, orelse, body), body, orelse)
+        case ast.Constant(bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(int(value)):
+            yield from (ast.Constant(value + 1), ast.Constant(value - 1))
+        case ast.Attribute(ast.Name(name), member, ast.Load()) if name in ENUMS:
+            members = [one.name for one in ENUMS[name]]
+            if member in members:
+                after = members[(members.index(member) + 1) % len(members)]
+                yield ast.Attribute(ast.Name(name, ast.Load()), after, ast.Load())
+        case ast.Attribute(of, member, ast.Load()) if member in ATTRIBUTES:
+            yield ast.Attribute(of, ATTRIBUTES[member], ast.Load())
+        case ast.Name(name, ast.Load()) if name in names and name not in ("self", "cls"):
+            others = [one for one in names if one not in ("self", "cls")]
+            if len(others) > 1:
+                yield ast.Name(others[(others.index(name) + 1) % len(others)], ast.Load())
+        case ast.Call(called, arguments, keywords):
+            if isinstance(called, ast.Name) and called.id in CALLS:
+                yield ast.Call(ast.Name(CALLS[called.id], ast.Load()), arguments, keywords)
+            for place, (one, two) in enumerate(pairwise(arguments)):
+                swapped = [*arguments[:place], two, one, *arguments[place + 2 :]]
+                yield ast.Call(called, swapped, keywords)
+
+
+# What notices a mutant.
+
+SESSIONS: tuple[tuple[Rules, str], ...] = (
+    (Interact(5, 2), "noisy"),
+    (Pxp(), "noisy"),
+    (Interact(5, 2), "tolerance"),
+    (Interact(5, 2), "equivalence"),
+    (Interact(3, 1), "without shared"),
+    (Pxp(1), "tolerance"),
+)
+TESTS = (
+    *("tests/protocol", "tests/automata/test_tables.py", "tests/proofs/test_machines.py"),
+    *("tests/sessions", "--ignore=tests/sessions/test_properties.py"),
+    "tests/house/test_face.py",
+)
+MOST_SECONDS = 240
+
+
+def noticed(_mutant: Mutant) -> str:
+    """Which check or test notices what is installed; "" if none does."""
+    for name in ("interact", "pxp"):
+        if compare_machine(builtin(name)).differences:
+            return "machine-agrees-with-table"
+    for of, under in SESSIONS:
+        model = SessionModel(of, Theory(assumptions_of(under)), observes=of.n is not None)
+        if compare(model).difference:
+            return "sessions-agree-with-model"
+    return failing_test()
+
+
+class _Failing:
+    """What pytest tells of the first test that fails."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+
+def failing_test() -> str:
+    """The first test that fails; "" if none does."""
+    found = _Failing()
+    arguments = ["-x", "-q", "-p", "no:cacheprovider", *TESTS]
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        code = pytest.main(arguments, plugins=[found])
+    return found.name or ("" if code == 0 else f"pytest ends with {code}")
+
+
+def tried(mutant: Mutant, by: Callable[[Mutant], str] = noticed) -> str:
+    """By what the mutant is noticed, in a process of its own; "" if by nothing."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os.setsid()
+        _answer(mutant, by, writing)
+    os.close(writing)
+    started = time.monotonic()
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() - started > MOST_SECONDS:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "it does not end"
+        time.sleep(0.01)
+    with os.fdopen(reading, encoding="utf-8") as answer:
+        return answer.read() or "the process dies"
+
+
+def _answer(mutant: Mutant, by: Callable[[Mutant], str], to: int) -> None:
+    """In the child: install, check, answer and end."""
+    try:
+        with installed(mutant.module, mutant.name, mutant.function):
+            found = by(mutant) or "nothing"
+    except BaseException as error:  # noqa: BLE001 - whatever stops a check, shows the mutant
+        found = f"{type(error).__name__} stops the check"
+    with suppress(OSError):
+        os.write(to, found.encode())
+    os._exit(0)

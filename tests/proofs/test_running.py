@@ -1,0 +1,279 @@
+"""Running agents do what the model says; what they do otherwise is found."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+import pxp_fsm as pxp
+from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
+from proofs.core.results import Status
+from proofs.sessions.model import AGENTS, SessionModel, State, action_of
+from proofs.sessions.relational import Theory
+from proofs.sessions.running import check_running, compare
+from pxp_fsm.protocol import relations, rules, situation
+from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption, Outcome
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions import agent as agents
+from pxp_fsm.sessions import session as sessions
+from tests.oracles.session_rules import Reading, in_order
+from tests.proofs.source_changes import changed
+from tests.sessions.agents import Asked, run, yes_or_no
+
+
+def model(of: Rules, assumptions: frozenset[Assumption]) -> SessionModel:
+    return SessionModel(of, Theory(assumptions), observes=of.n is not None)
+
+
+@pytest.mark.parametrize(
+    ("of", "assumptions", "states", "messages"),
+    [
+        (Interact(10, 4), EQUIVALENCE, 685, 1869),
+        (Interact(10, 3), TOLERANCE, 1418, 5677),
+        (Interact(10, 3), NOISY, 612, 2633),
+        (Pxp(), NOISY, 47, 334),
+        (Pxp(2), TOLERANCE, 81, 109),
+    ],
+    ids=lambda value: name_of(value) if isinstance(value, frozenset) else None,
+)
+def test_two_agents_do_in_every_state_what_the_model_says(
+    of: Rules, assumptions: frozenset[Assumption], states: int, messages: int
+) -> None:
+    """The states are those of the model with what each agent has sent, which claims ask for."""
+    found = compare(model(of, assumptions))
+    assert (found.difference, found.states, found.messages) == ("", states, messages)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_same_of_pxp_k_where_relations_may_say_anything(k: int) -> None:
+    found = compare(model(Pxp(k), NOISY))
+    assert (found.difference, found.states) == ("", {1: 583, 2: 3031, 3: 9735}[k])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["equivalence", "tolerance", "noisy"])
+def test_the_same_beyond_message_12(name: str) -> None:
+    for k in (3, 12):
+        assert not compare(model(Interact(13, k), assumptions_of(name))).difference
+
+
+SETS = {(c.protocol, name) for c in CLAIMS for name in c.expected if c.protocol != "pxp(k)"}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("protocol", "name"), sorted(SETS))
+def test_the_same_under_every_set_of_assumptions_that_a_claim_names(
+    protocol: str, name: str
+) -> None:
+    of = Interact(5, 2) if protocol == "interact" else Pxp()
+    found = compare(SessionModel(of, Theory(assumptions_of(name)), observes=False))
+    assert found.difference == ""
+
+
+def test_the_library_gives_a_typed_result() -> None:
+    (result,) = pxp.check(pxp.Interact(n=4, k=2), relations="tolerance", running=True)
+    assert (result.subject, result.name) == ("interact", "sessions-agree-with-model")
+    assert (result.status, result.bound and result.bound.parameters) == (
+        Status.HOLDS_UP_TO,
+        {"n": 4, "k": 2},
+    )
+    (result,) = pxp.check(pxp.Pxp(), running=True)
+    assert (result.status, result.bound) == (Status.HOLDS, None)
+    with pytest.raises(pxp.PXPError, match="running=True goes with"):
+        next(pxp.check("interact", running=True))
+
+
+SMALL = Interact(5, 2)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place of the source of a function; and the rules under which it is to be seen."""
+
+    module: ModuleType
+    name: str
+    old: str
+    new: str
+    of: Rules = SMALL
+    assumptions: frozenset[Assumption] = NOISY
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.new}"
+
+
+CHANGES = [
+    # rules
+    Change(rules, "Interact.revision", "Role.NEW, Role.OWN", "Role.NEW, Role.RECEIVED"),
+    Change(rules, "Interact.revision", "Role.NEW, Role.OWN", "Role.OWN, Role.NEW"),
+    Change(rules, "Pxp.revision", "Role.NEW, Role.RECEIVED", "Role.RECEIVED, Role.NEW", Pxp()),
+    Change(rules, "Pxp.carries", "(Guard.REF, Guard.REV)", "(Guard.REV,)", Pxp()),
+    Change(
+        rules,
+        "Interact.ending",
+        "done(len(history),",
+        "done(len(history) - (len(history) > 12),",
+        Interact(13, 3),
+        EQUIVALENCE,
+    ),
+    Change(rules, "Pxp._loops", "in history]", "in history[:12]]", Pxp(3), NOISY),
+    Change(
+        rules,
+        "Interact.guard",
+        "revises, number,",
+        "revises, min(number, 12),",
+        Interact(13, 12),
+        EQUIVALENCE,
+    ),
+    # situation
+    Change(situation, "Situation.pair", "self.own if role is Role.OWN else ", ""),
+    Change(
+        situation,
+        "Situation.derived",
+        "match(left.prediction, right.prediction)",
+        "match(right.prediction, left.prediction)",
+    ),
+    Change(
+        situation,
+        "Situation.derived",
+        "agree(left.explanation, right.explanation)",
+        "agree(left.explanation, right.prediction)",
+    ),
+    # agent
+    Change(agents, "Participant._next", "before or fresh", "fresh"),
+    Change(
+        agents,
+        "Participant._next",
+        "history[-2].answer",
+        "history[-2 if number < 13 else -12].answer",
+        Interact(13, 3),
+        EQUIVALENCE,
+    ),
+    # relations
+    Change(
+        relations,
+        "Relations._holds",
+        "(name, digest(left), digest(right))",
+        "(name, *sorted((digest(left), digest(right))))",
+    ),
+    Change(relations, "Relations._holds", "judgement.outcome is Outcome.YES", "left != right"),
+    Change(
+        relations,
+        "Relations.shared_with",
+        "all(",
+        "any(",
+        Interact(3, 1),
+        EQUIVALENCE - {Assumption.SHARED},
+    ),
+    Change(
+        relations,
+        "Relations.assumptions",
+        "- {Assumption.SHARED}",
+        "",
+        Interact(3, 1),
+        TOLERANCE - {Assumption.SHARED},
+    ),
+    # session and rules together
+    Change(rules, "derive", "len(revision) < 2", "len(revision) < 1"),
+    Change(sessions, "Session._turn", "len(self.history) + 1", "len(self.history)"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_a_change_of_what_runs_is_found(change: Change) -> None:
+    """All of these passed every claim, for all that a claim is about is the model."""
+    subject = model(change.of, change.assumptions)
+    with changed(change.module, change.name, change.old, change.new):
+        assert compare(subject).difference
+    assert not compare(model(Interact(2, 1), NOISY)).difference
+
+
+def test_a_difference_is_a_failure_with_the_trace_to_it() -> None:
+    with changed(rules, "Interact.ending", "history), self.n", "history) + 1, self.n"):
+        result = check_running(Interact(4, 2), "noisy")
+    assert result.status is Status.FAILS
+    assert result.reason == ("the machines are at ('END', 'END'), by the model ('WAIT', 'DECIDE')")
+    assert result.trace is not None
+    assert len(result.trace.steps) == 3
+
+
+# Random sessions.
+
+
+class Related:
+    """A random relation over texts, symmetric or not, that is the same whenever it is asked."""
+
+    def __init__(self, chance: random.Random, share: float, assumed: frozenset[Assumption]) -> None:
+        self._chance = chance
+        self._share = share
+        self._assumed = assumed
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def __call__(self, left: str, right: str) -> Outcome:
+        if Assumption.TRANSITIVE in self._assumed:
+            return yes_or_no(left[:1] == right[:1])
+        if Assumption.DETERMINISTIC not in self._assumed:
+            return yes_or_no(self._chance.random() < self._share)
+        if Assumption.REFLEXIVE in self._assumed and left == right:
+            return yes_or_no(True)
+        symmetric = Assumption.SYMMETRIC in self._assumed
+        pair = (min(left, right), max(left, right)) if symmetric else (left, right)
+        if pair not in self._known:
+            self._known[pair] = self._chance.random() < self._share
+        return yes_or_no(self._known[pair])
+
+
+def random_rules(chance: random.Random) -> Rules:
+    if chance.random() < 0.6:
+        return Interact(chance.randint(1, 40), chance.randint(1, 40))
+    return Pxp(chance.choice((None, *range(1, 41))))
+
+
+def played(of: Rules, assumed: frozenset[Assumption], chance: random.Random) -> sessions.Session:
+    """A session of two agents that answer at random, with relations of their own."""
+    texts = [f"{letter}{number}" for letter in "abc" for number in range(chance.randint(1, 4))]
+
+    def say(_question: Question) -> Answer:
+        return Answer(chance.choice(texts), chance.choice(texts))
+
+    share = chance.choice((0.1, 0.5, 0.9))
+    shared = [Asked(Related(chance, share, assumed), name) for name in ("match", "agree")]
+    own = [Asked(Related(chance, share, assumed), name) for name in ("match", "agree")]
+    both = shared if Assumption.SHARED in assumed else own
+    members = [
+        pxp.Agent(say, match=match, agree=agree, memo=False) for match, agree in (shared, both)
+    ]
+    return run(members[0], members[1], of, limit=60)
+
+
+def taken_by(of: SessionModel, session: sessions.Session) -> set[State]:
+    """The states of the model after the messages of a session, however its data were related."""
+    states = set(of.initial())
+    for message in session.history:
+        said = (message.sender, message.tag)
+        states = {
+            step.target
+            for state in states
+            for step in of.successors(state)
+            if (action_of(step).agent, getattr(step.action, "tag", "")) == said
+        }
+    return states
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_session_is_one_of_the_model(seed: int) -> None:
+    chance = random.Random(seed)
+    of = random_rules(chance)
+    assumed = chance.choice((EQUIVALENCE, TOLERANCE, NOISY, TOLERANCE - {Assumption.SHARED}))
+    session = played(of, assumed, chance)
+    states = taken_by(SessionModel(of, Theory(assumed), observes=False), session)
+    machines = tuple(session.states[name] for name in AGENTS)
+    reading = Reading(of.n, of.k)
+    ending = reading.over([message.tag for message in session.history])
+    assert str(session.ending) == (ending or "limit")
+    assert (machines, ending) in {(state.at, state.over) for state in states}
+    in_order(reading, session.history)

@@ -1,0 +1,62 @@
+"""The model of a system beside real machines, over every channel: the same steps everywhere."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from proofs.systems import Composition
+from proofs.systems.encoding import Configuration
+from tests.oracles.running_systems import RunningSystem, Where
+from tests.proofs.random_systems import CHANNELS, random_channel, random_system, symmetric_system
+
+SYSTEMS = 10_000
+PARTS = 20
+
+
+def walked(seed: int) -> str:
+    """The channel of a random system, of which 25 states are compared along random walks."""
+    chance = random.Random(seed)
+    kind = random_system if chance.random() < 0.8 else symmetric_system
+    system = kind(chance, guards=chance.choice((0, 0.4, 0.8))).over(random_channel(chance))
+    model, running = Composition(system), RunningSystem(system)
+    (start,) = model.initial()
+    states = {start: running.start}
+    left = [start]
+    while left and len(states) < 25:
+        state = left.pop(chance.randrange(len(left)))
+        theirs = running.steps(states[state])
+        moves = model.moves(state)
+        ours = {(move.action, written(model, state + move.difference)) for move in moves}
+        assert ours == {(action, shown(model, where)) for action, where in theirs}, seed
+        places = {shown(model, where): where for _, where in theirs}
+        for move in moves:
+            target = state + move.difference
+            if target not in states:
+                states[target] = places[written(model, target)]
+                left.append(target)
+    return system.channel.name
+
+
+def written(model: Composition, state: int) -> Configuration:
+    found = model.encoding.configuration(state)
+    return found if found.chosen else found._replace(chosen=("",) * len(found.at))
+
+
+def shown(model: Composition, where: Where) -> Configuration:
+    buffers = tuple(where.buffer(link) for link in model.encoding.links)
+    return Configuration(where.at, buffers, where.guards)
+
+
+def test_real_machines_take_the_steps_of_the_model() -> None:
+    met = Counter(walked(seed) for seed in range(300))
+    assert set(met) == set(CHANNELS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_thousand_systems_take_the_steps_of_their_models(part: int) -> None:
+    for seed in range(part, SYSTEMS, PARTS):
+        walked(seed + 1000)
