@@ -55,9 +55,10 @@ class Tables:
     difference, plus one; 0 where there is none. Where `more` is not negative, the other moves are
     `rest[starts[more + own]:starts[more + own + 1]]`, by the entry's place in the unit.
 
-    What depends on more parts is joint: `joint[j]` says where its `parts` begin and how many must
-    be ready. A part is a row (shift, mask, base); `ready[base + number]` says whether it is ready
-    with this number, and what it adds. A joint move that needs two parts or more needs all.
+    What depends on more parts is joint: `joint[j]` says where its `parts` begin, how many must be
+    ready, and what is added besides. A part is a row (shift, mask, base); `ready[base + number]`
+    says whether it is ready with this number, and what it adds. A joint move that needs two parts
+    or more needs all.
     """
 
     start: int
@@ -278,7 +279,7 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
                         found += 1
                 at += 6
             for j in range(len(joint) - 1):
-                target, there = state, 0
+                target, there = state + joint[j, 2], 0
                 for p in range(joint[j, 0], joint[j + 1, 0]):
                     at = parts[p, 2] + (state >> parts[p, 0] & parts[p, 1])
                     there += ready[at, 0]

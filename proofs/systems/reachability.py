@@ -101,7 +101,7 @@ class Reached:
         return not isinstance(self.states, list)
 
 
-COMPILE_FROM = 50_000
+COMPILE_FROM = 30_000
 """From how many states on compiling pays."""
 
 

@@ -72,7 +72,7 @@ def counters(digits: int, base: int, skip: int) -> Tables:
             starts.append(len(rest))
             rest += ons[1:] if number < base else []
         starts.append(len(rest))
-    joint, parts, ready = np.zeros((1, 2)), np.zeros((0, 3)), np.zeros((1, 2))
+    joint, parts, ready = np.zeros((1, 3)), np.zeros((0, 3)), np.zeros((1, 2))
     arrays = (np.array(units).ravel(), first, starts, rest, joint, parts, ready)
     return Tables(0, -1, 2 * digits, *(np.array(one, np.int64) for one in arrays))
 
@@ -118,7 +118,7 @@ def test_states_of_62_bits_are_told_apart() -> None:
     units = [(shift, 1, 0, 0, 2 * place, -1) for place, shift in enumerate(shifts)]
     first = [move for shift in shifts for move in (2 * (1 << shift) + 1, 0)]
     empty = np.zeros(0, np.int64)
-    arrays = (np.array(units).ravel(), first, empty, empty, [[0, 0]], np.zeros((0, 3)), [[0, 0]])
+    arrays = (np.array(units).ravel(), first, empty, empty, [[0, 0, 0]], np.zeros((0, 3)), [[0, 0]])
     tables = Tables(0, (1 << bits) - 1, 3, *(np.array(one, np.int64) for one in arrays))
     found = explore_tables(tables, Effort())
     assert set(found.states.tolist()) == {
