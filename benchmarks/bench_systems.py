@@ -1,9 +1,11 @@
-"""Systems over channels: states, states a second and memory for 2 to 6 agents and FIFO 1 to 8.
+"""Systems over channels beside SPIN, from 10 to 10^7 states: the same counts, seconds and memory.
 
 Workers report BEGIN and END in turn to a hub, which takes them as they come: 2(C + 1) states a
-worker. SPIN explores the same system, written with its own processes and channels (`--exported`:
-as `proofs.export` writes it), breadth is not asked of it, its partial order is off. Seconds are
-CPU seconds of the search on one core; what comes before it (imports, compiling) is given apart.
+worker over FIFO channels of capacity C. SPIN explores the same system, written with its own
+processes and channels (`--exported`: as `proofs.export` writes it), breadth first and depth first,
+its partial order off. Search is set against search, in CPU seconds of one core, the least of
+several runs; then the whole command against the whole of SPIN: generating, compiling, searching.
+MB is the peak beyond what the process had before its search.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -24,18 +27,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from proofs.systems import Composition
 
-AGENTS = (2, 3, 4, 5, 6)
-CAPACITIES = (1, 2, 4, 8)
-SPIN_OPTIONS = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=4000")
+ROWS = ((2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (6, 8), (8, 4))
+"""Agents and capacities: 10 to 10^7 states."""
+
+REDUCED = ((6, 4), (6, 8))
+COMPILED = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=8000")
+SPIN = {"breadth": (*COMPILED, "-DBFS"), "depth": COMPILED}
+"""What SPIN is fastest with, by the order of its search."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """States found, CPU seconds of the search and of what comes before it, MB at the peak."""
+    """States found, CPU seconds of the search and of everything, MB of the search."""
 
     states: int
     search: float
-    before: float
+    whole: float
     memory: float
 
 
@@ -82,23 +89,38 @@ def promela(agents: int, capacity: int) -> str:
     return "\n".join([*lines, "active proctype hub()", "{ end: do", *takes, "  od", "}", ""])
 
 
-def probe(agents: int, capacity: int, how: str) -> None:
-    """Explore once, in a process of its own, and print what it took."""
+def probe(agents: int, capacity: int, how: str, runs: int) -> None:
+    """Explore in a process of its own, and print what the fastest of the runs took."""
+    from proofs.core.kernel import explore_tables
+    from proofs.core.limits import Effort
     from proofs.systems.partial_order import PartialOrder
     from proofs.systems.reachability import reach
     from proofs.systems.symmetry import Symmetry
+    from proofs.systems.tables import tables_of
 
     model = composition(agents, capacity)
-    reduction = {"symmetry": Symmetry, "partial-order": PartialOrder}.get(how)
-    if reduction is None:
-        from proofs.systems.compiled import fits
+    if how in {"symmetry", "partial-order"}:
+        before = peak()
+        started = time.process_time()
+        reduced = reach(model, reduction={"symmetry": Symmetry}.get(how, PartialOrder)(model))
+        seconds = time.process_time() - started
+        print(json.dumps([len(reduced.states), seconds, peak() - before, reduced.transitions]))
+        return
+    explore_tables(tables_of(composition(2, 1)), Effort())  # compiles, or loads what was compiled
+    tables, seconds, before = tables_of(model), float("inf"), peak()
+    for _ in range(runs):
+        started = time.process_time()
+        found = explore_tables(tables, Effort())
+        seconds = min(seconds, time.process_time() - started)
+        counts = len(found.states), found.transitions
+        del found
+        memory = peak() - before
+    print(json.dumps([counts[0], seconds, memory, counts[1]]))
 
-        if fits(model):
-            reach(composition(2, 1), compiled=True)  # compiles, or loads what was compiled
-    started = time.process_time()
-    found = reach(model, reduction=None if reduction is None else reduction(model))
-    search = time.process_time() - started
-    print(json.dumps([len(found.states), search, started, found.transitions]))
+
+def peak() -> float:
+    """The most memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def finished(command: list[str], folder: Path) -> tuple[str, float, float]:
@@ -113,26 +135,60 @@ def finished(command: list[str], folder: Path) -> tuple[str, float, float]:
         return output.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def ours(agents: int, capacity: int, folder: Path, how: str = "all") -> tuple[Run, int]:
+def ours(agents: int, capacity: int, folder: Path, runs: int, how: str = "all") -> tuple[Run, int]:
+    """The search; and, where nothing is reduced, the whole command on tables in files."""
     script = str(Path(__file__).resolve())
-    command = [sys.executable, script, "--probe", str(agents), str(capacity), how]
-    told, _, memory = finished(command, folder)
-    states, search, before, transitions = json.loads(told)
-    return Run(states, search, before, memory), transitions
+    command = [sys.executable, script, "--probe", str(agents), str(capacity), how, str(runs)]
+    states, search, memory, transitions = json.loads(finished(command, folder)[0])
+    whole = 0.0
+    if how == "all":
+        (folder / "hub.toml").write_text(HUB, "utf-8")
+        (folder / "worker.toml").write_text(WORKER, "utf-8")
+        members = ["hub=hub.toml", *(f"worker{one}=worker.toml" for one in range(1, agents))]
+        asked = ["--channel", f"fifo:{capacity}", "--property", "no-deadlock"]
+        check = [sys.executable, "-m", "pxp_fsm.cli", "check", *members, *asked]
+        whole = min(finished(check, folder)[1] for _ in range(runs))
+    return Run(states, search, whole, memory), transitions
 
 
-def spin(text: str, folder: Path, expected: int) -> Run:
+HUB = """format = 1
+name = "hub"
+title = "hub"
+initial = "READY"
+final = ["READY"]
+states = [{ name = "READY", about = "takes what comes" }]
+rows = [{ number = 1, from = "READY", to = "READY", receive = ["BEGIN", "END"] }]
+"""
+WORKER = """format = 1
+name = "worker"
+title = "worker"
+peer = "hub"
+initial = "IDLE"
+final = ["IDLE"]
+states = [{ name = "IDLE", about = "has no work" }, { name = "BUSY", about = "works" }]
+rows = [
+  { number = 1, from = "IDLE", to = "BUSY", send = "BEGIN" },
+  { number = 2, from = "BUSY", to = "IDLE", send = "END" },
+]
+"""
+
+
+def spin(text: str, order: str, folder: Path, expected: int, runs: int) -> Run:
     """SPIN's verifier on `text`, with room for the states that are expected."""
     (folder / "model.pml").write_text(text, "utf-8")
-    commands = (["spin", "-a", "model.pml"], ["gcc", "-w", *SPIN_OPTIONS, "-o", "pan", "pan.c"])
+    commands = (["spin", "-a", "model.pml"], ["gcc", "-w", *SPIN[order], "-o", "pan", "pan.c"])
     before = sum(finished(command, folder)[1] for command in commands)
-    told, seconds, memory = finished(
-        ["./pan", f"-m{2 * expected + 10_000}", f"-w{expected.bit_length() + 1}", "-n"], folder
-    )
+    depth = 2 * expected + 10_000 if order == "depth" else 10_000
+    search = ["./pan", f"-m{depth}", f"-w{max(16, expected.bit_length() + 1)}", "-n"]
+    told, seconds, memory = min((finished(search, folder) for _ in range(runs)), key=_seconds)
     states = re.search(r"(\d+) states, stored", told)
     if states is None or "max search depth too small" in told:
         raise SystemExit(f"SPIN's verifier said something else:\n{told}")
-    return Run(int(states[1]), seconds, before, memory)
+    return Run(int(states[1]), seconds, before + seconds, memory)
+
+
+def _seconds(run: tuple[str, float, float]) -> float:
+    return run[1]
 
 
 def exported(agents: int, capacity: int) -> str:
@@ -142,65 +198,57 @@ def exported(agents: int, capacity: int) -> str:
     return to_promela(composition(agents, capacity)).text
 
 
-def row(agents: int, capacity: int, folder: Path, peer: bool, as_exported: bool) -> float | None:
-    us, transitions = ours(agents, capacity, folder)
-    cells = [
-        f"{agents} | {capacity} | {us.states:,} | {transitions:,}",
-        f"{us.search:.2f} | {us.states / max(us.search, 1e-3):,.0f} | {us.memory:.0f}",
-    ]
-    ratio = None
-    if peer:
-        text = exported(agents, capacity) if as_exported else promela(agents, capacity)
-        it = spin(text, folder, us.states)
-        ratio = max(it.search, 0.01) / max(us.search, 0.01)
-        same = "" if it.states == us.states else f" NOT THE SAME: {it.states:,}"
-        cells.append(f"{it.search:.2f} | {it.memory:.0f} | {ratio:.1f}{same}")
+def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
+    """One line of the table; `text` is the model for SPIN, "" where it is left out."""
+    us, transitions = ours(agents, capacity, folder, runs)
+    speed = us.states / max(us.search, 1e-6) / 1e6
+    cells = [f"{agents}", f"{capacity}", f"{us.states:,}", f"{transitions:,}"]
+    cells += [f"{us.search:.4f}", f"{speed:.1f}", f"{us.memory:.0f}", f"{us.whole:.2f}"]
+    if text:
+        peers = [spin(text, order, folder, us.states, runs) for order in SPIN]
+        for it in peers:
+            same = "" if it.states == us.states else f" NOT THE SAME: {it.states:,}"
+            cells += [f"{it.search:.3f}", f"{it.memory:.0f}", f"{it.whole:.2f}{same}"]
+        cells.append(f"{min(it.search for it in peers) / us.search:.1f}")
+        cells.append(f"{min(it.whole for it in peers) / us.whole:.1f}")
     print(f"| {' | '.join(cells)} |", flush=True)
-    return ratio
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--probe", nargs=3, metavar=("AGENTS", "FIFO", "HOW"))
+    parser.add_argument("--probe", nargs=4, metavar=("AGENTS", "FIFO", "HOW", "RUNS"))
     parser.add_argument("--exported", action="store_true", help="SPIN on our exported model")
+    parser.add_argument("--runs", type=int, default=3, help="of each; the least counts (default 3)")
     asked = parser.parse_args()
     if asked.probe:
-        probe(int(asked.probe[0]), int(asked.probe[1]), asked.probe[2])
+        agents, capacity, how, runs = asked.probe
+        probe(int(agents), int(capacity), how, int(runs))
         return
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     peer = all(map(shutil.which, ("spin", "gcc")))
-    if asked.exported:
-        try:
-            exported(2, 1)
-        except ImportError:
-            raise SystemExit("there is no export to Promela here; leave out --exported") from None
-    print(f"Workers that report to a hub; one run each, {time.strftime('%Y-%m-%d')}\n")
-    heads = "| agents | FIFO | states | transitions | CPU s | states/s | MB |"
-    print(heads + (" SPIN, CPU s | SPIN, MB | SPIN's seconds by ours |" if peer else ""))
-    print("|--:" * (heads.count("|") - 1 + 3 * peer) + "|")
+    print(f"Workers that report to a hub; least of {asked.runs}, {time.strftime('%Y-%m-%d')}\n")
+    heads = "| agents | FIFO | states | transitions | search, s | M/s | MB | whole, s |"
+    for order in SPIN if peer else ():
+        heads += f" SPIN {order} first, s | MB | whole, s |"
+    print(heads + (" SPIN's search by ours | SPIN's whole by ours |" if peer else ""))
+    print("|--:" * (heads.count("|") - 1 + 2 * peer) + "|")
+    written = exported if asked.exported else promela
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ratios = [
-            row(agents, capacity, folder, peer, asked.exported)
-            for agents in AGENTS
-            for capacity in CAPACITIES
-        ]
+        for agents, capacity in ROWS:
+            text = written(agents, capacity) if peer else ""
+            row(agents, capacity, folder, asked.runs, text)
         print("\nWith a reduction:\n\n| agents | FIFO | how | states | CPU s | MB |")
         print("|--:|--:|---|--:|--:|--:|")
-        for capacity in (4, 8):
+        for agents, capacity in REDUCED:
             for how, label in (("symmetry", "symmetry"), ("partial-order", "for deadlocks")):
-                us, _ = ours(AGENTS[-1], capacity, folder, how)
-                print(
-                    f"| {AGENTS[-1]} | {capacity} | {label} | {us.states:,} | {us.search:.2f} "
-                    f"| {us.memory:.0f} |",
-                    flush=True,
-                )
-    if peer:
-        print(f"\nThe largest: {ratios[-1]:.1f} times SPIN's speed.")
-    else:
+                us, _ = ours(agents, capacity, folder, 1, how)
+                cells = f"{label} | {us.states:,} | {us.search:.2f} | {us.memory:.0f}"
+                print(f"| {agents} | {capacity} | {cells} |", flush=True)
+    if not peer:
         print("\nSPIN is left out: `spin` and `gcc` are not both on the path.")
-    print("States grow as (2C + 2) to the power of the workers; so do time and memory.")
+    print("\nStates grow as (2C + 2) to the power of the workers; so do time and memory.")
 
 
 if __name__ == "__main__":

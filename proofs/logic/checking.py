@@ -62,7 +62,7 @@ def earliest(
     while queue:
         place = queue.popleft()
         state, duties = place
-        for strong, weak in _left(duties, lambda atom: holds(atom, state)):  # noqa: B023 - used up before the loop goes on
+        for strong, weak in ways_to_meet(duties, lambda atom: holds(atom, state)):  # noqa: B023 - used up before the loop goes on
             if not strong and (not weak or not space.steps[state]):
                 return _back(parents, place)
             for step in space.steps[state]:
@@ -86,7 +86,9 @@ def _back(
     return Trace(place[0], tuple(reversed(steps)))
 
 
-def _left(duties: Duties, holds: Callable[[Formula], bool]) -> Iterable[tuple[Duties, Duties]]:
+def ways_to_meet(
+    duties: Duties, holds: Callable[[Formula], bool]
+) -> Iterable[tuple[Duties, Duties]]:
     """What each way to meet `duties` here leaves: where there must be a next state, and if any."""
     ordered = sorted(duties, key=repr)  # so that equal questions have equal answers
     return dict.fromkeys(_ways(tuple(ordered), frozenset(), frozenset(), holds))
@@ -172,7 +174,7 @@ class Checker(Generic[S]):
         unknown = sorted(set(atoms(formula)) - self.vocabulary)
         if unknown:
             raise parsing.unknown(unknown, self.vocabulary, "no reachable state has")
-        path = _of_all_runs(formula)
+        path = of_all_runs(formula)
         if not any(state in self.continuing for state in self._starts):
             return Verdict(Status.VACUOUS, f"there is no {self._runs.value} run")
         bad = negated(path)
@@ -221,13 +223,7 @@ class Checker(Generic[S]):
         return self._where[TRUE]
 
     def _product(self, path: Formula) -> Product[S]:
-        tableau = Tableau(path)
-        if len(tableau.promised) > MOST_PROMISES:
-            raise UsageError(
-                f"the formula has {len(tableau.promised)} different temporal operators on one run, "
-                f"and at most {MOST_PROMISES} are checked; split it into several formulas"
-            )
-        return Product(self._space, tableau, self.holds)
+        return Product(self._space, tableau_of(path), self.holds)
 
     def _good(self, reached: Reached[S]) -> Iterable[Node[S]]:
         """Nodes at which, or from which on, a run is all that it has to be."""
@@ -238,7 +234,18 @@ class Checker(Generic[S]):
                 yield from component
 
 
-def _of_all_runs(formula: Formula) -> Formula:
+def tableau_of(path: Formula) -> Tableau:
+    """The tableau of a path formula; `UsageError` where it is too large."""
+    tableau = Tableau(path)
+    if len(tableau.promised) > MOST_PROMISES:
+        raise UsageError(
+            f"the formula has {len(tableau.promised)} different temporal operators on one run, "
+            f"and at most {MOST_PROMISES} are checked; split it into several formulas"
+        )
+    return tableau
+
+
+def of_all_runs(formula: Formula) -> Formula:
     """What must hold of every run: A in front of a formula changes nothing."""
     match formula:
         case Not(Exists(path)):

@@ -9,14 +9,12 @@ predecessors of a state are found again by search: shortest traces need no memor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, cast
 
+from proofs.core.compiling import cached_by_numba, can_compile
 from proofs.core.explore import TooLarge, Trace
 from proofs.core.model import Step
 from proofs.sessions.model import State
@@ -177,7 +175,7 @@ def reach(model: PackedSessions, compiled: bool | None = None) -> Reached:
     if model.size > LARGEST:
         raise TooLarge(f"{model.name}: a map of {model.size} bytes is more than {LARGEST}")
     if compiled is None:
-        compiled = model.size * model.values**2 >= COMPILE_FROM and find_spec("numba") is not None
+        compiled = model.size * model.values**2 >= COMPILE_FROM and can_compile()
     follow, kinds = model.controls.follow, model.controls.kinds
     seen = bytearray(model.size)
     rest = (model.values, FIRST, RESPONDER, OVER)
@@ -194,29 +192,3 @@ def reach(model: PackedSessions, compiled: bool | None = None) -> Reached:
 def compiled_sweep() -> Sweep:
     """`sweep`, compiled by Numba when first called, or loaded from the user's cache folder."""
     return cast(Sweep, cached_by_numba(sweep))
-
-
-def cached_by_numba(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, compiled by Numba when first called, or loaded from the user's cache folder.
-
-    Raises `UsageError` where Numba is not installed.
-    """
-    try:
-        import numba
-    except ImportError:
-        raise UsageError(
-            "large models need Numba: pip install 'pxp-fsm[fast]', or compiled=False"
-        ) from None
-    settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(_cache_folder())
-    try:
-        return cast(Callable[..., Any], numba.njit(cache=True)(function))
-    except (RuntimeError, OSError):  # no folder in which it may write
-        return cast(Callable[..., Any], numba.njit(function))
-    finally:
-        settings.CACHE_DIR = before
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 from proofs.core.explore import Space, TooLarge, Trace, explore
@@ -13,6 +14,7 @@ from proofs.logic.fairness import Demand, fairness
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems import partial_order, symmetry
 from proofs.systems.fairness import acting, asked, taking
+from proofs.systems.graph_checking import check_graph
 from proofs.systems.invariants import always, invariant
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
@@ -21,7 +23,11 @@ from proofs.systems.reachability import reach
 from proofs.systems.replay import shown
 from proofs.systems.standard_checks import Standing
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
+from proofs.systems.tables import fits
 from pxp_fsm.errors import UsageError
+
+GRAPH_FROM = 5_000
+"""From how many states on formulas are checked on a graph in arrays."""
 
 DEADLOCK = "no-deadlock"
 """The one standing check that partial order keeps."""
@@ -77,12 +83,14 @@ def check(
     effort: Effort | None = None,
     reduction: Reduction | None = None,
     demands: Sequence[Demand] = (),
+    compiled: bool | None = None,
 ) -> Verdict:
     """Whether the composition satisfies `formula`; a failing trace was taken by real machines.
 
     UNKNOWN where `effort` does not suffice. Runs that count are as fair as `demands` ask, which go
     without a reduction. Raises `UsageError` for a proposition that there is none of, and where the
-    reduction cannot be used.
+    reduction cannot be used. `compiled` says whether Numba compiles the loops; by default where it
+    can, and there are many states.
     """
     if demands and reduction is not None:
         _refuse(reduction, "it does not keep which steps a run is fair to; leave one of them out")
@@ -95,8 +103,16 @@ def check(
         if plain is not None and runs is Runs.COMPLETE and not demands:
             chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
             return always(reach(composition, effort, chosen), plain)
+    space, large = None, reduction is None and compiled is not False and fits(composition)
+    if large and not compiled:
+        with suppress(TooLarge):
+            space = explore(model, GRAPH_FROM, effort)
+    if large and space is None and (effort is None or effort.states > GRAPH_FROM):
+        answer = check_graph(model, formula, runs, effort or Effort(), demands, wanted)
+        if answer is not None:
+            return answer
     try:
-        space = _space(model, formula, quotient, effort, reduction)
+        space = space or _space(model, formula, quotient, effort, reduction)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error))
     fairly = fairness(demands, model, space, wanted, taking(composition), acting)

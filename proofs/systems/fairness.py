@@ -18,16 +18,21 @@ from proofs.systems.replay import shown
 
 
 def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:
-    """Whose step it is: the member that sends, chooses or receives; None is the outside."""
-    match step.action:
+    """Whose step it is."""
+    yield agent_of(step.action)
+
+
+def agent_of(action: Hashable) -> str | None:
+    """Who acts: the member that sends, chooses or receives; None is the outside."""
+    match action:
         case Exchange(sender) | Send(sender):
-            yield sender
+            return sender
         case Deliver(_, receiver):
-            yield receiver
+            return receiver
         case Choose(member) | Decide(member=member):
-            yield member
+            return member
         case _:
-            yield None
+            return None
 
 
 def taking(composition: Composition) -> Keys[Noted]:

@@ -9,54 +9,47 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from proofs.core.explore import Trace
+from proofs.core.graphs import leading_to
+from proofs.core.kernel import explore_tables
 from proofs.core.limits import UNLIMITED, Effort
 from proofs.core.model import Step
-from proofs.systems.compiled import backwards, compiled_backwards, explored, fits, projected
 from proofs.systems.partial_order import PartialOrder
 from proofs.systems.product import Action, Composition
 from proofs.systems.symmetry import Symmetry, unfolded
+from proofs.systems.tables import fits, projected, tables_of
+
+Edges = tuple[Sequence[int], Sequence[int]]
+"""The steps of the state with number i lead to `targets[offsets[i]:offsets[i + 1]]`."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The states that are reached, in breadth-first order, and where each leads.
+    """The states that are reached, in breadth-first order.
 
-    The steps of the state with number i lead to `targets[offsets[i]:offsets[i + 1]]`; `parents` is
-    the number of the state from which each was reached first. Where `cut` says why exploring
-    stopped, states from number `expanded` on have not been looked at.
+    `parents` is the number of the state from which each was reached first, `ends` are the numbers
+    of those in which nothing can happen. Where `cut` says why exploring stopped, states from number
+    `expanded` on have not been looked at.
     """
 
     composition: Composition
     reduction: Symmetry | PartialOrder | None
     states: Sequence[int]
     parents: Sequence[int]
-    offsets: Sequence[int]
-    targets: Sequence[int]
+    ends: Sequence[int]
+    expanded: int
+    transitions: int
     depth: int
     cut: str = ""
+    find_edges: Callable[[], Edges] = field(default=lambda: ([0], []), repr=False, compare=False)
 
-    @property
-    def expanded(self) -> int:
-        """How many states have been looked at, with all that can happen in them."""
-        return len(self.offsets) - 1
-
-    @property
-    def transitions(self) -> int:
-        return len(self.targets)
-
-    def dead_ends(self) -> Iterator[int]:
-        """The numbers of the states in which nothing can happen."""
-        if self.compiled:
-            import numpy as np
-
-            yield from map(int, np.flatnonzero(np.diff(np.asarray(self.offsets)) == 0))
-            return
-        for number in range(self.expanded):
-            if self.offsets[number] == self.offsets[number + 1]:
-                yield number
+    @cached_property
+    def edges(self) -> Edges:
+        """Where each step leads, by the numbers of states."""
+        return self.find_edges()
 
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
@@ -99,16 +92,7 @@ class Reached:
 
     def leading_to(self, found: bytearray) -> bytearray:
         """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
-        sources = array("q", bytes(8 * (len(self.targets) + 1)))
-        starts, left = (array("q", bytes(8 * (len(found) + 1))) for _ in range(2))
-        if not self.compiled:
-            backwards(self.offsets, self.targets, found, sources, starts, left)
-            return found
-        import numpy as np
-
-        arrays = [np.frombuffer(one, np.int64) for one in (sources, starts, left)]
-        marks = np.frombuffer(found, np.uint8)
-        compiled_backwards()(self.offsets, self.targets, marks, *arrays)
+        leading_to(*self.edges, found)
         return found
 
     @property
@@ -117,7 +101,7 @@ class Reached:
         return not isinstance(self.states, list)
 
 
-COMPILE_FROM = 50_000
+COMPILE_FROM = 30_000
 """From how many states on compiling pays."""
 
 
@@ -138,7 +122,23 @@ def reach(
         large = reduction is None and compiled is None and fits(composition)
         most = COMPILE_FROM if large else UNLIMITED
         found = _by_python(composition, effort, reduction, most)
-    return found or Reached(composition, None, *explored(composition, effort))
+    return found or _by_tables(composition, effort)
+
+
+def _by_tables(composition: Composition, effort: Effort) -> Reached:
+    found = explore_tables(tables_of(composition), effort)
+    return Reached(
+        composition,
+        None,
+        found.states,
+        found.parents,
+        found.ends,
+        found.expanded,
+        found.transitions,
+        found.depth,
+        found.cut,
+        found.edges,
+    )
 
 
 def _by_python(
@@ -151,7 +151,7 @@ def _by_python(
     states = list(composition.initial())
     numbers = {state: number for number, state in enumerate(states)}
     parents, offsets, targets = array("q", [-1] * len(states)), array("q", [0]), array("q")
-    depth, level, cut = 0, len(states), ""
+    ends, depth, level, cut = list[int](), 0, len(states), ""
 
     def closed(state: int) -> bool:
         return numbers.get(state, len(states)) < len(offsets)
@@ -181,5 +181,18 @@ def _by_python(
                 states.append(target)
                 parents.append(number)
             targets.append(found)
+        if len(targets) == offsets[-1]:
+            ends.append(number)
         offsets.append(len(targets))
-    return Reached(composition, reduction, states, parents, offsets, targets, depth, cut)
+    return Reached(
+        composition,
+        reduction,
+        states,
+        parents,
+        ends,
+        len(offsets) - 1,
+        len(targets),
+        depth,
+        cut,
+        lambda: (offsets, targets),
+    )

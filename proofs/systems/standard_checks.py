@@ -37,7 +37,7 @@ class Standing:
     def no_deadlock(self) -> Verdict:
         """Every state in which nothing can happen is one in which every member has ended."""
         states, ended = self._reached.states, self._composition.ended
-        dead = (n for n in self._reached.dead_ends() if not ended(int(states[n])))
+        dead = (int(n) for n in self._reached.ends if not ended(int(states[n])))
         return self._never(next(dead, None))
 
     def no_unspecified_reception(self) -> Verdict:

@@ -22,7 +22,6 @@ from proofs.systems import (
     standing_checks,
     system_of,
 )
-from proofs.systems.compiled import projected
 from proofs.systems.invariants import invariant
 from proofs.systems.propositions import (
     OfStep,
@@ -35,7 +34,7 @@ from proofs.systems.propositions import (
 )
 from proofs.systems.reachability import reach
 from proofs.systems.replay import shown
-from proofs.systems.standard_checks import Standing
+from proofs.systems.tables import projected
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import TableError, UsageError
@@ -81,9 +80,7 @@ def test_as_many_states_as_a_plain_explorer_finds(guards: float) -> None:
         composition = Composition(system.over(channel))
         found = reach(composition)
         places = frozenset(as_place(composition, state) for state in found.states)
-        dead = [
-            number for number in found.dead_ends() if not composition.ended(found.states[number])
-        ]
+        dead = [number for number in found.ends if not composition.ended(found.states[number])]
         assert places == expected.places, seed
         assert (len(found.states), found.transitions) == (expected.states, expected.transitions)
         assert len(dead) == expected.deadlocks, seed
@@ -279,24 +276,6 @@ def test_members_of_one_table_are_numbered() -> None:
     assert [one.name for one in system_of([("pxp", pxp), ("", pxp)]).members] == ["pxp", "pxp1"]
     assert system_of([("", pxp), ("", pxp)]).name == "pxp1, pxp2"
     assert system_of([("a", pxp), ("b", pxp)]).name == "a, b: pxp"
-
-
-def test_the_compiled_loop_finds_the_same_in_the_same_order() -> None:
-    pytest.importorskip("numba", reason="Numba compiles the loop")
-    for seed in range(120):
-        chance = random.Random(seed)
-        system = random_system(chance, guards=0.6 * (seed % 2))
-        composition = Composition(system.over(random_channel(chance)))
-        slow = reach(composition, Effort(500), compiled=False)
-        if slow.cut:
-            continue
-        fast = reach(composition, compiled=True)
-        assert fast.compiled
-        for name in ("states", "parents", "offsets", "targets"):
-            assert list(getattr(fast, name)) == list(getattr(slow, name)), (seed, name)
-        assert (fast.depth, fast.transitions) == (slow.depth, slow.transitions)
-        both = [{name: one() for name, one in Standing(r).checks.items()} for r in (slow, fast)]
-        assert both[0] == both[1]
 
 
 def test_what_is_looked_up_and_what_is_sorted_are_the_same() -> None:

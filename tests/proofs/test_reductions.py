@@ -155,7 +155,7 @@ def some_of(names: list[str], chance: random.Random) -> Callable[[], Formula]:
 
 
 def dead(reached: Reached) -> set[int]:
-    return {reached.states[number] for number in reached.dead_ends()}
+    return {reached.states[number] for number in reached.ends}
 
 
 def pipes(count: int, capacity: int) -> Composition:

@@ -1,0 +1,81 @@
+"""Loops that Numba compiles: plain functions over arrays, the same in Python and compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+from pxp_fsm.errors import UsageError
+
+
+def can_compile() -> bool:
+    """Whether Numba is installed (the extra `fast`)."""
+    return find_spec("numba") is not None
+
+
+def cached_by_numba(
+    function: Callable[..., Any], called: tuple[Callable[..., Any], ...] = ()
+) -> Callable[..., Any]:
+    """`function`, compiled by Numba when first called, or loaded from the user's cache folder.
+
+    `called` are plain functions of the same file that it calls. Raises `UsageError` where Numba is
+    not installed.
+    """
+    try:
+        import numba
+    except ImportError:
+        raise UsageError(
+            "large models need Numba: pip install 'pxp-fsm[fast]', or compiled=False"
+        ) from None
+    _compile_prefetch()
+    for one in called:
+        numba.extending.register_jitable(inline="always")(one)
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(_cache_folder())
+    try:
+        return cast(Callable[..., Any], numba.njit(cache=True)(function))
+    except (RuntimeError, OSError):  # no folder in which it may write
+        return cast(Callable[..., Any], numba.njit(function))
+    finally:
+        settings.CACHE_DIR = before
+
+
+def prefetch(_table: Any, _place: Any) -> None:
+    """Fetch an entry of a table from memory, where it is compiled; else nothing is to be done."""
+
+
+@cache
+def _compile_prefetch() -> None:
+    """Let Numba compile `prefetch` to the processor's instruction."""
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def fetched(_context: Any, table: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, values[0])
+            address = builder.gep(array.data, [values[1]])
+            address = builder.bitcast(address, ir.IntType(8).as_pointer())
+            number = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+            name = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+            builder.call(name, [address, number(1), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(table, place), generate
+
+    fetch: Any = intrinsic(fetched)
+
+    def compiled(_table: Any, _place: Any) -> Any:
+        return lambda _table, _place: fetch(_table, _place)  # noqa: PLW0108 - Numba needs it
+
+    overload(prefetch, strict=False, inline="always")(compiled)
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"

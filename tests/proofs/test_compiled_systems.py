@@ -1,0 +1,155 @@
+"""The compiled search of systems: the same as the interpreter's on random systems and tables."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proofs.core.explore import explore
+from proofs.core.kernel import Tables, Visited, explore_tables
+from proofs.core.limits import Effort
+from proofs.systems import Channel, Composition, system_of
+from proofs.systems.reachability import Reached, reach
+from proofs.systems.standard_checks import Standing
+from proofs.systems.tables import tables_of
+from tests.proofs.random_systems import random_channel, random_system, symmetric_system
+from tests.proofs.text_tables import table
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("numba", reason="Numba compiles the loop")
+
+MOST = 600
+
+
+def random_composition(seed: int, guards: float) -> Composition:
+    chance = random.Random(seed)
+    system = (symmetric_system if seed % 3 == 0 else random_system)(chance, guards=guards)
+    return Composition(system.over(random_channel(chance)))
+
+
+def everything(found: Reached) -> dict[str, object]:
+    counts = found.expanded, found.transitions, found.depth, found.cut
+    edges = [list(one) for one in found.edges]
+    arrays = [list(map(int, one)) for one in (found.states, found.parents, found.ends, *edges)]
+    return {"counts": counts, "arrays": arrays}
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 100_000), st.sampled_from((0.0, 0.5, 1.0)), st.integers(1, MOST))
+def test_every_number_is_the_interpreters(seed: int, guards: float, limit: int) -> None:
+    composition = random_composition(seed, guards)
+    slow = reach(composition, Effort(limit), compiled=False)
+    fast = reach(composition, Effort(limit), compiled=True)
+    assert fast.compiled
+    assert everything(fast) == everything(slow)
+    for number in range(0, len(slow.states), 7):
+        assert fast.trace_to(number) == slow.trace_to(number)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 100_000), st.sampled_from((0.0, 0.6)))
+def test_every_standard_check_is_the_interpreters(seed: int, guards: float) -> None:
+    composition = random_composition(seed, guards)
+    found = [reach(composition, Effort(MOST), compiled=compiled) for compiled in (False, True)]
+    verdicts = [{name: ask() for name, ask in Standing(one).checks.items()} for one in found]
+    assert verdicts[0] == verdicts[1]
+
+
+def counters(digits: int, base: int, skip: int) -> Tables:
+    """Counters beside each other: each goes one on, or `skip` on; 0 follows the last number."""
+    bits = (base - 1).bit_length()
+    units, first, starts, rest = [], list[int](), list[int](), list[int]()
+    for digit in range(digits):
+        units.append((bits * digit, (1 << bits) - 1, 0, 0, len(first), len(starts)))
+        for number in range(1 << bits):
+            ons = [(number + by) % base - number << bits * digit for by in (1, skip)]
+            first.append(2 * ons[0] + 1 if number < base else 0)
+            starts.append(len(rest))
+            rest += ons[1:] if number < base else []
+        starts.append(len(rest))
+    joint, parts, ready = np.zeros((1, 3)), np.zeros((0, 3)), np.zeros((1, 2))
+    arrays = (np.array(units).ravel(), first, starts, rest, joint, parts, ready)
+    return Tables(0, -1, 2 * digits, *(np.array(one, np.int64) for one in arrays))
+
+
+def plain_search(digits: int, base: int, skip: int) -> tuple[int, int, int]:
+    """States, steps and depth of `counters`, by tuples."""
+    level, seen, depth = [(0,) * digits], {(0,) * digits}, -1
+    while level:
+        depth, following = depth + 1, list[tuple[int, ...]]()
+        for state in level:
+            for digit in range(digits):
+                for by in (1, skip):
+                    on = (state[digit] + by) % base
+                    target = (*state[:digit], on, *state[digit + 1 :])
+                    if target not in seen:
+                        seen.add(target)
+                        following.append(target)
+        level = following
+    return len(seen), len(seen) * 2 * digits, depth
+
+
+@pytest.mark.parametrize(("digits", "base", "skip"), [(4, 16, 3), (3, 40, 7), (9, 3, 2), (1, 9, 2)])
+def test_the_table_grows_and_loses_nothing(digits: int, base: int, skip: int) -> None:
+    found = explore_tables(counters(digits, base, skip), Effort())
+    expected = plain_search(digits, base, skip)
+    assert (len(found.states), found.transitions, found.depth) == expected
+    assert len(np.unique(found.states)) == len(found.states)
+    check_edges(found)
+
+
+def check_edges(found: Visited) -> None:
+    offsets, targets = found.edges()
+    assert offsets[-1] == len(targets) == found.transitions
+    first = np.full(len(found.states), -1)
+    sources = np.repeat(np.arange(found.expanded), np.diff(offsets))
+    for source, target in zip(sources[::-1], targets[::-1], strict=True):
+        first[target] = source
+    assert list(found.parents[1:]) == list(first[1:])
+
+
+def test_states_of_62_bits_are_told_apart() -> None:
+    bits, shifts = 62, (0, 31, 61)
+    units = [(shift, 1, 0, 0, 2 * place, -1) for place, shift in enumerate(shifts)]
+    first = [move for shift in shifts for move in (2 * (1 << shift) + 1, 0)]
+    empty = np.zeros(0, np.int64)
+    arrays = (np.array(units).ravel(), first, empty, empty, [[0, 0, 0]], np.zeros((0, 3)), [[0, 0]])
+    tables = Tables(0, (1 << bits) - 1, 3, *(np.array(one, np.int64) for one in arrays))
+    found = explore_tables(tables, Effort())
+    assert set(found.states.tolist()) == {
+        sum(1 << shift for shift, there in zip(shifts, said, strict=True) if there)
+        for said in ((a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1))
+    }
+    assert found.ends.tolist() == [7]
+
+
+def test_a_large_system_has_the_interpreters_states() -> None:
+    loud = table("loud", "[A] -> B send X\nB -> [A] send Y\n[A] -> [A] receive X\nB -> B receive Y")
+    composition = Composition(system_of([("", loud), ("", loud)]).over(Channel(7)))
+    found, space = reach(composition, compiled=True), explore(composition)
+    assert list(found.states) == list(space.steps)
+    assert found.transitions == space.transitions
+    assert found.depth == max(map(space.depth, space.steps))
+
+
+def test_small_systems_load_neither_numba_nor_numpy() -> None:
+    code = (
+        "import sys, pxp_fsm as pxp\n"
+        "system = pxp.System.load('pxp', channel='fifo:2')\n"
+        "found = list(pxp.check(system)) + list(pxp.check(system, 'G (ended | !ended)'))\n"
+        "assert len(found) > 6\n"
+        "sys.exit(bool({'numba', 'numpy'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_tables_of_a_system_are_small() -> None:
+    composition = random_composition(5, 0.5)
+    tables = tables_of(composition)
+    moves = max(len(composition.moves(state)) for state in reach(composition, Effort(MOST)).states)
+    assert moves <= tables.widest
