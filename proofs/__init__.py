@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from proofs.core.results import Bound as Bound
     from proofs.core.results import Result as Result
     from proofs.core.results import Status as Status
+    from proofs.sessions.amalgamation import amalgamates as amalgamates
     from proofs.sessions.model import SessionModel as SessionModel
     from proofs.sessions.relational import Theory as Theory
     from pxp_fsm.protocol.relations import EQUIVALENCE as EQUIVALENCE
     from pxp_fsm.protocol.relations import TOLERANCE as TOLERANCE
+    from pxp_fsm.protocol.relations import Assumption as Assumption
 
 _MODULES = {
+    "Assumption": "pxp_fsm.protocol.relations",
+    "amalgamates": "proofs.sessions.amalgamation",
     "Bound": "proofs.core.results",
     "EQUIVALENCE": "pxp_fsm.protocol.relations",
     "Model": "proofs.core.model",
