@@ -16,6 +16,7 @@ from pytest_httpserver import HTTPServer
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
+from pxp_fsm.cli.run import of_preset
 from pxp_fsm.errors import DataError, Halted, UsageError
 from pxp_fsm.experiments import participants, runs
 from pxp_fsm.experiments.plans import build_plan, read_plan, stored_plan
@@ -315,15 +316,18 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
 
 
 def test_a_preset_is_how_its_paper_ran_the_experiment_unless_said_otherwise() -> None:
-    plain = build_plan({"task": "drug", "preset": "C-drug"}, Path())
+    def planned(**given: str) -> Plan:
+        return build_plan({**of_preset(given), **given}, Path())
+
+    plain = planned(task="drug", preset="C-drug")
     assert (plain.repetitions, plain.learn, plain.goes_on) == (1, "better", False)
-    chosen = build_plan({"task": "rad", "preset": "C-rad", "learn": "always"}, Path())
+    chosen = planned(task="rad", preset="C-rad", learn="always")
     assert (chosen.repetitions, chosen.learn) == (5, "always")
-    assert build_plan({"task": "rad", "preset": "B-rad"}, Path()).goes_on
-    person = build_plan({"task": "drug", "preset": "C-drug", "human": "terminal"}, Path())
+    assert planned(task="rad", preset="B-rad").goes_on
+    person = planned(task="drug", preset="C-drug", human="terminal")
     assert person.learn == "always"  # [C] section 5.3: no such set in uncontrolled experiments
     with pytest.raises(UsageError, match="there is no preset"):
-        build_plan({"task": "drug", "preset": "D"}, Path())
+        planned(task="drug", preset="D")
 
 
 def test_effort_reaches_every_request_and_belongs_to_the_experiment(
