@@ -54,8 +54,7 @@ PARTS: tuple[tuple[str, str, list[str], str], ...] = (
 )  # fmt: skip
 
 
-def _text(data: object) -> str:
-    return json.dumps(data, sort_keys=True)
+_text = json.JSONEncoder(sort_keys=True).encode
 
 
 def _fits(r: Any, points: Any, given: Any) -> bool:
@@ -117,10 +116,10 @@ class Part:
         self.free = 0 if self.along == REVISED else None
         self.interact, self.final = self.subject == "interact", {*final}
         self.laws = (self.given if self.interact else self.given | {"reflexive"}) & EQUALITY
-        fit = _relations(3, self.laws)
-        worlds = [(r, s) for r in fit for s in fit if r == s or "shared" not in self.given]
-        worlds = [({*()}, s) for s in fit] if self.free == 0 else worlds
-        self.worlds: list[Any] = worlds if "deterministic" in self.given else [None]
+        fit = _relations(3, self.laws) if "deterministic" in self.given else []
+        pairs = zip(fit, fit, strict=True) if "shared" in self.given else product(fit, fit)
+        self.worlds: list[Any] = [*pairs] if self.free is None else [({*()}, s) for s in fit]
+        self.worlds = self.worlds if fit else [None]
         self.none, self.known = _cut(self.worlds[0]), dict[str, Any]()
         self.states, self.steps = [self.first(initial)], list[Any]()
         self.texts = {_text(self.states[0])}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table, select, union
-from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import IntegrityError
 
 from backends.databases import chain, schema
 from backends.databases import statements as sql
@@ -156,13 +156,10 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
                 batch = [{**row, **_OPEN} for row in taken]
             try:
                 connection.execute(_STORE[name], batch)
-            except (IntegrityError, StatementError) as error:
-                if isinstance(error, OperationalError | InterfaceError):
-                    raise
-                said = " ".join(str(getattr(error, "orig", None) or error).split())
+            except IntegrityError as error:
                 raise DataError(
                     f"{source}: rows of {name} contradict each other or what is stored, so nothing "
-                    f"was imported: {said:.300}"
+                    f"was imported: {' '.join(str(error.orig).split()):.300}"
                 ) from error
         if run is None:
             raise DataError(f"{source}: the file holds no run")

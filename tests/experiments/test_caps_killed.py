@@ -1,0 +1,84 @@
+"""Caps of a run whose process is killed again and again: the server counts what it bills."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from backends.databases import SqlBlackboard
+from tests.backends.model_servers import completion
+
+PRICE = 1e-5
+CATALOGUE = """
+[[server]]
+models = "openai:x@*"
+can = ["schema"]
+
+[[price]]
+models = "openai:x@*"
+input = 10
+output = 10
+as_of = 2026-01-01
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_cap_on_cost_holds_over_kills_and_resumes(
+    seed: int, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    draw, cap, billed = random.Random(seed), 0.30, 0.0
+
+    def reply(_request: Request) -> Response:
+        nonlocal billed
+        time.sleep(draw.uniform(0.01, 0.1))
+        used = {"prompt_tokens": draw.randint(100, 1000), "completion_tokens": draw.randint(1, 300)}
+        billed += sum(used.values()) * PRICE
+        if draw.random() < 0.2:
+            return Response("busy", status=500)
+        said = json.dumps({"prediction": ["C"], "explanation": f"reason {draw.random()}"})
+        return Response(
+            json.dumps({**completion(said), "usage": used}), mimetype="application/json"
+        )
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(reply)
+    (tmp_path / "own.toml").write_text(CATALOGUE)
+    model = f"openai:x@{httpserver.url_for('/v1')}"
+    pxp = [sys.executable, "-m", "pxp_fsm.cli", "run", "drug", "--database", "b.sqlite"]
+    limits = ["--max-dollars", str(cap), "--in-flight", "8", "--catalogue", "own.toml"]
+    plan = ["--instances", "20", "--repetitions", "20", "--machine", model]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    code, kills = None, 0
+    while code in (None, -9):
+        resumed = ["--resume", "drug-1"] if kills else plan
+        with subprocess.Popen(
+            [*pxp, *resumed, *limits], cwd=tmp_path, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            begun = billed
+            while process.poll() is None and kills < 4:
+                if billed > begun + draw.uniform(0.0, 0.05):
+                    process.kill()
+                    kills += 1
+                    break
+                time.sleep(0.01)
+            said = process.stderr.read() if process.stderr is not None else b""
+        code = process.returncode
+    assert kills >= 3
+    assert b"the cap of $0.3 would be passed" in said
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
+        spent = board.spending("drug-1")
+        (cost,) = board.costs("drug-1")
+    assert billed <= spent.dollars + 1e-9
+    assert spent.dollars <= cap + 1e-9
+    assert cost.unsettled >= 1
+    assert cost.dollars == pytest.approx(spent.dollars)
