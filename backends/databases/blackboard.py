@@ -16,6 +16,7 @@ from backends.databases import statements as sql
 from backends.databases.engine import file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import RunLock, lock_run
+from backends.databases.own_sessions import own_record
 from backends.databases.records import (
     Cost,
     Row,
@@ -165,8 +166,7 @@ class SqlBlackboard:
 
         `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
         """
-        name, rules = session.name, session.rules
-        run, automaton = name.partition("/")[0], rules.automaton
+        name, run = session.name, session.name.partition("/")[0]
         if name in self._started:
             return
         known = self.read(lambda connection: queries.session(connection, name))
@@ -179,24 +179,7 @@ class SqlBlackboard:
             return
         if run not in {record.run for record in self.runs()}:
             self.start_run(RunRecord(run, OWN, "{}", 0, __version__, ""))
-        agents = session.agents
-        self.start_session(
-            SessionRecord(
-                session=name,
-                run=run,
-                repetition=1,
-                position=1 + sum(1 for _ in self.sessions(run)),
-                instance=session.instance,
-                protocol=rules.name,
-                n=rules.n,
-                k=rules.k,
-                automaton=automaton.name,
-                fingerprint=automaton.fingerprint,
-                memo=all(agent.memo for agent in agents.values()),
-                assumptions=tuple(sorted(session.assumptions)),
-                agents=tuple((each, agent.describe()) for each, agent in agents.items()),
-            )
-        )
+        self.start_session(own_record(session, run, 1 + sum(1 for _ in self.sessions(run))))
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
