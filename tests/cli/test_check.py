@@ -263,3 +263,36 @@ def test_what_holds_of_pxp_k_with_noisy_relations_holds_for_every_k() -> None:
     told = {line.name: line.verdict for line in found if line.subject == "pxp(k)"}
     assert set(told) == set(names)
     assert {(v.status, v.detail) for v in told.values()} == {(Status.HOLDS, "for all k")}
+
+
+def test_running_agents_are_compared_with_the_model(tmp_path: Path) -> None:
+    done = pxp(
+        "check", "--running", "--n", "4", "--k", "1", "--relations", "tolerance", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:-1]]
+    assert [row[:3] for row in rows] == [
+        [protocol, "sessions-agree-with-model", "tolerance"]
+        for protocol in ("interact", "pxp", "pxp(k)")
+    ]
+    assert "n = 4, k = 1; " in done.stdout
+    assert "k = 1; 49 states, 71 messages" in done.stdout
+    assert "HOLDS  " in done.stdout.splitlines()[2]  # PXP has no bound
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (("interact", "--property", "never-stuck"), "leave the other options out"),
+        (("interact", "--values", "3"), "leave the other options out"),
+        (("interact", "--formula", "F ended"), "leave the other options out"),
+        (("lan_agent",), "sessions follow interact and pxp; lan_agent is neither"),
+        (("pxp", "--relations", "friendly"), "there are no assumptions 'friendly'"),
+    ],
+)
+def test_what_does_not_go_with_running_agents_is_refused(
+    options: tuple[str, ...], remedy: str, tmp_path: Path
+) -> None:
+    done = pxp("check", *options, "--running", cwd=tmp_path)
+    assert done.returncode == 2
+    assert remedy in done.stderr
