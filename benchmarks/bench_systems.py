@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 ROWS = ((2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (6, 8), (8, 4))
 """Agents and capacities: 10 to 10^7 states."""
 
+FAIR = ((6, 4), (6, 7))
+FORMULA = "G (worker1@BUSY -> F worker1@IDLE)"
+"""A formula that is checked on runs that are weakly fair to each row."""
+
 REDUCED = ((6, 4), (6, 8))
 COMPILED = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=8000")
 SPIN = {"breadth": (*COMPILED, "-DBFS"), "depth": COMPILED}
@@ -93,6 +97,9 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
     """Explore in a process of its own, and print what the fastest of the runs took."""
     from proofs.core.kernel import explore_tables
     from proofs.core.limits import Effort
+    from proofs.logic.fairness import demand
+    from proofs.logic.parsing import parse
+    from proofs.systems import check
     from proofs.systems.partial_order import PartialOrder
     from proofs.systems.reachability import reach
     from proofs.systems.symmetry import Symmetry
@@ -105,6 +112,13 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         reduced = reach(model, reduction={"symmetry": Symmetry}.get(how, PartialOrder)(model))
         seconds = time.process_time() - started
         print(json.dumps([len(reduced.states), seconds, peak() - before, reduced.transitions]))
+        return
+    if how == "formula":
+        asked = parse(FORMULA), [demand("weak:rows")]
+        check(composition(2, 1), asked[0], demands=asked[1], compiled=True)
+        before, started = peak(), time.process_time()
+        check(model, asked[0], demands=asked[1], compiled=True)
+        print(json.dumps([0, time.process_time() - started, peak() - before, 0]))
         return
     explore_tables(tables_of(composition(2, 1)), Effort())  # compiles, or loads what was compiled
     tables, seconds, before = tables_of(model), float("inf"), peak()
@@ -239,6 +253,10 @@ def main() -> None:
         for agents, capacity in ROWS:
             text = written(agents, capacity) if peer else ""
             row(agents, capacity, folder, asked.runs, text)
+        print(f"\n`{FORMULA}`, fair to rows:\n\n| agents | FIFO | CPU s | MB |\n|--:|--:|--:|--:|")
+        for agents, capacity in FAIR:
+            us, _ = ours(agents, capacity, folder, 1, "formula")
+            print(f"| {agents} | {capacity} | {us.search:.2f} | {us.memory:.0f} |", flush=True)
         print("\nWith a reduction:\n\n| agents | FIFO | how | states | CPU s | MB |")
         print("|--:|--:|---|--:|--:|--:|")
         for agents, capacity in REDUCED:

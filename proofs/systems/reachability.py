@@ -90,6 +90,14 @@ class Reached:
         found = {part: wanted(part) for part in self.parts(mask)}
         return bytearray(found[state & mask] for state in self.states)
 
+    def all_marks(self, parts: Iterable[tuple[int, Callable[[int], bool]]]) -> bytearray:
+        """For each state a 1 if each of these parts of it is wanted."""
+        found = int.from_bytes(b"\1" * len(self.states))
+        for mask, wanted in parts:
+            if found:
+                found &= int.from_bytes(self.marks(mask, wanted))
+        return bytearray(found.to_bytes(len(self.states)))
+
     def leading_to(self, found: bytearray) -> bytearray:
         """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
         leading_to(*self.edges, found)

@@ -19,6 +19,9 @@ from pxp_fsm.automata.automaton import Kind, Transition
 Part = tuple[int, Callable[[int], bool]]
 """A mask of some of a state's bits, and whether something is wrong with those bits."""
 
+Parts = tuple[Part, ...]
+"""Parts of a state: something is wrong with it where it is with all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unreceived:
@@ -40,31 +43,33 @@ class Receptions:
         self._composition = composition
         self._system = composition.system
 
-    def unspecified(self) -> Iterator[Part]:
+    def unspecified(self) -> Iterator[Parts]:
         """Where a message is not received that should be."""
         composition = self._composition
         if composition.channel.synchronous:
-            yield self._everybody, lambda state: any(self._refused(state, ended=False))
+            yield ((self._everybody, lambda state: any(self._refused(state, ended=False))),)
             return
         for place, field in enumerate(composition.encoding.fields):
-            mask = field.bits
-            for link, buffer in zip(
-                composition.encoding.links, composition.encoding.buffers, strict=True
-            ):
-                mask |= buffer.bits if link[1] == place else 0
-            yield mask, partial(_some, self._refused_by, place)
+            yield (
+                (field.bits, partial(self._only_receives, place)),
+                *(
+                    (field.bits | buffer.bits, partial(self._is_not_taken, number))
+                    for number, buffer in enumerate(composition.encoding.buffers)
+                    if composition.encoding.links[number][1] == place
+                ),
+            )
 
-    def orphans(self) -> Iterator[Part]:
+    def orphans(self) -> Iterator[Parts]:
         """Where a message is left, or can be sent, for a member that has ended."""
         composition = self._composition
         if composition.channel.synchronous:
-            yield self._everybody, lambda state: any(self._refused(state, ended=True))
+            yield ((self._everybody, lambda state: any(self._refused(state, ended=True))),)
         for number, (_, receiver) in enumerate(composition.encoding.links):
             mask = (
                 composition.encoding.fields[receiver].bits
                 | composition.encoding.buffers[number].bits
             )
-            yield mask, partial(_some, self._left_on, number)
+            yield ((mask, lambda state, number=number: any(self._left_on(number, state))),)  # type: ignore[misc] # mypy sees no default in a lambda
 
     def unreceived(self, state: int, *, ended: bool) -> tuple[Unreceived, ...]:
         """The messages that are not received in `state`, by members that have ended or have not."""
@@ -126,25 +131,47 @@ class Receptions:
 
     def _refused_by(self, place: int, state: int) -> Iterator[Unreceived]:
         """What waits on the links of a member that can only receive, and takes nothing of it."""
+        links = [n for n, link in enumerate(self._composition.encoding.links) if link[1] == place]
+        if not self._only_receives(place, state):
+            return
+        if all(self._is_not_taken(number, state) for number in links):
+            for number in links:
+                link = self._composition.encoding.links[number]
+                if link[0] in self._heard(place, state):
+                    tags = self._offered(number, state)
+                    yield from (self._unreceived(state, link, tag) for tag in tags)
+
+    def _only_receives(self, place: int, state: int) -> bool:
+        """Whether a member has not ended, and can do nothing but receive on some link."""
         rows = self._rows(state, place)
         if self._has_ended(state, place) or any(row.kind is not Kind.RECEIVE for row in rows):
-            return
-        heard = {other for row in rows for other in self._system.partners(place, row)}
-        composition, found = self._composition, list[Unreceived]()
-        for link, field, contents in zip(
-            composition.encoding.links,
-            composition.encoding.buffers,
-            composition.encoding.contents,
-            strict=True,
-        ):
-            if link[1] != place or link[0] not in heard:
-                continue
-            offers = composition.channel.offers(contents.known[field.of(state)])
-            tags = dict.fromkeys(offer.tag for offer in offers)
-            if not tags or any(self._takes(state, link, tag) for tag in tags):
-                return
-            found += (self._unreceived(state, link, tag) for tag in tags)
-        yield from found
+            return False
+        heard = self._heard(place, state)
+        return any(
+            sender in heard
+            for sender, receiver in self._composition.encoding.links
+            if receiver == place
+        )
+
+    def _is_not_taken(self, number: int, state: int) -> bool:
+        """Whether a link, where its receiver listens to it, offers only what is not taken."""
+        link = self._composition.encoding.links[number]
+        if link[0] not in self._heard(link[1], state):
+            return True
+        tags = self._offered(number, state)
+        return bool(tags) and not any(self._takes(state, link, tag) for tag in tags)
+
+    def _heard(self, place: int, state: int) -> set[int]:
+        """To whom a member listens."""
+        rows = self._rows(state, place)
+        return {other for row in rows for other in self._system.partners(place, row)}
+
+    def _offered(self, number: int, state: int) -> tuple[str, ...]:
+        """The tags that a link offers next."""
+        encoding = self._composition.encoding
+        there = encoding.contents[number].known[encoding.buffers[number].of(state)]
+        offers = self._composition.channel.offers(there)
+        return tuple(dict.fromkeys(offer.tag for offer in offers))
 
     def _unreceived(self, state: int, link: tuple[int, int], tag: str) -> Unreceived:
         sender, receiver = (self._system.members[place].name for place in link)
@@ -169,7 +196,3 @@ class Receptions:
             tuple(self._composition.leaving(place, number) for number in range(size))
             for place, size in enumerate(self._composition.encoding.sizes)
         )
-
-
-def _some(find: Callable[[int, int], Iterator[Unreceived]], which: int, state: int) -> bool:
-    return any(True for _ in find(which, state))

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 from proofs.core.results import Status, Verdict
 from proofs.systems.reachability import Reached
-from proofs.systems.receptions import Part, Receptions
+from proofs.systems.receptions import Parts, Receptions
 from proofs.systems.replay import shown
 from proofs.systems.symmetry import Symmetry
 from pxp_fsm.automata.automaton import Kind, Transition
@@ -60,8 +60,10 @@ class Standing:
         """From every reachable state some run leads to where every member has ended."""
         if self._reached.cut:
             return Verdict(Status.UNKNOWN, self._reached.cut)
-        everybody = sum(field.bits for field in self._composition.encoding.fields)
-        ended = self._reached.marks(everybody, self._composition.ended)
+        ended = self._reached.all_marks(
+            (field.bits, partial(self._has_ended, place))
+            for place, field in enumerate(self._composition.encoding.fields)
+        )
         can = self._reached.leading_to(ended)
         missing = can.find(0)
         return self._never(None if missing < 0 else missing)
@@ -129,9 +131,9 @@ class Standing:
         trace = shown(self._composition, self._reached.trace_to(number))
         return Verdict(Status.FAILS, "; ".join(map(str, found)), trace)
 
-    def _first(self, parts: Iterable[Part]) -> int | None:
-        """The number of the first state of which a part is wrong."""
-        first = (self._reached.marks(mask, wrong).find(1) for mask, wrong in parts)
+    def _first(self, wrong: Iterable[Parts]) -> int | None:
+        """The number of the first state that is wrong in all of some parts."""
+        first = (self._reached.all_marks(parts).find(1) for parts in wrong)
         return min((number for number in first if number >= 0), default=None)
 
     def _waits_for_ever(self) -> int | None:
@@ -168,9 +170,13 @@ class Standing:
                     left.append(one)
         return min((number for one, number in waiting.items() if one not in sent), default=None)
 
-    def _talking_on(self) -> Iterator[Part]:
+    def _talking_on(self) -> Iterator[Parts]:
         for place, field in enumerate(self._composition.encoding.fields):
-            yield field.bits, partial(self._talks_on, place)
+            yield ((field.bits, partial(self._talks_on, place)),)
+
+    def _has_ended(self, place: int, state: int) -> bool:
+        field = self._composition.encoding.fields[place]
+        return field.of(state) in self._composition.finals[place]
 
     def _talks_on(self, place: int, state: int) -> bool:
         number = self._composition.encoding.fields[place].of(state)
