@@ -158,8 +158,8 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
                 connection.execute(_STORE[name], batch)
             except IntegrityError as error:
                 raise DataError(
-                    f"{source}: rows of {name} contradict each other or what is stored, so nothing "
-                    f"was imported: {' '.join(str(error.orig).split()):.300}"
+                    f"{source}: rows of {name} were refused by the database, so nothing was "
+                    f"imported: {' '.join(str(error.orig).split()):.300}"
                 ) from error
         if run is None:
             raise DataError(f"{source}: the file holds no run")
@@ -346,7 +346,7 @@ def _opened(path: Path) -> tuple[Any, str]:
     pyarrow, parquet = _pyarrow()
     _check_regular(path)
     try:
-        texts = [*SHAPES[path.stem].columns] if path.stem in SHAPES else []
+        texts = parquet.read_schema(path).names  # as a dictionary, what is repeated stays small
         file = parquet.ParquetFile(path, read_dictionary=texts)
         said = (file.schema_arrow.metadata or {}).get(b"pxp", b"").decode()
     except (pyarrow.ArrowException, UnicodeError) as error:

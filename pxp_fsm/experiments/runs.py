@@ -154,7 +154,7 @@ class Run:
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
             if serving is None or self.plan.human is not None:
                 for each in lanes:
-                    await together(each, self._at_once(serving))
+                    await together(each, 1 if self.carries else self._at_once(serving))
             else:  # who waits for a server holds up nobody
                 await together(chain.from_iterable(lanes), self._at_once(serving))
 
