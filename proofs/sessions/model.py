@@ -195,14 +195,22 @@ class SessionModel:
         received = state.tags[1 - speaker]
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, speaker, data)
-        for outcome in self._outcomes(*data, speaker, number):
-            if self._forbidden(state, speaker, received, outcome.guard):
-                for step in self._terms(state, speaker, outcome.data):
-                    yield replace(step, facts=outcome.answers)
+        sent: dict[Guard, Step[State] | None] = {}  # what the data do not change
+        for guard, follow, answers in self._outcomes(*data, speaker, number):
+            if guard not in sent:
+                forbidden = self._forbidden(state, speaker, received, guard)
+                step = None if forbidden else self._send(state, speaker, DECIDE, guard, data)
+                sent[guard] = step
+            found = sent[guard]
+            if found is None:
+                for step in self._terms(state, speaker, follow):
+                    yield replace(step, facts=answers)
+            elif isinstance(found.action, Blocked):
+                yield Step(found.action, found.target, answers)
             else:
-                yield self._send(
-                    state, speaker, DECIDE, outcome.guard, outcome.data, outcome.answers
-                )
+                count, at, tags, _, _, history, loops, over = found.target
+                target = State(count, at, tags, *follow, history, loops, over)
+                yield Step(found.action, target, answers)
 
     def _outcomes(
         self, predictions: Structure, explanations: Structure, speaker: int, number: int
