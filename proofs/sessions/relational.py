@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 from pxp_fsm.protocol.relations import Assumption
 
 Pairs = frozenset[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(NamedTuple):
     """How some values are related, for each of the two agents' relations, and which are equal.
 
     Points are numbered from 0; `left` and `right` are the relations of the first and the second
