@@ -21,7 +21,11 @@ FOUND = ROOT / ".mutants.jsonl"
 PAGE = ROOT / "docs" / "mutants.md"
 NOTHING = "nothing"
 
-EQUIVALENT: Mapping[str, str] = {}
+EQUIVALENT: Mapping[str, str] = {
+    "pxp_fsm/sessions/agent.py Participant.learn: `if self._learns:` becomes `if True:`": (
+        "`_teach` asks again whether the respondent is a `Learner`, and else does nothing"
+    ),
+}
 """The mutants that change nothing, as they are shown, each with the reason."""
 
 KINDS = ("machine", "sessions", "test", "error", "no end", "equivalent", "survives")

@@ -232,3 +232,10 @@ def test_a_channel_has_two_ends_that_can_hear_each_other() -> None:
         Channel("s", {"m": interact, "h": interact}, capacity=-1)
     with pytest.raises(TableError, match="pxp sends TERM, which interact receives in no state"):
         Channel("s", {"m": interact, "h": pxp})
+
+
+def test_a_message_for_nobody_is_not_delivered() -> None:
+    channel = Channel("s", {name: Machine(builtin("interact")) for name in "mh"}, capacity=1)
+    assert channel.deliver("m") is None
+    with pytest.raises(UsageError, match="there is no agent 'x' here; there are m, h"):
+        channel.deliver("x")

@@ -234,3 +234,9 @@ def test_a_session_runs_beside_a_running_loop_too() -> None:
 
     assert str(now(inside()).ending) == "ratified"
     assert str(session(agent(), agent(), Interact(3, 1)).run_sync().ending) == "ratified"
+
+
+@pytest.mark.parametrize("timeout", [0, 0.0, -1, -0.5])
+def test_a_timeout_is_above_nothing(timeout: float) -> None:
+    with pytest.raises(UsageError, match="a timeout is a number of seconds above 0"):
+        agent(timeout=timeout)
