@@ -290,7 +290,7 @@ class _Body:
         known = self._function.__globals__
         match node:
             case ast.Name(name) if name not in self._local:
-                own = self._function.__builtins__  # type: ignore[attr-defined] # since Python 3.10
+                own: Any = getattr(self._function, "__builtins__", {})
                 for names in (known, own):
                     if name in names:
                         return names[name]
