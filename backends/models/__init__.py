@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from backends.models.middleware.budget import Budget as Budget
     from backends.models.middleware.budget import capped as capped
     from backends.models.middleware.cache import CallCache as CallCache
-    from backends.models.presets import adapted as adapted
-    from backends.models.presets import presets as presets
+    from backends.models.paper_settings import adapted as adapted
+    from backends.models.paper_settings import presets as presets
     from backends.models.registry import Serving as Serving
     from backends.models.registry import check_model as check_model
     from backends.models.registry import open_model as open_model
@@ -59,7 +59,7 @@ _MODULES = {
     "Settings": "backends.models.settings",
     "Turn": "pxp_fsm.prompting.model",
     "Usage": "pxp_fsm.prompting.model",
-    "adapted": "backends.models.presets",
+    "adapted": "backends.models.paper_settings",
     "assemble": "backends.models.respondent",
     "capped": "backends.models.middleware.budget",
     "check_model": "backends.models.registry",
@@ -67,7 +67,7 @@ _MODULES = {
     "layered": "pxp_fsm.prompting.model",
     "open_model": "backends.models.registry",
     "parse_model_name": "backends.models.catalogue",
-    "presets": "backends.models.presets",
+    "presets": "backends.models.paper_settings",
     "read_prompts": "pxp_fsm.prompting.prompts",
     "read_script": "backends.models.scripts",
     "unframed": "pxp_fsm.prompting.framing",

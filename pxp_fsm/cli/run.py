@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from backends.databases import SqlBlackboard, anchors
-from backends.models.presets import find_preset
+from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli.options import sessions as options

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backends.models import registry
 from backends.models.catalogue import catalogue
-from backends.models.presets import ModelParameters, Preset, adapted, find_preset
+from backends.models.paper_settings import ModelParameters, Preset, adapted, find_preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson

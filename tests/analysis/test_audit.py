@@ -182,18 +182,17 @@ def test_what_no_agent_sent_is_found_after_the_fact(board: SqlBlackboard) -> Non
     assert "wrong ending" in kinds(data)["drug-1/1/3"]
 
 
-def test_a_view_that_was_changed_gives_other_classes(board: SqlBlackboard) -> None:
+def test_a_view_that_was_changed_deceives_no_audit(board: SqlBlackboard) -> None:
+    before = found(str(board.engine.url.database))
     database = changed(
         board,
         "DROP VIEW two_way_intelligibility",
         "CREATE VIEW two_way_intelligibility AS SELECT session, 1 AS two_way FROM sessions",
     )
-    data = found(database, code=1)
-    wrong = {
-        one["session"]: [f["what"] for f in one["findings"] if f["kind"] == "wrong class"]
-        for one in data["noted"]
-    }
-    assert wrong["drug-1/1/1"] == ["stored otherwise: by its tags it is not two_way"]
+    assert found(database)["noted"] == before["noted"]
+    verified = CliRunner().invoke(commands, ["verify", database])
+    assert verified.exit_code == 1
+    assert "two_way_intelligibility" in verified.output
 
 
 def test_what_cannot_be_audited_is_counted_with_its_reason(board: SqlBlackboard) -> None:

@@ -20,7 +20,7 @@ from backends.databases import CallsOf, SqlBlackboard
 from backends.models.catalogue import HOMES, catalogue, longest_reply, parse_model_name
 from backends.models.clients.keys import Key, find_key
 from backends.models.clients.openai_chat import OpenAIChat
-from backends.models.presets import adapted, find_preset, presets
+from backends.models.paper_settings import adapted, find_preset, presets
 from backends.models.registry import check_model
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer, UsageError

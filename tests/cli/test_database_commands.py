@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.cli.sessions import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from tests.backends.schema_version2 import make as make_version2
 
 DATABASE = "b.sqlite"
 
@@ -117,20 +119,17 @@ def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
     assert "more" not in pxp(folder, "sessions", "--database", DATABASE).stdout
 
 
-def test_an_upgrade_is_told_before_it_is_done(folder: Path) -> None:
-    connection = sqlite3.connect(folder / DATABASE)
-    connection.execute("UPDATE blackboard_version SET version_num = '2'")
-    for what in ("VIEW table1", "VIEW costs", "TABLE calls", "TABLE prompts", "TABLE reservations"):
-        connection.execute(f"DROP {what}")
-    connection.commit()
-    connection.close()
-    before = (folder / DATABASE).read_bytes()
-    told = pxp(folder, "upgrade", "--dry-run", DATABASE)
+def test_an_upgrade_is_told_before_it_is_done(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    make_version2(engine)
+    engine.dispose()
+    before = (tmp_path / "old.sqlite").read_bytes()
+    told = pxp(tmp_path, "upgrade", "--dry-run", "old.sqlite")
     assert "schema version 2; an upgrade to 5 would do" in told.stdout
     assert "Version 3: Table 1 by the agents' roles" in told.stdout
-    assert (folder / DATABASE).read_bytes() == before
-    assert "upgraded from version 2" in pxp(folder, "upgrade", DATABASE).stdout
-    assert "Nothing was changed." in pxp(folder, "verify", DATABASE).stdout
+    assert (tmp_path / "old.sqlite").read_bytes() == before
+    assert "upgraded from version 2" in pxp(tmp_path, "upgrade", "old.sqlite").stdout
+    assert "Nothing was changed." in pxp(tmp_path, "verify", "old.sqlite").stdout
 
 
 def test_a_list_goes_on_where_it_was_left(folder: Path) -> None:

@@ -200,16 +200,18 @@ def any_message(database: Path) -> bool:
 
 
 def test_ctrl_c_anywhere_is_one_line(tmp_path: Path) -> None:
-    """Here in `import`, which waits for a pipe to which nobody writes."""
-    os.mkfifo(tmp_path / "never.jsonl")
+    """Here in `conform`, which waits for a program that never answers."""
+    (tmp_path / "silent.py").write_text(
+        "import pathlib, time\npathlib.Path('began').touch()\ntime.sleep(100)\n", "utf-8"
+    )
     process = subprocess.Popen(
-        [*PXP, "import", "never.jsonl", "--database", "b.sqlite"],
+        [*PXP, "conform", f"{sys.executable} silent.py", "--timeout", "100"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=take_sigint,  # noqa: PLW1509 - no threads here
     )
-    while process.poll() is None and not (tmp_path / "b.sqlite-wal").exists():
+    while process.poll() is None and not (tmp_path / "began").exists():
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

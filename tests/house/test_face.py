@@ -102,6 +102,10 @@ def test_every_room_has_its_names(name: str) -> None:
     assert set(room.__all__) <= set(dir(room))
     if hasattr(room, "_MODULES"):
         assert typed_imports(room) == set(room._MODULES.items())
+    if hasattr(room, "_MODULES"):  # a module of that name would stand in its place
+        beside = Path(inspect.getfile(room)).parent.iterdir()
+        modules = {path.stem for path in beside if path.is_dir() or path.suffix == ".py"}
+        assert modules.isdisjoint(room.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         _ = room.Sesion
 
