@@ -75,7 +75,13 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
-@pytest.mark.parametrize(("folder_mode", "file_mode"), [(0o555, 0o444), (0o555, 0o644)])
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode"),
+    [
+        (0o555, 0o444),
+        pytest.param(0o555, 0o644, marks=pytest.mark.deep),
+    ],
+)
 def test_a_database_that_may_not_be_written_can_be_read(
     tmp_path: Path, folder_mode: int, file_mode: int
 ) -> None:

@@ -235,6 +235,7 @@ def test_what_cannot_be_drawn_is_refused_with_a_reason(tmp_path: Path) -> None:
         assert pxp(*bad, cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.deep
 def test_the_page_of_findings_is_what_the_run_gives() -> None:
     """`make findings` writes it anew."""
     found = page.find()

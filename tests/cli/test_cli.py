@@ -79,7 +79,9 @@ def test_sessions_are_listed_and_shown(ran: Path) -> None:
         assert part in shown
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png", "dot", "mmd"])
+@pytest.mark.parametrize(
+    "suffix", ["mmd", *(pytest.param(one, marks=pytest.mark.deep) for one in ("svg", "png", "dot"))]
+)
 def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suffix: str) -> None:
     database = str(ran / "runs" / "blackboard.sqlite")
     for what, *options in (
@@ -178,6 +180,7 @@ def test_a_database_of_another_version_is_refused(ran: Path, tmp_path: Path) -> 
         assert "has schema version 7" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))

@@ -138,6 +138,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) 
     assert (done.returncode, "out/a.svg: cannot be written" in done.stderr) == (3, True)
 
 
+@pytest.mark.deep
 def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path) -> None:
     place = ("--database", "b.sqlite")
     done = pxp("run", "drug", "--instances", "1", *place, cwd=tmp_path)

@@ -142,6 +142,7 @@ def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) ->
     assert desk.stored().record.assumptions == ()
 
 
+@pytest.mark.deep
 def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     desks: list[Desk], tmp_path: Path
 ) -> None:
@@ -171,7 +172,9 @@ def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     assert human == ("person at the terminal guards=derived MATCH=person AGREE=person")
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
+@pytest.mark.parametrize(
+    "key", ["\x03", pytest.param("\x04", marks=pytest.mark.deep)], ids=["ctrl-c", "ctrl-d"]
+)
 def test_whoever_leaves_finds_what_they_had_typed(
     desks: list[Desk], tmp_path: Path, key: str
 ) -> None:
@@ -213,6 +216,7 @@ def test_without_a_terminal_nothing_is_begun(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.deep
 def test_a_person_is_told_which_findings_there_are_and_how_to_say_none(
     desks: list[Desk], tmp_path: Path
 ) -> None:

@@ -136,7 +136,7 @@ LEARNING = [
 
 
 @pytest.mark.parametrize("more", LEARNING, ids=str)
-@pytest.mark.parametrize("after", [1, 6])
+@pytest.mark.parametrize("after", [1, pytest.param(6, marks=pytest.mark.deep)])
 def test_what_carries_on_is_resumed_without_asking_twice(
     table: Table, more: dict[str, Any], after: int, tmp_path: Path
 ) -> None:

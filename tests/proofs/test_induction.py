@@ -106,6 +106,7 @@ def test_pxp_k_ends_within_2k_plus_5_messages_without_reflexive_or_transitive(na
     assert proved("pxp(k)", SETS[name]) == ENDING
 
 
+@pytest.mark.deep
 def test_noisy_pxp_k_bounds_each_self_loop_and_no_more() -> None:
     """REFUTE and RATIFY can alternate for ever, and no answer to a tag is excluded."""
     claims = [claim for claim in THEOREMS.values() if claim.subject.name == "pxp(k)"]

@@ -21,6 +21,7 @@ SAME = {
 """The changes of decision functions that change nothing: the same value for all arguments."""
 
 
+@pytest.mark.deep
 def test_nothing_is_caught_where_nothing_is_changed() -> None:
     assert [name for name, expected in verdicts(Substitutes()) if not expected] == []
 

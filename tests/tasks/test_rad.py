@@ -292,6 +292,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
         RAD.load(None)
 
 
+@pytest.mark.deep
 def test_it_runs_at_once_and_says_what_it_ran_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pxp_fsm.cli", "run", "rad", "--instances", "3"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
