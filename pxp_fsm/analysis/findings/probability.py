@@ -16,7 +16,7 @@ from pxp_fsm.experiments.statistics import ROWS
 
 PAGE = "findings-odds.md"
 
-_TEMPLATE = Path(__file__).with_name("page.md")
+_TEMPLATE = Path(__file__).with_name("probability_page.md")
 _SHOWN = MODELS[1:]  # what the first has more, a human who revises, no column makes use of
 
 
