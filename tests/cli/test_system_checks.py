@@ -232,10 +232,15 @@ def test_ctrl_c_while_states_are_explored(tables: Path) -> None:
         text=True,
     )
     time.sleep(8)
-    while child.poll() is None:  # while a library is loaded a signal may be lost: it comes again
-        child.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(timeout=20)
+    try:
+        for _ in range(4):  # while a library is loaded a signal may be lost: it comes again
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(timeout=20)
+    finally:
+        if child.poll() is None:
+            child.kill()
     said, told = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "UNKNOWN" in said
