@@ -244,6 +244,7 @@ def test_three_processes_that_write_at_once_write_each_message_exactly_once(
     assert sum(written) == len(entries) >= 1
 
 
+@pytest.mark.deep
 def test_a_disk_that_is_full_stops_the_run_and_room_lets_it_go_on(
     dialect: str, undisturbed: list[object], tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_exit_codes_tell_fails_unknown_and_bad_input_apart(
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.deep
 def test_any_set_of_assumptions_can_be_asked_for() -> None:
     for relations, status in (
         ("deterministic+symmetric+shared", Status.HOLDS),

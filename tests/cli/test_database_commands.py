@@ -66,7 +66,7 @@ def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:
     assert "Changed: table entries: the trigger entries_unchanged" in done.stdout
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("form", ["jsonl", pytest.param("parquet", marks=pytest.mark.deep)])
 def test_a_run_goes_out_and_comes_in(folder: Path, form: str) -> None:
     done = pxp(folder, "export", "a-1", "--database", DATABASE, "--format", form)
     assert (done.returncode, done.stdout) == (0, f"Exported: a-1.{form}\n")

@@ -54,6 +54,7 @@ def test_a_row_in_a_pipe_is_one_line(folder: Path) -> None:
     assert [LONG in line for line in done.stdout.splitlines() if "r-1/" in line] == [True, True]
 
 
+@pytest.mark.deep
 def test_names_of_agents_cannot_steer_a_terminal(folder: Path) -> None:
     done = pxp("sessions", "r-1/1/1", cwd=folder)
     assert (done.returncode, "\x1b" in done.stdout) == (0, False), done.stderr
@@ -109,6 +110,7 @@ def test_a_full_device_is_said_in_words(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (3, "Error: no space left on device\n")
 
 
+@pytest.mark.deep
 def test_without_a_terminal_progress_is_a_line_a_repetition(tmp_path: Path) -> None:
     done = pxp("run", "drug", "--instances", "1", "--repetitions", "2", cwd=tmp_path)
     lines = [f"repetition {number} of 2 is over" for number in (1, 2)]

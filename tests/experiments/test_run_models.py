@@ -129,9 +129,14 @@ def test_sessions_that_carry_on_wait_for_each_other(table: Table) -> None:
 
 LEARNING = [
     {"carry": True},
-    {"learn": "better"},
-    {"learn": "better", "gate": "context", "carry": True},
-    {"learn": "equal", "carry": True},
+    *(
+        pytest.param(more, marks=pytest.mark.deep)
+        for more in (
+            {"learn": "better"},
+            {"learn": "better", "gate": "context", "carry": True},
+            {"learn": "equal", "carry": True},
+        )
+    ),
 ]
 
 
@@ -210,6 +215,7 @@ def test_lessons_are_weighed_at_their_own_cost(
     assert asked["validation"] == HELD * (1 + len(weighed))
 
 
+@pytest.mark.deep
 def test_a_cap_counts_what_weighs_lessons(table: Table, tmp_path: Path) -> None:
     """It stops the run in the middle of a weighing, which goes on where it was."""
     wanted = plan(table, learn="better", carry=True)

@@ -49,7 +49,7 @@ def impostor(table: Automaton) -> Build:
     return build
 
 
-@pytest.mark.parametrize("name", ["interact", "pxp_hang_up"])
+@pytest.mark.parametrize("name", ["interact", pytest.param("pxp_hang_up", marks=pytest.mark.deep)])
 def test_a_machine_of_any_other_table_is_caught(name: str) -> None:
     """Every row in turn leads elsewhere, does something else, or is under another guard."""
     real = builtin(name)

@@ -34,6 +34,7 @@ def test_a_sample_of_changes_of_a_table_is_caught(table: str) -> None:
     assert [mutant.change for mutant in mutants if not caught(mutant)] == []
 
 
+@pytest.mark.deep
 def test_a_sample_of_changes_of_decision_functions_is_caught() -> None:
     mutants = list(islice(decision_mutants(), 3, None, 6))
     assert len(mutants) > 60

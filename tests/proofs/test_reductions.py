@@ -107,6 +107,7 @@ def test_symmetry_changes_no_verdict() -> None:
     assert min(met[Status.HOLDS], met[Status.FAILS]) > 20
 
 
+@pytest.mark.deep
 def test_partial_order_changes_no_verdict() -> None:
     met: dict[Status | None, int] = {}
     full_states = reduced_states = 0

@@ -117,6 +117,7 @@ def test_reports_name_what_was_drawn_and_where() -> None:
                 assert read[label] <= {sides[label]}, row.answer.explanation
 
 
+@pytest.mark.deep
 def test_the_untaught_machine_is_as_good_as_the_documents_say() -> None:
     """Scikit-learn 1.6 and 1.9 give the same numbers; a later one may grow a tree otherwise."""
     data, machine = bundled(), untaught()
