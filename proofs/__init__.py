@@ -23,25 +23,4 @@ if TYPE_CHECKING:
     from pxp_fsm.protocol.relations import TOLERANCE as TOLERANCE
     from pxp_fsm.protocol.relations import Assumption as Assumption
 
-_MODULES = {
-    "Assumption": "pxp_fsm.protocol.relations",
-    "amalgamates": "proofs.sessions.amalgamation",
-    "Bound": "proofs.core.results",
-    "EQUIVALENCE": "pxp_fsm.protocol.relations",
-    "Model": "proofs.core.model",
-    "Result": "proofs.core.results",
-    "SessionModel": "proofs.sessions.model",
-    "Space": "proofs.core.explore",
-    "Status": "proofs.core.results",
-    "Step": "proofs.core.model",
-    "TOLERANCE": "pxp_fsm.protocol.relations",
-    "Theory": "proofs.sessions.relational",
-    "Trace": "proofs.core.explore",
-    "certify": "proofs.claims.certificates",
-    "check": "proofs.checks",
-    "explore": "proofs.core.explore",
-    "prove": "proofs.checks",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)

@@ -6,10 +6,11 @@ is each of the rooms behind it (`pxp.guards`, `pxp.models`, ...), which have fur
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from sys import modules
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MODULES and _ROOMS
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
     import guards as guards
     import proofs as proofs
     from backends import databases as databases
@@ -58,85 +59,11 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-_MODULES = {
-    "Agent": "pxp_fsm.sessions.agent",
-    "Answer": "pxp_fsm.protocol.messages",
-    "Automaton": "pxp_fsm.automata.automaton",
-    "Channel": "pxp_fsm.sessions.channel",
-    "Derived": "pxp_fsm.protocol.situation",
-    "Instance": "pxp_fsm.protocol.messages",
-    "Interact": "pxp_fsm.protocol.rules",
-    "Machine": "pxp_fsm.sessions.machine",
-    "Message": "pxp_fsm.protocol.messages",
-    "NoAnswer": "pxp_fsm.errors",
-    "PXPError": "pxp_fsm.errors",
-    "Plan": "pxp_fsm.experiments.plans",
-    "Pxp": "pxp_fsm.protocol.rules",
-    "Question": "pxp_fsm.protocol.messages",
-    "Result": "proofs.core.results",
-    "Session": "pxp_fsm.sessions.session",
-    "System": "proofs.systems.system",
-    "build_automaton": "pxp_fsm.automata.tables",
-    "check": "proofs.checks",
-    "classify": "pxp_fsm.protocol.intelligibility",
-    "draw": "pxp_fsm.diagrams.notebook",
-    "exact": "guards.relations.text",
-    "language": "pxp_fsm.analysis.languages.operands",
-    "load_automaton": "pxp_fsm.automata.tables",
-    "normalised_text": "guards.relations.text",
-    "odds": "proofs.probability.exact",
-    "open_blackboard": "backends.databases.blackboard",
-    "prove": "proofs.checks",
-    "respondent": "pxp_fsm.sessions.functions",
-    "run": "pxp_fsm.experiments.runs",
-}
-"""The public names, and the module that each is in."""
-
-_ROOMS = {
-    "audits": "pxp_fsm.analysis.audits",
-    "conformance": "proofs.conformance",
-    "databases": "backends.databases",
-    "diagrams": "pxp_fsm.diagrams",
-    "experiments": "pxp_fsm.experiments",
-    "export": "proofs.export",
-    "guards": "guards",
-    "logic": "proofs.logic",
-    "models": "backends.models",
-    "networks": "pxp_fsm.networks",
-    "proofs": "proofs",
-    "tasks": "pxp_fsm.tasks",
-}
-"""The rooms behind the door, and the package that each is."""
-
-__all__ = list(_MODULES)
+_load, __dir__ = door(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS and name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    value = _load(name)
+    if name != "__all__":
         import_module("pxp_fsm.diagrams.notebook")  # automata and sessions can show themselves
-        found = import_module(_ROOMS.get(name) or _MODULES[name])
-    except ModuleNotFoundError as error:
-        raise _shadowed(error) from None
-    if found.__name__ == "guards" and not hasattr(found, "__all__"):
-        raise _shadowed(ModuleNotFoundError(name="guards"))
-    globals()[name] = value = found if name in _ROOMS else getattr(found, name)
     return value
-
-
-def _shadowed(error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """The error that says which file of somebody else's stands in a package's place."""
-    package = (error.name or "").partition(".")[0]
-    other = getattr(modules.get(package), "__file__", None)
-    if package not in ("guards", "backends", "proofs") or other is None:
-        return error
-    return ModuleNotFoundError(
-        f"{other} stands in the place of pxp-fsm's package {package!r}; call that file or folder "
-        f"otherwise, or run from another folder",
-        name=error.name,
-    )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})

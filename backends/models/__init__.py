@@ -38,40 +38,4 @@ if TYPE_CHECKING:
     from pxp_fsm.prompting.prompts import Prompts as Prompts
     from pxp_fsm.prompting.prompts import read_prompts as read_prompts
 
-_MODULES = {
-    "Budget": "backends.models.middleware.budget",
-    "Call": "pxp_fsm.prompting.model",
-    "CallCache": "backends.models.middleware.cache",
-    "Capability": "pxp_fsm.prompting.model",
-    "ModelFacts": "backends.models.catalogue",
-    "ModelRespondent": "backends.models.respondent",
-    "Price": "backends.models.catalogue",
-    "Prompts": "pxp_fsm.prompting.prompts",
-    "Radiograph": "backends.models.local.radiograph",
-    "Rates": "backends.models.catalogue",
-    "Reply": "pxp_fsm.prompting.model",
-    "Request": "pxp_fsm.prompting.model",
-    "Retrosynthesis": "backends.models.local.retrosynthesis",
-    "Role": "pxp_fsm.prompting.model",
-    "ScriptedModel": "backends.models.scripts",
-    "Server": "backends.models.catalogue",
-    "Serving": "backends.models.registry",
-    "Settings": "backends.models.settings",
-    "Turn": "pxp_fsm.prompting.model",
-    "Usage": "pxp_fsm.prompting.model",
-    "adapted": "backends.models.paper_settings",
-    "assemble": "backends.models.respondent",
-    "capped": "backends.models.middleware.budget",
-    "check_model": "backends.models.registry",
-    "fingerprint": "pxp_fsm.prompting.model",
-    "layered": "pxp_fsm.prompting.model",
-    "open_model": "backends.models.registry",
-    "parse_model_name": "backends.models.catalogue",
-    "presets": "backends.models.paper_settings",
-    "read_prompts": "pxp_fsm.prompting.prompts",
-    "read_script": "backends.models.scripts",
-    "unframed": "pxp_fsm.prompting.framing",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)

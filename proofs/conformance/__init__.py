@@ -19,21 +19,4 @@ if TYPE_CHECKING:
     from proofs.conformance.stateful import state_machine as state_machine
     from proofs.conformance.testing import conform as conform
 
-_MODULES = {
-    "Act": "proofs.conformance.endpoints",
-    "AgentEnd": "proofs.conformance.endpoints",
-    "AtChannel": "proofs.conformance.at_channel",
-    "InSession": "proofs.conformance.session_agent",
-    "TableEnd": "proofs.conformance.endpoints",
-    "Wrong": "proofs.conformance.stateful",
-    "as_mealy": "proofs.conformance.mealy",
-    "conform": "proofs.conformance.testing",
-    "counted": "proofs.conformance.session_agent",
-    "coverage_lines": "proofs.conformance.planning",
-    "drive": "proofs.conformance.stateful",
-    "learn": "proofs.conformance.learning",
-    "state_machine": "proofs.conformance.stateful",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)

@@ -14,16 +14,4 @@ if TYPE_CHECKING:
     from pxp_fsm.experiments.plans import Plan as Plan
     from pxp_fsm.experiments.runs import run as run
 
-_MODULES = {
-    "Interval": "pxp_fsm.experiments.intervals",
-    "LanTask": "pxp_fsm.experiments.networks.tasks",
-    "Plan": "pxp_fsm.experiments.plans",
-    "estimate": "pxp_fsm.experiments.intervals",
-    "load_task": "pxp_fsm.experiments.networks.tasks",
-    "run": "pxp_fsm.experiments.runs",
-    "scored": "pxp_fsm.experiments.networks.scoring",
-    "wilson": "pxp_fsm.experiments.intervals",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)

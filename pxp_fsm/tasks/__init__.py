@@ -11,13 +11,4 @@ if TYPE_CHECKING:
     from pxp_fsm.tasks.registry import task_names as task_names
     from pxp_fsm.tasks.task import Task as Task
 
-_MODULES = {
-    "Task": "pxp_fsm.tasks.task",
-    "bundled_prompts": "pxp_fsm.tasks.prompts",
-    "find_task": "pxp_fsm.tasks.registry",
-    "prompts_of": "pxp_fsm.tasks.prompts",
-    "task_names": "pxp_fsm.tasks.registry",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)

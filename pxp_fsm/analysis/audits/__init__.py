@@ -9,11 +9,4 @@ if TYPE_CHECKING:
     from pxp_fsm.analysis.audits.records import audit_database as audit_database
     from pxp_fsm.analysis.audits.records import audit_published as audit_published
 
-_MODULES = {
-    "Report": "pxp_fsm.analysis.audits.records",
-    "audit_database": "pxp_fsm.analysis.audits.records",
-    "audit_published": "pxp_fsm.analysis.audits.records",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = door(__name__, _MODULES)
+__getattr__, __dir__ = door(__name__)
