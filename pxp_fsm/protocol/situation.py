@@ -59,8 +59,10 @@ class Situation:
         """The guards as the protocol's decision functions derive them from MATCH and AGREE.
 
         The relations are asked only as far as the guard depends on them. With `revises` false the
-        agent never changes its answer: what would be REV is REF.
+        agent never changes its answer: what would be REV is REF, and its first pair stands.
         """
+        if not revises:
+            self._revised = self.own
         answers: list[bool] = []
         while True:
             found = derive(self.rules, self.number, answers, revises=revises)
@@ -99,10 +101,9 @@ class Guards(Protocol):
 class Derived:
     """RAT, REF, REV and REJ by the protocol's decision functions.
 
-    `revises=False` makes an oracle agent: its answers are always taken to be correct, so it never
-    REVISEs, and what would be REV is REF (which changes nothing for one whose answer stays the
-    same: it has nothing to revise). Relations are asked only as far as the guard depends on
-    them.
+    `revises=False` makes an oracle agent: its first answer is taken to be correct, so each of its
+    messages carries it, whatever its respondent says later, and what would be REV is REF. Relations
+    are asked only as far as the guard depends on them.
 
     >>> import pxp_fsm as pxp
     >>> pxp.Derived(revises=False).name

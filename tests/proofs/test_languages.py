@@ -33,7 +33,11 @@ from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.situation import Derived
+from pxp_fsm.sessions.agent import Agent
 from tests.oracles.tag_sequences import by_hand
+from tests.sessions import agents
+from tests.sessions.agents import Saying, now, session
 
 NAMED = {"equivalence": EQUIVALENCE, "tolerance": TOLERANCE, "noisy": NOISY}
 TAGS = {"RAT": "RATIFY", "REF": "REFUTE", "REV": "REVISE", "REJ": "REJECT"}
@@ -108,6 +112,27 @@ def test_no_session_with_such_data_is_outside(n: int, k: int, name: str, seed: i
         tags.append(symbol("hm"[j % 2], TAGS[guard]))
         said.append(fresh)
     assert tuple(tags) in of(name, rules)
+
+
+RULES = st.one_of(st.builds(Interact, st.integers(1, 10), st.integers(1, 4)), st.just(Pxp(2)))
+
+
+@given(RULES, st.integers(0, 2**32), st.tuples(st.booleans(), st.booleans()))
+def test_a_session_is_in_the_language_of_what_it_assumes(
+    rules: Rules, seed: int, oracles: tuple[bool, bool]
+) -> None:
+    """Real agents, oracle agents too, whose respondents change their minds at any time."""
+    rng = random.Random(seed)
+
+    def member(is_oracle: bool) -> Agent:
+        change = Saying(lambda _: Answer(rng.choice("ab"), rng.choice("ab")))
+        return agents.agent(change, guards=Derived(revises=not is_oracle))
+
+    made = session(member(oracles[0]), member(oracles[1]), rules, limit=12)
+    now(made.run())
+    assert made.assumptions == EQUIVALENCE
+    word = tuple(symbol(one.sender, one.tag) for one in made.history)
+    assert word in started(Reading(rules, made.assumptions))
 
 
 def test_pxp_k_is_what_its_model_enumerates() -> None:

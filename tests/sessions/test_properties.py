@@ -192,8 +192,9 @@ class Talk(RuleBasedStateMachine):
             else:
                 assert about(entry.judgements) == []
             tag = TAG[guard]
-            learned = reading.n is None and guard in ("REF", "REV")
-            answer = self.answers[-1] if learned or reading.n else own
+            stands = kind == "oracle"
+            learned = reading.n is None and guard in ("REF", "REV") and not stands
+            answer = own if stands or not (learned or reading.n) else self.answers[-1]
             if reading.term_instead(tags, tag):
                 tag = "TERM"
         assert (message.tag, message.answer) == (tag, answer)

@@ -34,11 +34,11 @@ def tags(x: str, answer: Answer, *, k: int = 3) -> list[str]:
     return tags_of(x, Proxy({"i": answer}), k=k)
 
 
-def tags_of(x: str, human: Respondent, *, k: int) -> list[str]:
+def tags_of(x: str, human: Respondent, *, k: int, revises: bool = False) -> list[str]:
     match, agree = Reactants(), SameReaction()
     members = {
         "m": Agent(Retrosynthesis(), match=match, agree=agree),
-        "h": Agent(human, match=match, agree=agree, guards=Derived(revises=False)),
+        "h": Agent(human, match=match, agree=agree, guards=Derived(revises=revises)),
     }
     session = Session(Interact(n=10, k=k), members, instance=Instance("i", x))
     asyncio.run(session.run())
@@ -73,7 +73,7 @@ def test_the_machine_rejects_what_it_can_only_reject_after_k() -> None:
     """h first agrees in part (the reaction), so that it does not reject before the machine may."""
     own = own_answer(ANILIDE)
     human = Turning(Answer("C.CC", own.explanation), Answer("C.CC", "A Suzuki coupling."))
-    sent = tags_of(ANILIDE, human, k=4)
+    sent = tags_of(ANILIDE, human, k=4, revises=True)
     assert sent[-1] == "REJECT_m", sent
 
 
