@@ -317,8 +317,9 @@ def _server(entry: dict[str, Any], where: str) -> Server:
     effort = tuple(entry.get("effort", ()))
     if not all(isinstance(level, str) and level.isprintable() for level in effort):
         raise DataError(f"{where}: effort lists the names of levels")
-    if not 0 <= entry.get("thinking", 0) <= _MILLION:
-        raise DataError(f"{where}: thinking is a number of tokens, from 0")
+    for field in ("thinking", "image_tokens"):
+        if not 0 <= entry.get(field, 0) <= _MILLION:
+            raise DataError(f"{where}: {field} is a number of tokens, from 0 to {_MILLION:,}")
     return Server(**{**entry, "can": can, "effort": effort})
 
 

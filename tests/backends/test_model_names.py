@@ -140,6 +140,10 @@ def test_capabilities_are_declared_and_checked_before_a_run(
             "price 1, long lacks input",
         ),
         ('[[server]]\nmodels = "x"\ncan = []\nthinking = -1\n', "thinking is a number of tokens"),
+        (
+            '[[server]]\nmodels = "x"\ncan = []\nimage_tokens = -1\n',
+            "image_tokens is a number of tok",
+        ),
         ('[[server]]\nmodels = "x"\ncan = []\neffort = [1]\n', "effort lists the names"),
         ('[[retirement]]\nmodels = "x"\non = 2026-01-01\n', "retirement 1 lacks as_of"),
         ("a = " + "[" * 5000, "is not TOML"),
