@@ -153,6 +153,13 @@ class Halted(PXPError):
     """
 
 
+NOT_THEIRS = (Halted, BlackboardError)
+"""What may be raised while an agent is asked and is no fault of the agent's: no session ends by it.
+
+The call itself could not be stored, or the run cannot go on now.
+"""
+
+
 def quoted(value: object, longest: int = 60) -> str:
     """`value` as an error quotes it: what was refused may be long."""
     if isinstance(value, (str, bytes)):

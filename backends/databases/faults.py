@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ def translated_errors(what: str) -> Iterator[None]:
             f"{what}: refused by the database ({_reason(error)}); is a second process working on "
             f"the same run?"
         ) from error
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:  # SQLite's own while it connects
         reason = _reason(error)
         remedy = next((hint for sign, hint in _REMEDIES.items() if sign in reason), "")
         kind = DatabaseUnavailable if _is_unavailable(error) else BlackboardError
@@ -53,7 +54,7 @@ def retried(work: Callable[[], T], patience: float) -> T:
         pause = min(2 * pause, 1.0)
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """The database's own words, on one line; what was to be stored may be long."""
     words = " ".join(str(getattr(error, "orig", None) or error).split())
     return words if len(words) <= 400 else f"{words[:400]}…"
@@ -63,7 +64,7 @@ _TEMPORARY = ("08", "40", "57P", "53300")
 """SQLSTATEs (their beginnings) that pass: no connection, deadlock, restart, too many clients."""
 
 
-def _is_unavailable(error: SQLAlchemyError) -> bool:
+def _is_unavailable(error: Exception) -> bool:
     if not isinstance(error, DBAPIError):
         return False
     if error.connection_invalidated:

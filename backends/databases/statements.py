@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -128,7 +129,7 @@ def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]
     """
     try:
         connection = engine.raw_connection()
-    except SQLAlchemyError:
+    except (SQLAlchemyError, sqlite3.Error):
         return False
     cursor = connection.cursor()
     try:

@@ -317,9 +317,9 @@ def _server(entry: dict[str, Any], where: str) -> Server:
     effort = tuple(entry.get("effort", ()))
     if not all(isinstance(level, str) and level.isprintable() for level in effort):
         raise DataError(f"{where}: effort lists the names of levels")
-    for field in ("thinking", "image_tokens"):
-        if not 0 <= entry.get(field, 0) <= _MILLION:
-            raise DataError(f"{where}: {field} is a number of tokens, from 0 to {_MILLION:,}")
+    for tokens in ("thinking", "image_tokens"):
+        if not 0 <= entry.get(tokens, 0) <= _MILLION:
+            raise DataError(f"{where}: {tokens} is a number of tokens, from 0 to {_MILLION:,}")
     return Server(**{**entry, "can": can, "effort": effort})
 
 

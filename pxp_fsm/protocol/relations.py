@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar, overload, runtime_checkable
 
-from pxp_fsm.errors import Halted, PXPError, SessionFailed, WrongType, quoted
+from pxp_fsm.errors import NOT_THEIRS, PXPError, SessionFailed, WrongType, quoted
 from pxp_fsm.protocol.messages import storable
 
 _T = TypeVar("_T")
@@ -249,7 +249,7 @@ class Relations:
         except TimeoutError as error:
             late = str(error) or f"no answer within {self._timeout} s"
             return RelationReply(Outcome.LATE, late), None
-        except Halted:
+        except NOT_THEIRS:
             raise
         except PXPError as error:
             return RelationReply(Outcome.BROKEN, str(error)), None

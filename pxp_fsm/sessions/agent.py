@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from pxp_fsm.automata.automaton import DECIDE, Event, Valuation, sending
-from pxp_fsm.errors import GuardError, Halted, NoAnswer, PXPError, UsageError, WrongType, quoted
+from pxp_fsm.errors import NOT_THEIRS, GuardError, NoAnswer, PXPError, UsageError, WrongType, quoted
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (
     Answer,
@@ -213,7 +213,7 @@ class Participant:
             return
         try:
             respondent.learn(self._instance, message)
-        except Halted:
+        except NOT_THEIRS:
             raise
         except PXPError as error:
             raise NoAnswer(f"{respondent.name} could not learn: {error}") from error
@@ -330,7 +330,7 @@ class Participant:
             why = str(error) or f"no answer within {self.agent.timeout} s"
             cause = f"guards ({self.agent.guards.name}): {why}"
             raise OracleFailed(Outcome.LATE, cause) from error
-        except (NoAnswer, OracleFailed, GuardError, Halted):
+        except (NoAnswer, OracleFailed, GuardError, *NOT_THEIRS):
             raise
         except Exception as error:
             cause = f"guards ({self.agent.guards.name}): {type(error).__name__}: {error}"
@@ -381,7 +381,7 @@ class Participant:
             if is_cancelled():
                 raise
             raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
-        except Halted:
+        except NOT_THEIRS:
             raise
         except PXPError as error:
             raise NoAnswer(f"{respondent.name}: {error}") from error

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from pxp_fsm.errors import Halted
+from pxp_fsm.automata.automaton import Valuation
+from pxp_fsm.errors import BlackboardError, Halted, PXPError
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.protocol.relations import Assumption, Outcome
 from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
-from tests.sessions.agents import EXACT, ListBoard, Saying, X, now
+from tests.sessions.agents import EXACT, Deciding, ListBoard, Saying, X, now
 
 
 class Stopping:
@@ -21,13 +24,13 @@ class Stopping:
     name = "stopping"
     assumptions: frozenset[Assumption] = frozenset()
 
-    def __init__(self) -> None:
-        self.halts = 1
+    def __init__(self, why: PXPError) -> None:
+        self.why, self.halts = why, 1
 
     def _halt(self) -> None:
         if self.halts:
             self.halts -= 1
-            raise Halted("the cap is reached")
+            raise self.why
 
     async def holds(self, left: str, right: str) -> Outcome:
         self._halt()
@@ -36,6 +39,11 @@ class Stopping:
     async def answer(self, _question: Question) -> Answer:
         self._halt()
         return Answer("y", "e")
+
+
+async def _derived(stopping: Stopping, situation: Situation) -> Valuation:
+    await stopping.holds("", "")
+    return await situation.derived()
 
 
 def agent(name: str, **changed: Any) -> Agent:
@@ -47,13 +55,20 @@ def agent(name: str, **changed: Any) -> Agent:
     return Agent(**{**parts, **changed})
 
 
-@pytest.mark.parametrize("seat", ["respondent", "match", "agree"])
-def test_a_halt_passes_through_and_the_session_goes_on_later(seat: str) -> None:
-    stopping = Stopping()
+CAP = Halted("the cap is reached")
+DISK = BlackboardError("a call could not be stored: the disk is full")
+
+
+@pytest.mark.parametrize("why", [CAP, DISK], ids=["cap", "disk"])
+@pytest.mark.parametrize("seat", ["respondent", "match", "agree", "guards"])
+def test_a_halt_passes_through_and_the_session_goes_on_later(seat: str, why: PXPError) -> None:
+    stopping: Any = Stopping(why)
+    if seat == "guards":
+        stopping = Deciding(partial(_derived, stopping))
     board = ListBoard()
     members = {"m": agent("m"), "h": agent("h", **{seat: stopping})}
     first = Session(Interact(4, 3), members, instance=X, blackboard=board)
-    with pytest.raises(Halted, match="the cap is reached"):
+    with pytest.raises(type(why), match=str(why)):
         now(first.run())
     assert (len(board.entries), board.endings, first.ending) == (1, [], None)
     resumed = Session(Interact(4, 3), members, instance=X, blackboard=board)

