@@ -6,13 +6,14 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 READY_DEEP := $(VENV)/.ready-deep
 
-.PHONY: help run quick test test-deep mutants check bench findings clean
+.PHONY: help run quick test test-deep simulation mutants check bench findings clean
 
 help:
 	@echo "make run        run the main job offline: 5 repetitions of 20 DRUG sessions, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
 	@echo "make test-deep  run the slow tests: hostile messages, kills, restarts, the wheel"
+	@echo "make simulation kill and cut simulated labs; SEEDS=10000 for a night"
 	@echo "make mutants    change what runs, one place at a time; goes on where it was stopped"
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
@@ -57,6 +58,10 @@ test: check
 
 test-deep: $(READY_DEEP)
 	$(BIN)/pytest -m deep -n auto
+
+SEEDS ?= 200
+simulation: $(READY_DEV)
+	$(BIN)/python -m tests.simulation $(SEEDS)
 
 mutants: $(READY_DEV)
 	$(BIN)/python -m tests.proofs.mutation_page
