@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MOD
     from proofs.checks import prove as prove
     from proofs.core.results import Result as Result
     from proofs.probability.exact import odds as odds
-    from proofs.systems.system import System as System
     from pxp_fsm import diagrams as diagrams
     from pxp_fsm import experiments as experiments
     from pxp_fsm import networks as networks
@@ -32,6 +31,7 @@ if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MOD
     from pxp_fsm.analysis import audits as audits
     from pxp_fsm.analysis.languages.operands import language as language
     from pxp_fsm.automata.automaton import Automaton as Automaton
+    from pxp_fsm.automata.system import System as System
     from pxp_fsm.automata.tables import build_automaton as build_automaton
     from pxp_fsm.automata.tables import load_automaton as load_automaton
     from pxp_fsm.diagrams.notebook import draw as draw
@@ -75,7 +75,7 @@ _MODULES = {
     "Question": "pxp_fsm.protocol.messages",
     "Result": "proofs.core.results",
     "Session": "pxp_fsm.sessions.session",
-    "System": "proofs.systems.system",
+    "System": "pxp_fsm.automata.system",
     "build_automaton": "pxp_fsm.automata.tables",
     "check": "proofs.checks",
     "classify": "pxp_fsm.protocol.intelligibility",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import Trace
 from proofs.core.model import Step
-from proofs.systems.channels import Buffer
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import DECIDE, Kind, happening, one_hot, sending
+from pxp_fsm.automata.channels import Buffer
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.sessions.machine import Machine
 
