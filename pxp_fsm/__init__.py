@@ -47,11 +47,15 @@ if TYPE_CHECKING:  # for type checkers and completion, the same names as in _MOD
     from pxp_fsm.protocol.rules import Interact as Interact
     from pxp_fsm.protocol.rules import Pxp as Pxp
     from pxp_fsm.protocol.situation import Derived as Derived
+    from pxp_fsm.sessions.actors import Actor as Actor
+    from pxp_fsm.sessions.actors import Intent as Intent
+    from pxp_fsm.sessions.actors import Turn as Turn
     from pxp_fsm.sessions.agent import Agent as Agent
     from pxp_fsm.sessions.channel import Channel as Channel
     from pxp_fsm.sessions.functions import respondent as respondent
     from pxp_fsm.sessions.machine import Machine as Machine
-    from pxp_fsm.sessions.session import Session as Session
+    from pxp_fsm.sessions.occurrences import Faults as Faults
+    from pxp_fsm.sessions.opening import Session as Session
 
 try:
     __version__ = version("pxp-fsm")
@@ -59,12 +63,15 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
 _MODULES = {
+    "Actor": "pxp_fsm.sessions.actors",
     "Agent": "pxp_fsm.sessions.agent",
     "Answer": "pxp_fsm.protocol.messages",
     "Automaton": "pxp_fsm.automata.automaton",
     "Channel": "pxp_fsm.sessions.channel",
     "Derived": "pxp_fsm.protocol.situation",
+    "Faults": "pxp_fsm.sessions.occurrences",
     "Instance": "pxp_fsm.protocol.messages",
+    "Intent": "pxp_fsm.sessions.actors",
     "Interact": "pxp_fsm.protocol.rules",
     "Machine": "pxp_fsm.sessions.machine",
     "Message": "pxp_fsm.protocol.messages",
@@ -74,8 +81,9 @@ _MODULES = {
     "Pxp": "pxp_fsm.protocol.rules",
     "Question": "pxp_fsm.protocol.messages",
     "Result": "proofs.core.results",
-    "Session": "pxp_fsm.sessions.session",
+    "Session": "pxp_fsm.sessions.opening",
     "System": "pxp_fsm.automata.system",
+    "Turn": "pxp_fsm.sessions.actors",
     "build_automaton": "pxp_fsm.automata.tables",
     "check": "proofs.checks",
     "classify": "pxp_fsm.protocol.intelligibility",

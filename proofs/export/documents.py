@@ -33,6 +33,7 @@ def document(automaton: Automaton) -> dict[str, Any]:
         "states": [_state(state) for state in automaton.states],
         "rows": [row for _, row in rows(automaton.transitions)],
         **({"guards": guards} if guards else {}),
+        **({"payloads": dict(automaton.payloads)} if automaton.payloads else {}),
     }
 
 
