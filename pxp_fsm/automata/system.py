@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -95,6 +96,16 @@ class System:
             same = all(name.rstrip("0123456789") == table or name == table for name in names)
             told.append(", ".join(names) + ("" if same else f": {table}"))
         return "; ".join(told)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of what the system means.
+
+        The hashed text is UTF-8: `channel NAME`, and one `NAME FINGERPRINT` a member, in order.
+        """
+        lines = [f"channel {self.channel.name}"]
+        lines += [f"{one.name} {one.automaton.fingerprint}" for one in self.members]
+        return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     @cached_property
     def places(self) -> dict[str, int]:

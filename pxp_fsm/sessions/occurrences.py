@@ -24,6 +24,9 @@ class Faults:
     loss: float = 0.1
     duplication: float = 0.1
 
+    def __str__(self) -> str:
+        return f"loss {self.loss}, duplication {self.duplication}"
+
     def __post_init__(self) -> None:
         for name in ("loss", "duplication"):
             value = getattr(self, name)

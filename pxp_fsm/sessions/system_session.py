@@ -115,6 +115,11 @@ class SystemSession:
         """The present state of each member's machine."""
         return self.live.states
 
+    def description(self, member: str) -> str:
+        """What a member is made of, as the session is recorded."""
+        actor = self.members.get(member)
+        return "as the trace says" if actor is None else actor.describe()
+
     async def run(self) -> SystemSession:
         """Carry the session to its end, and return it; its `ending` says why it is over."""
         try:

@@ -46,6 +46,11 @@ def to_json(automaton: Automaton) -> str:
     return text
 
 
+def canonical_json(automaton: Automaton) -> str:
+    """`automaton` as one line of JSON, the same for the same table."""
+    return json.dumps(document(automaton), separators=(",", ":"))
+
+
 def to_toml(automaton: Automaton) -> str:
     """`automaton` as TOML, a state and a row each on a line of its own.
 
