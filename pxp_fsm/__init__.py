@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from proofs.checks import prove as prove
     from proofs.core.results import Result as Result
     from proofs.probability.exact import odds as odds
-    from proofs.systems.system import System as System
     from pxp_fsm import diagrams as diagrams
     from pxp_fsm import experiments as experiments
     from pxp_fsm import networks as networks
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from pxp_fsm.analysis import audits as audits
     from pxp_fsm.analysis.languages.operands import language as language
     from pxp_fsm.automata.automaton import Automaton as Automaton
+    from pxp_fsm.automata.system import System as System
     from pxp_fsm.automata.tables import build_automaton as build_automaton
     from pxp_fsm.automata.tables import load_automaton as load_automaton
     from pxp_fsm.diagrams.notebook import draw as draw
@@ -48,11 +48,15 @@ if TYPE_CHECKING:
     from pxp_fsm.protocol.rules import Interact as Interact
     from pxp_fsm.protocol.rules import Pxp as Pxp
     from pxp_fsm.protocol.situation import Derived as Derived
+    from pxp_fsm.sessions.actors import Actor as Actor
+    from pxp_fsm.sessions.actors import Intent as Intent
+    from pxp_fsm.sessions.actors import Turn as Turn
     from pxp_fsm.sessions.agent import Agent as Agent
     from pxp_fsm.sessions.channel import Channel as Channel
     from pxp_fsm.sessions.functions import respondent as respondent
     from pxp_fsm.sessions.machine import Machine as Machine
-    from pxp_fsm.sessions.session import Session as Session
+    from pxp_fsm.sessions.occurrences import Faults as Faults
+    from pxp_fsm.sessions.opening import Session as Session
 
 try:
     __version__ = version("pxp-fsm")

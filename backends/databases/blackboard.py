@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from backends.databases import chain, queries, records
+from backends.databases import chain, openings, queries, records
 from backends.databases import statements as sql
+from backends.databases.action_rows import action_row, occurrences
 from backends.databases.engine import file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import RunLock, lock_run
-from backends.databases.own_sessions import own_record
+from backends.databases.numbered_rows import NumberedRows, numbered_rows
+from backends.databases.own_sessions import check_same, session_record, system_record
 from backends.databases.records import (
     Cost,
     Row,
@@ -32,11 +32,11 @@ from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 from pxp_fsm.prompting.model import Reply, Spending
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Judgement
+from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.sessions.system_session import SystemSession
 
 T = TypeVar("T")
-
-_NUMBER = re.compile(r"-([0-9]{1,18})$")
 
 
 class SqlBlackboard:
@@ -54,7 +54,7 @@ class SqlBlackboard:
         self._file = file_of(self.engine.url)
         self._identity = _identity(self._file)
         self._writing = self.engine.execution_options(writes=True)
-        self._message = sql.message_statements(self.engine.dialect)
+        self._messages, self._actions = numbered_rows(self.engine.dialect)
         self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._locks: dict[str, RunLock] = {}
@@ -100,12 +100,7 @@ class SqlBlackboard:
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
         row = records.run_row(record)
-
-        def store(connection: Connection) -> None:
-            if connection.scalar(sql.RUN_OPENING, {"named": record.run}) != row["opening"]:
-                connection.execute(sql.ADD_RUN, row)
-
-        self.write(store)
+        self.write(lambda connection: openings.open_run(connection, row))
 
     def start_numbered_run(self, record: RunRecord) -> RunRecord:
         """Record a run under the first free name `NAME-NUMBER`, `record.run` being the name.
@@ -114,51 +109,15 @@ class SqlBlackboard:
         start runs at once get one each.
         """
         tried: list[RunRecord] = []
-
-        def store(connection: Connection) -> RunRecord:
-            for earlier in tried:  # the answer to its commit may have been lost, not the commit
-                opening = connection.scalar(sql.RUN_OPENING, {"named": earlier.run})
-                if opening == records.run_row(earlier)["opening"]:
-                    return earlier
-            sql.lock_runs(connection)
-            taken = map(_NUMBER.search, connection.scalars(sql.RUN_NAMES))
-            number = max((int(match[1]) for match in taken if match), default=0) + 1
-            created = record.created or records.now()
-            made = replace(record, run=f"{record.run}-{number}", created=created)
-            tried.append(made)
-            connection.execute(sql.ADD_RUN, records.run_row(made))
-            return made
-
-        return self.write(store)
+        return self.write(lambda connection: openings.open_numbered(connection, record, tried))
 
     def start_session(self, record: SessionRecord) -> None:
-        """Record a session with its agents and its data instance, all of it or nothing."""
-        row = records.session_row(record)
-        tried = False
+        """Record a session with its agents and its data instance, all of it or nothing.
 
-        def store(connection: Connection) -> None:
-            nonlocal tried
-            found = connection.execute(sql.RUN_HEAD, {"named": record.run}).one_or_none()
-            if found is None:
-                raise BlackboardError(
-                    f"{self.shown}: session {quoted(record.session)} was refused: there is no "
-                    f"run {quoted(record.run)}"
-                )
-            if tried:  # the answer to an earlier commit may have been lost, not the commit
-                known = connection.execute(sql.SESSION, {"named": record.session})
-                stored = known.mappings().one_or_none()
-                if stored is not None and all(stored[name] == row[name] for name in row):
-                    return
-            tried = True
-            new = {**row, "ordinal": found.opened + 1}
-            new["opening"] = chain.of_session(found.opening, new)
-            connection.execute(sql.KEEP_TEXT, records.text_rows([record.instance.x]))
-            connection.execute(sql.ADD_SESSION, new)
-            head = chain.joined(found.head, new["opening"])
-            counted = {"named": record.run, "opened": found.opened + 1, "head": head}
-            connection.execute(sql.COUNT_SESSION, counted)
-
-        self.write(store)
+        Position 0 is the next one in its run. Raises `BlackboardError` where there is no such run.
+        """
+        opening = openings.Opening(self.shown, record)
+        self.write(opening.store)
         self._started.add(record.session)
 
     def register(self, session: Session) -> None:
@@ -166,54 +125,95 @@ class SqlBlackboard:
 
         `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
         """
-        name, run = session.name, session.name.partition("/")[0]
+        self._register(session_record(session, _own_run(session.name)))
+
+    def register_system(self, session: SystemSession) -> None:
+        """The same for a session of a system, with its members."""
+        self._register(system_record(session, _own_run(session.name)))
+
+    def _register(self, record: SessionRecord) -> None:
+        name = record.session
         if name in self._started:
             return
         known = self.read(lambda connection: queries.session(connection, name))
-        if known is not None:
-            if known.messages or known.ending is not None:
-                raise UsageError(
-                    f"{self.shown} holds a session {quoted(name)} already; give this one another "
-                    f"name (name=...)"
-                )
-            return
-        if run not in {record.run for record in self.runs()}:
-            self.start_run(RunRecord(run, OWN, "{}", 0, __version__, ""))
-        self.start_session(own_record(session, run, 1 + sum(1 for _ in self.sessions(run))))
+        if known is None:
+            own = records.run_row(RunRecord(record.run, OWN, "{}", 0, __version__, ""))
+            self.write(lambda connection: openings.open_run(connection, own, shared=True))
+            self.start_session(record)
+        elif known.ending is not None:
+            raise UsageError(
+                f"{self.shown} holds a session {quoted(name)} already; give this one another name "
+                f"(name=...)"
+            )
+        elif known.messages:
+            raise UsageError(
+                f"{self.shown} holds {known.messages} of session {quoted(name)}, which is not "
+                f"over; go on with it (blackboard.resume(session)), or give this one another name "
+                f"(name=...)"
+            )
+
+    def resume(self, session: Session | SystemSession) -> None:
+        """Bring `session` to where the stored one of its name is; it is then run on from there.
+
+        Raises `NotThere` where there is none, and `UsageError` where it is over, or would be
+        another one: other tables, members or bounds.
+        """
+        stored = self.session(session.name).record
+        if stored.ending is not None:
+            raise UsageError(f"session {session.name} has ended ({stored.ending})")
+        if isinstance(session, SystemSession):
+            check_same(stored, system_record(session, stored.run))
+            session.replay(self.actions(session.name))
+        else:
+            check_same(stored, session_record(session, stored.run))
+            session.replay(self.entries(session.name), self.closing(session.name))
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
         entry = records.entry_row(message, context)
         judged = records.judgement_rows(message.session, message.number, judgements)
         said = records.text_rows((message.answer.prediction, message.answer.explanation))
-        self._started.discard(message.session)
+        self._append(self._messages, entry, judged, said)
+
+    def append_action(self, session: str, occurrence: Occurrence) -> None:
+        """Store an action of a system's session, with what it carries and what was judged."""
+        row, texts = action_row(session, occurrence)
+        judged = records.judgement_rows(session, occurrence.number, occurrence.judgements)
+        self._append(self._actions, row, judged, records.text_rows(texts))
+
+    def _append(
+        self, rows: NumberedRows, row: Row, judged: list[Row], said: list[dict[str, str]]
+    ) -> None:
+        session, latest = row["session"], row["number"]
+        self._started.discard(session)
 
         def steps(link: str) -> tuple[str, list[tuple[str, Sequence[Row]]]]:
-            new = {**entry, "chain": chain.of_entry(link, entry, judged)}
-            return new["chain"], self._message.steps(said, new, judged)
+            new = {**row, "chain": rows.chained(link, row, judged)}
+            return new["chain"], rows.steps(said, new, judged)
 
         def store(connection: Connection) -> tuple[int, str]:
-            number, before = self._tip(connection, message.session)
-            if number == message.number and _stored_link(connection, entry, judged) == before:
+            number, before = self._tip(connection, session)
+            if number == latest and rows.stored_link(connection, row, judged) == before:
                 return number, before  # the answer to an earlier commit was lost, not the commit
-            if number + 1 != message.number:
+            if number + 1 != latest:
                 raise BlackboardError(
-                    f"{self.shown}: message {message.number} of {message.session} was refused: the "
-                    f"next one there is {number + 1}; is a second process working on the same run?"
+                    f"{self.shown}: {rows.what} {latest} of {session} was refused: the next one "
+                    f"there is {number + 1}; is a second process working on the same run?"
                 )
             link, written = steps(before)
             for statement, values in written:
-                connection.exec_driver_sql(statement, values)
-            return message.number, link
+                for each in values:
+                    connection.exec_driver_sql(statement, each)
+            return latest, link
 
         self._check_place()
-        number, before = self._tips.pop(message.session, (-1, ""))
-        if number + 1 == message.number:  # as nearly always: nothing has to be read
+        number, before = self._tips.pop(session, (-1, ""))
+        if number + 1 == latest:  # as nearly always: nothing has to be read
             link, written = steps(before)
-            if sql.commit(self.engine, self._message.begin, written):
-                self._tips[message.session] = message.number, link
+            if sql.commit(self.engine, rows.begin, written):
+                self._tips[session] = latest, link
                 return
-        self._tips[message.session] = self.write(store, message.session)
+        self._tips[session] = self.write(store, session)
 
     def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
         """Record how a session ended; refused where it has ended otherwise before."""
@@ -296,6 +296,10 @@ class SqlBlackboard:
         """A session's messages, each with its context and judgements, in order."""
         return self.read(lambda connection: queries.entries(connection, session))
 
+    def actions(self, session: str) -> tuple[Occurrence, ...]:
+        """The actions of a system's session, each with what it carried, in order."""
+        return self.read(lambda connection: occurrences(connection, session))
+
     def closing(self, session: str) -> tuple[Judgement, ...]:
         """What was judged and learned for a message that a fault kept from being sent."""
         return self.read(lambda connection: queries.closing(connection, session))
@@ -307,15 +311,18 @@ class SqlBlackboard:
             raise NotThere(
                 f"{self.shown} has no session {quoted(name)}; list the sessions to see their names"
             )
+        if found.channel:
+            return StoredSession(found, (), self.actions(name))
         return StoredSession(found, self.entries(name))
 
     def _tip(self, connection: Connection, session: str, *, fresh: bool = False) -> tuple[int, str]:
         """The number and link of a session's latest entry: as this process knows it, or read."""
         if session in self._tips and not fresh:
             return self._tips[session]
-        found = connection.execute(sql.LATEST, {"named": session}).one_or_none()
-        if found is not None:
-            return found.number, found.chain
+        for rows in (self._messages, self._actions):
+            found = rows.tip(connection, session)
+            if found is not None:
+                return found
         opening = connection.scalar(sql.SESSION_OPENING, {"named": session})
         if opening is None:
             raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
@@ -362,14 +369,9 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
     return None if found is None else (found.st_dev, found.st_ino)
 
 
-def _stored_link(connection: Connection, entry: Row, judged: list[Row]) -> str:
-    """The link that `entry` would have, had it been stored after the one before it."""
-    if entry["number"] == 1:
-        before = connection.scalar(sql.SESSION_OPENING, {"named": entry["session"]})
-    else:
-        place = {"named": entry["session"], "at": entry["number"] - 1}
-        before = connection.scalar(sql.LINK, place)
-    return chain.of_entry(before or "", entry, judged)
+def _own_run(session: str) -> str:
+    """The run in which a session of one's own is: what its name begins with."""
+    return session.partition("/")[0]
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from backends.databases import chain, records
 from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
+from backends.databases.reservations import reservation_row
 from pxp_fsm.errors import BlackboardError, quoted
 from pxp_fsm.prompting.model import Call, Request, Reservation, fingerprint
 from pxp_fsm.protocol.messages import storable
@@ -52,7 +53,7 @@ class CallsOf:
         self._prompts[run] = known
 
     def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
-        run, row = self.run, records.reservation_row(model, request, dollars)
+        run, row = self.run, reservation_row(model, request, dollars)
         tried: list[int] = []
 
         def store(connection: Connection) -> int:

@@ -54,6 +54,20 @@ ENTRY = (
     "addition",
     "created",
 )
+MEMBER = ("place", "name", "automaton", "fingerprint", "table_digest", "description")
+ACTION = (
+    "session",
+    "number",
+    "kind",
+    "member",
+    "partner",
+    "label",
+    "guard",
+    "letter",
+    "payload_digest",
+    "memory_digest",
+    "created",
+)
 JUDGEMENT = (
     "place",
     "relation",
@@ -95,15 +109,25 @@ def of_run(run: Row) -> str:
     return _link("run", [*_fields(run, RUN), *_subject(run)])
 
 
-def of_session(run_opening: str, session: Row) -> str:
-    """A session's opening."""
-    return _link(run_opening, [*_fields(session, SESSION), *_subject(session)])
+def of_session(run_opening: str, session: Row, members: Iterable[Row] = ()) -> str:
+    """A session's opening; of a system's, with its channel and its `members`."""
+    system = []
+    if session.get("channel"):
+        made = [_fields(member, MEMBER) for member in members]
+        system = [[session["channel"], session["faults"], made]]
+    return _link(run_opening, [*_fields(session, SESSION), *_subject(session), *system])
 
 
 def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
     """An entry's link, after the `previous` one or the session's opening."""
     judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
     return _link(previous, [*_fields(entry, ENTRY), judged])
+
+
+def of_action(previous: str, action: Row, judgements: Iterable[Row]) -> str:
+    """An action's link, after the `previous` one or the session's opening."""
+    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
+    return _link(previous, [*_fields(action, ACTION), judged])
 
 
 def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:

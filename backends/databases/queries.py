@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, case, func, select, text
 
 from backends.databases import chain, schema
+from backends.databases.action_rows import members_of
 from backends.databases.records import (
     Cost,
     RunRecord,
@@ -46,8 +47,9 @@ _SESSIONS = """
            s.n, s.k, s.automaton, s.fingerprint, s.memo, s.assumptions, s.initiator,
            s.initiator_description, s.responder, s.responder_description, s.ending, s.cause,
            CASE WHEN s.length IS NOT NULL THEN s.length ELSE
-             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session) END AS messages,
-           s.subject
+             (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
+             + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session) END AS messages,
+           s.subject, s.channel, s.faults
     FROM runs
     JOIN sessions AS s ON s.run = runs.run
     JOIN texts ON texts.digest = s.x_digest
@@ -95,7 +97,8 @@ def listing(
 _LINES = text(
     """
     SELECT session, run, instance, protocol, n, k,
-           COALESCE(length, (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)),
+           COALESCE(length, (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
+             + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session)),
            ending, cause
     FROM sessions AS s WHERE run = :run AND ordinal > :after AND ordinal <= :to ORDER BY ordinal
     """
@@ -125,7 +128,7 @@ def _records(
     found = []
     for row in connection.execute(text(query), values).all():
         (name, run, repetition, position, key, x, protocol, n, k, automaton, fingerprint) = row[:11]
-        memo, assumptions, *agents, ending, cause, messages, subject = row[11:]
+        memo, assumptions, *agents, ending, cause, messages, subject, channel, faults = row[11:]
         initiator, initiator_is, responder, responder_is = agents
         pair = shared.setdefault(
             tuple(agents), ((initiator, initiator_is), (responder, responder_is))
@@ -149,6 +152,9 @@ def _records(
                 cause,
                 messages,
                 subject,
+                channel,
+                faults,
+                members_of(connection, name) if channel else (),
             )
         )
     return tuple(found)
@@ -170,7 +176,10 @@ _ENTRIES = text(
 def closing(connection: Connection, name: str) -> tuple[Judgement, ...]:
     """The judgements of a session that belong to no stored message, in order."""
     j = schema.judgements.c
-    last = max((entry.message.number for entry in entries(connection, name)), default=0)
+    last = sum(
+        connection.scalar(select(func.count()).where(table.c.session == name)) or 0
+        for table in (schema.entries, schema.actions)
+    )
     left = select(schema.judgements).where(j.session == name, j.number > last).order_by(j.place)
     return tuple(map(judgement_of, connection.execute(left)))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from backends.databases import chain
@@ -16,6 +15,7 @@ from pxp_fsm.prompting.model import Call, Request, Served, Usage, rendered
 from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.session import Entry
 
 CONCLUDED = tuple(
@@ -23,8 +23,12 @@ CONCLUDED = tuple(
 )
 """The protocol's own endings: such sessions are counted in Table 1."""
 
-FAULTS = tuple(ending.value for ending in Ending if ending.value not in CONCLUDED)
-"""All other endings; such sessions are counted apart."""
+FAULTS = tuple(
+    ending.value
+    for ending in Ending
+    if ending.value not in CONCLUDED and ending is not Ending.FINISHED
+)
+"""All other endings, but for a system's own; such sessions are counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,24 @@ class SessionLine(NamedTuple):
     cause: str | None
 
 
+class MemberRecord(NamedTuple):
+    """A member of a system's session: its table, as JSON too, and what it is made of."""
+
+    name: str
+    automaton: str
+    fingerprint: str
+    table: str
+    description: str
+
+
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
     """A session: its place in its run, its protocol, its agents, and how it ended, if it has.
 
     `agents` maps `m` and `h` (or other names) to what each is made of, the initiator first.
     `assumptions` are those on MATCH and AGREE under which it ran; `memo` tells whether both agents
-    remembered their judgements.
+    remembered their judgements. A system's session has a `channel`, how often it has `faults`, and
+    `members`, of which the first two are its `agents`; its `messages` are its actions.
     """
 
     session: str
@@ -96,14 +111,18 @@ class SessionRecord:
     cause: str | None = None
     messages: int = 0
     subject: str = ""
+    channel: str = ""
+    faults: str = ""
+    members: tuple[MemberRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session with everything that was stored of it, in order."""
+    """A session with everything that was stored of it, in order: entries, or a system's actions."""
 
     record: SessionRecord
     entries: tuple[Entry, ...]
+    actions: tuple[Occurrence, ...] = ()
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -200,6 +219,8 @@ def session_row(record: SessionRecord) -> Row:
         "responder_description": responder_is,
         "created": now(),
         "subject": record.subject,
+        "channel": record.channel,
+        "faults": record.faults,
     }
     numbers = {"repetition", "position", "memo", "n", "k"}
     check_values(f"session {quoted(record.session)}", row, numbers, optional={"n", "k"})
@@ -309,56 +330,6 @@ def prompt_row(request: Request) -> dict[str, str]:
     """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
     salt, said = chain.new_salt(), rendered(request)
     return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
-
-
-RESERVATION = (
-    "run",
-    "number",
-    "session",
-    "purpose",
-    "model",
-    "reserved",
-    "dollars",
-    "settled",
-    "created",
-)
-"""The columns of `reservations`."""
-
-
-def reservation_row(model: str, request: Request, dollars: float | None) -> Row:
-    """The row of an attempt that is about to be sent, but for its run and number."""
-    return {
-        "session": request.session or None,
-        "purpose": storable(request.purpose),
-        "model": storable(model),
-        "reserved": dollars,
-        "dollars": dollars,
-        "settled": 0,
-        "created": now(),
-    }
-
-
-_MOST_RETRIES = 1000
-"""More than any version made; a file that comes in may say anything."""
-
-
-def earlier_reservations(calls: Iterable[Row]) -> Iterator[Row]:
-    """The attempts of calls of schema version 4 and before, which were recorded when all was over.
-
-    `calls` are in the order of their runs and numbers.
-    """
-    for _run, of_run in groupby(calls, key=lambda call: call["run"]):
-        number = 0
-        for call in of_run:
-            if call["cached"]:
-                continue
-            for left in range(min(call["retries"], _MOST_RETRIES), -1, -1):
-                number += 1
-                known = call["dollars"] is not None
-                dollars = None if not known else 0.0 if left else call["dollars"]
-                made = {name: call[name] for name in ("run", "session", "purpose", "model")}
-                paid = {"reserved": dollars, "dollars": dollars, "settled": 1}
-                yield {**made, "number": number, **paid, "created": call["created"]}
 
 
 def text_rows(texts: Iterable[str]) -> list[dict[str, str]]:

@@ -7,6 +7,8 @@ twice is stored once; a session's entries form a hash chain (`chain.py`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -20,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "5"
+SCHEMA_VERSION = "6"
 
 metadata = MetaData()
 
@@ -80,6 +82,8 @@ sessions = Table(
     Column("length", Integer),
     Column("seal", Text),
     Column("subject", Text, nullable=False, server_default=""),
+    Column("channel", Text, nullable=False, server_default=""),
+    Column("faults", Text, nullable=False, server_default=""),
     UniqueConstraint("run", "ordinal"),
     UniqueConstraint("run", "repetition", "position"),
     CheckConstraint("initiator <> responder", name="two_agents"),
@@ -106,6 +110,46 @@ entries = Table(
     Column("created", Text, nullable=False),
     Column("chain", Text, nullable=False),
     CheckConstraint("sender <> receiver", name="sender_is_not_receiver"),
+    sqlite_with_rowid=False,
+)
+
+# A session of a system has a channel, members and actions, where one of INTERACT or PXP has no
+# channel, two agents and entries.
+members = Table(
+    "members",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("automaton", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("table_digest", Text, ForeignKey("texts.digest"), nullable=False),
+    Column("description", Text, nullable=False),
+    UniqueConstraint("session", "name"),
+    sqlite_with_rowid=False,
+)
+
+# `letter` is the number of the action that sent what is delivered here.
+actions = Table(
+    "actions",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("member", Text, nullable=False),
+    Column("partner", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("guard", Text, nullable=False),
+    Column("letter", Integer),
+    Column("payload_digest", Text, ForeignKey("texts.digest")),
+    Column("memory_digest", Text, ForeignKey("texts.digest")),
+    Column("created", Text, nullable=False),
+    Column("chain", Text, nullable=False),
+    CheckConstraint(
+        "kind IN ('exchange', 'send', 'lose', 'deliver', 'duplicate', 'choose', 'decide',"
+        " 'external')",
+        name="kind_is_known",
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -184,3 +228,44 @@ reservations = Table(
     CheckConstraint("settled IN (0, 1)", name="settled_is_known"),
     sqlite_with_rowid=False,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table as it is exchanged: its columns, and which of them are numbers, reals or empty."""
+
+    name: str
+    columns: tuple[str, ...]
+    whole: frozenset[str]
+    real: frozenset[str]
+    optional: frozenset[str]
+
+
+def _shape(table: Table, without: tuple[str, ...] = ()) -> Shape:
+    columns = [column for column in table.columns if column.name not in without]
+    kinds = {column.name: column.type.python_type for column in columns}
+    return Shape(
+        table.name,
+        tuple(kinds),
+        frozenset(name for name, kind in kinds.items() if kind is int),
+        frozenset(name for name, kind in kinds.items() if kind is float),
+        frozenset(column.name for column in columns if column.nullable),
+    )
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        _shape(texts),
+        _shape(prompts),
+        _shape(runs, without=("ordinal",)),
+        _shape(sessions),
+        _shape(members),
+        _shape(entries),
+        _shape(actions),
+        _shape(judgements),
+        _shape(calls),
+        _shape(reservations),
+    )
+}
+"""What is exchanged, in the order in which it comes in."""

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from sqlalchemy import (
     BindParameter,
     Connection,
-    Dialect,
     Engine,
     Integer,
     Text,
@@ -27,9 +25,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backends.databases.records import Row
 from backends.databases.schema import (
+    actions,
     calls,
     entries,
     judgements,
+    members,
     prompts,
     reservations,
     runs,
@@ -37,7 +37,7 @@ from backends.databases.schema import (
 )
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
-_r, _s, _e = runs.c, sessions.c, entries.c
+_r, _s = runs.c, sessions.c
 
 RUN_OPENING = select(_r.opening).where(_r.run == _NAMED)
 RUN_HEAD = select(_r.opening, _r.opened, _r.head).where(_r.run == _NAMED).with_for_update()
@@ -58,8 +58,9 @@ CLOSE = (
 )
 
 KEEP_TEXT = text("INSERT INTO texts (digest, text) VALUES (:digest, :text) ON CONFLICT DO NOTHING")
-LATEST = select(_e.number, _e.chain).where(_e.session == _NAMED).order_by(_e.number.desc()).limit(1)
-LINK = select(_e.chain).where(_e.session == _NAMED, _e.number == bindparam("at"))
+ADD_MEMBER = insert(members)
+MEMBERS = select(members).where(members.c.session == _NAMED).order_by(members.c.place)
+ADD_ACTION = insert(actions)
 ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
 LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.run == _NAMED)
@@ -89,36 +90,6 @@ def lock_runs(connection: Connection) -> None:
     """Let no other transaction record a run until this one ends; on SQLite none can anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
-
-
-@dataclass(frozen=True, slots=True)
-class MessageStatements:
-    """The statements of every message as the driver takes them, with parameters by name.
-
-    What a message costs is most of what a run waits for: for one that is the next as far as this
-    process knows, SQLAlchemy's own execution costs more than the database.
-    """
-
-    begin: str
-    keep_text: str
-    add_entry: str
-    add_judgement: str
-
-    def steps(
-        self, said: Sequence[Row], entry: Row, judged: Sequence[Row]
-    ) -> list[tuple[str, Sequence[Row]]]:
-        """What a message is stored with: each statement with its rows."""
-        steps = [(self.keep_text, said), (self.add_entry, [entry])]
-        return [*steps, (self.add_judgement, judged)] if judged else steps
-
-
-def message_statements(dialect: Dialect) -> MessageStatements:
-    """The statements for `dialect`; PostgreSQL's driver begins transactions by itself."""
-    sqlite = dialect.name == "sqlite"
-    kind: Callable[..., Dialect] = type(dialect)
-    named = kind(paramstyle="named" if sqlite else "pyformat")
-    written = (str(made.compile(dialect=named)) for made in (KEEP_TEXT, ADD_ENTRY, ADD_JUDGEMENT))
-    return MessageStatements("BEGIN IMMEDIATE" if sqlite else "", *written)
 
 
 def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]]) -> bool:

@@ -9,25 +9,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, Engine, Executable, Select, Table, select, union
+from sqlalchemy import Connection, Engine, Executable, Select, select, union
 from sqlalchemy.exc import IntegrityError
 
 from backends.databases import chain, schema
 from backends.databases import statements as sql
 from backends.databases.faults import translated_errors
-from backends.databases.records import GREATEST, GREATEST_SEED, check_values, earlier_reservations
-from backends.databases.schema import SCHEMA_VERSION
+from backends.databases.records import GREATEST, GREATEST_SEED, check_values
+from backends.databases.reservations import earlier_reservations
+from backends.databases.schema import SCHEMA_VERSION, SHAPES
 from backends.databases.verify import Mark, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", "4", SCHEMA_VERSION)
+READ = ("2", "3", "4", "5", SCHEMA_VERSION)
 """The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
@@ -35,47 +35,9 @@ _PARQUET_BATCH = 10_000
 _READ_TOGETHER = 100
 _SMALL, _TIMES = 64 * 2**20, 500
 """A Parquet file may hold so many bytes, or so many times its own size."""
-_LATER = {"calls": "4", "prompts": "5", "reservations": "5"}
+_LATER = {"calls": "4", "prompts": "5", "reservations": "5", "members": "6", "actions": "6"}
 """Tables with the versions that brought them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A table as it is exchanged: its columns, and which of them are numbers, reals or empty."""
-
-    name: str
-    columns: tuple[str, ...]
-    whole: frozenset[str]
-    real: frozenset[str]
-    optional: frozenset[str]
-
-
-def _shape(table: Table, without: tuple[str, ...] = ()) -> Shape:
-    columns = [column for column in table.columns if column.name not in without]
-    kinds = {column.name: column.type.python_type for column in columns}
-    return Shape(
-        table.name,
-        tuple(kinds),
-        frozenset(name for name, kind in kinds.items() if kind is int),
-        frozenset(name for name, kind in kinds.items() if kind is float),
-        frozenset(column.name for column in columns if column.nullable),
-    )
-
-
-SHAPES = {
-    shape.name: shape
-    for shape in (
-        _shape(schema.texts),
-        _shape(schema.prompts),
-        _shape(schema.runs, without=("ordinal",)),
-        _shape(schema.sessions),
-        _shape(schema.entries),
-        _shape(schema.judgements),
-        _shape(schema.calls),
-        _shape(schema.reservations),
-    )
-}
-"""What is exchanged, in the order in which it comes in."""
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 
@@ -105,11 +67,15 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     t, r, s = schema.texts.c, schema.runs.c, schema.sessions.c
     e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
     p, v = schema.prompts.c, schema.reservations.c
+    m, a = schema.members.c, schema.actions.c
     mine = select(s.session).where(s.run == run)
     used = union(
         select(s.x_digest).where(s.run == run),
         select(e.prediction_digest).where(e.session.in_(mine)),
         select(e.explanation_digest).where(e.session.in_(mine)),
+        select(m.table_digest).where(m.session.in_(mine)),
+        select(a.payload_digest).where(a.session.in_(mine), a.payload_digest.is_not(None)),
+        select(a.memory_digest).where(a.session.in_(mine), a.memory_digest.is_not(None)),
         select(c.reply_digest).where(c.run == run, c.reply_digest.is_not(None)),
     )
     chosen = {
@@ -121,6 +87,8 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         ),
         "runs": (schema.runs, r.run == run, [r.run]),
         "sessions": (schema.sessions, s.run == run, [s.ordinal]),
+        "members": (schema.members, m.session.in_(mine), [m.session, m.place]),
+        "actions": (schema.actions, a.session.in_(mine), [a.session, a.number]),
         "entries": (schema.entries, e.session.in_(mine), [e.session, e.number]),
         "judgements": (schema.judgements, j.session.in_(mine), [j.session, j.number, j.place]),
         "calls": (schema.calls, c.run == run, [c.number]),
@@ -176,7 +144,9 @@ _STORE: dict[str, Executable] = {
     "texts": sql.KEEP_TEXT,
     "runs": sql.ADD_RUN,
     "sessions": sql.ADD_SESSION,
+    "members": sql.ADD_MEMBER,
     "entries": sql.ADD_ENTRY,
+    "actions": sql.ADD_ACTION,
     "judgements": sql.ADD_JUDGEMENT,
     "calls": sql.ADD_CALL,
     "prompts": sql.ADD_PROMPT,
@@ -243,7 +213,10 @@ def _of_today(rows: Rows, version: str) -> Rows:
     for name, row in rows:
         if name in ("runs", "sessions"):
             row.setdefault("subject", "")
-        if name == "calls":
+        if name == "sessions":
+            row.setdefault("channel", "")
+            row.setdefault("faults", "")
+        if name == "calls" and int(version) < int(_LATER["reservations"]):
             calls.append(row)
         yield name, row
     for row in earlier_reservations(calls):
@@ -376,7 +349,7 @@ def _check_regular(path: Path) -> None:
         raise DataError(f"{path}: there is no such file, or it is not a regular one")
 
 
-def _schema(shape: Shape) -> Any:
+def _schema(shape: schema.Shape) -> Any:
     pyarrow, _parquet = _pyarrow()
     kinds = {
         name: pyarrow.int64()

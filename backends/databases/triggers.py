@@ -14,7 +14,9 @@ APPEND_ONLY = (
     "tags",
     "runs",
     "sessions",
+    "members",
     "entries",
+    "actions",
     "judgements",
     "calls",
     "prompts",
@@ -40,6 +42,7 @@ KEYS = {
     "tags": ("tag",),
     "runs": ("run",),
     "sessions": ("session",),
+    "members": ("session", "place"),
     "judgements": ("session", "number", "place"),
     "calls": ("run", "number"),
     "prompts": ("digest",),
@@ -47,24 +50,38 @@ KEYS = {
 }
 """What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
 
-ORDER = (
-    (
-        "(SELECT ending FROM sessions WHERE session = NEW.session) IS NOT NULL",
-        "the session has ended already",
-    ),
-    (
-        "NEW.number <> "
-        "(SELECT COALESCE(MAX(number), 0) + 1 FROM entries WHERE session = NEW.session)",
-        "the messages of a session are numbered without a gap",
-    ),
-    (
-        "NOT EXISTS (SELECT 1 FROM sessions WHERE session = NEW.session AND "
-        "((initiator = NEW.sender AND responder = NEW.receiver) OR "
-        "(initiator = NEW.receiver AND responder = NEW.sender)))",
-        "sender and receiver are not the two agents of the session",
-    ),
+_OVER = (
+    "(SELECT ending FROM sessions WHERE session = NEW.session) IS NOT NULL",
+    "the session has ended already",
 )
-"""What must not be true of a new entry, and what is said then."""
+_NEXT = (
+    "NEW.number <> (SELECT COALESCE(MAX(number), 0) + 1 FROM {table} WHERE session = NEW.session)"
+)
+ORDER = {
+    "entries": (
+        _OVER,
+        (
+            _NEXT.format(table="entries"),
+            "the messages of a session are numbered without a gap",
+        ),
+        (
+            "NOT EXISTS (SELECT 1 FROM sessions WHERE session = NEW.session AND "
+            "((initiator = NEW.sender AND responder = NEW.receiver) OR "
+            "(initiator = NEW.receiver AND responder = NEW.sender)))",
+            "sender and receiver are not the two agents of the session",
+        ),
+    ),
+    "actions": (
+        _OVER,
+        (_NEXT.format(table="actions"), "the actions of a session are numbered without a gap"),
+        (
+            "NEW.member <> '' AND NOT EXISTS "
+            "(SELECT 1 FROM members WHERE session = NEW.session AND name = NEW.member)",
+            "the session has no member of that name",
+        ),
+    ),
+}
+"""By table: what must not be true of a new row, and what is said then."""
 
 
 def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
@@ -87,10 +104,11 @@ def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str,
             yield from _postgresql(f"{table}_unchanged", table, "UPDATE", [(changed, said)])
             yield from _postgresql(f"{table}_kept", table, "DELETE", [("TRUE", gone)])
             yield from _postgresql(f"{table}_whole", table, "TRUNCATE", [("TRUE", gone)])
-    if sqlite:
-        yield _sqlite("entries_in_order", "entries", "INSERT", list(ORDER))
-    else:
-        yield from _postgresql("entries_in_order", "entries", "INSERT", list(ORDER))
+    for table, rules in ORDER.items():
+        if sqlite:
+            yield _sqlite(f"{table}_in_order", table, "INSERT", list(rules))
+        else:
+            yield from _postgresql(f"{table}_in_order", table, "INSERT", list(rules))
 
 
 def _changed(table: str, kept: list[str], dialect: str) -> str:
@@ -124,7 +142,7 @@ def _postgresql(
         f"IF {wrong} THEN RAISE EXCEPTION '{said}' USING ERRCODE = 'check_violation'; END IF;"
         for wrong, said in rules
     )
-    if name == "entries_in_order":
+    if name.endswith("_in_order"):
         checks = f"PERFORM 1 FROM sessions WHERE session = NEW.session FOR UPDATE; {checks}"
     answer = {"DELETE": "OLD", "TRUNCATE": "NULL"}.get(event, "NEW")
     each = "STATEMENT" if event == "TRUNCATE" else "ROW"

@@ -11,17 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, select, text
 
 from backends.databases import chain, schema
+from backends.databases.action_rows import members_of, occurrences
 from backends.databases.definitions import changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.automata.actions import Choose
+from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.system import system_of
+from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
+from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.replay import trace
 
 _STREAMED = {"yield_per": 500}
@@ -135,7 +140,9 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
     with connection.execute(query, execution_options=_STREAMED) as sessions:
         for batch in sessions.mappings().partitions():
             names = [session["session"] for session in batch]
-            stored = _grouped(connection, schema.entries, names)
+            entries_of = _grouped(connection, schema.entries, names)
+            actions_of = _grouped(connection, schema.actions, names)
+            tables_of = _grouped(connection, schema.members, names)
             judged = _grouped(connection, schema.judgements, names)
             for session in batch:
                 name = session["session"]
@@ -145,13 +152,15 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
                     problems.append(Problem(where_it_is, "sessions before it are missing"))
                     if type(session["ordinal"]) is int:
                         number = session["ordinal"]
-                entries = stored.get(name, [])
-                found = _session(run["opening"], session, entries, judged.get(name, []))
+                entries, actions = entries_of.get(name, []), actions_of.get(name, [])
+                stored = _Stored(session, tables_of.get(name, []), entries, actions)
+                found = _session(connection, run["opening"], stored, judged.get(name, []))
                 problems += _guarded(where_it_is, found)
                 head = chain.joined(head, session["opening"])
-                latest = entries[-1]["chain"] if entries else session["opening"]
+                rows = stored.rows
+                latest = rows[-1]["chain"] if rows else session["opening"]
                 mark = chain.joined(mark, session["seal"] or latest)
-                messages += len(entries)
+                messages += len(rows)
     if number != run["opened"] or head != run["head"]:
         problems.append(
             Problem(where, f"it opened {run['opened']} sessions, and not those that are there")
@@ -159,39 +168,58 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
     return Mark(str(run["run"]), opened, messages, str(mark)), problems
 
 
+class _Stored(NamedTuple):
+    """A session's rows: entries of two agents, or the actions of a system's members."""
+
+    session: chain.Row
+    members: list[chain.Row]
+    entries: list[chain.Row]
+    actions: list[chain.Row]
+
+    @property
+    def rows(self) -> list[chain.Row]:
+        return self.actions if self.session["channel"] else self.entries
+
+
 def _session(
-    run_opening: str, session: chain.Row, entries: list[chain.Row], judged: list[chain.Row]
+    connection: Connection, run_opening: str, stored: _Stored, judged: list[chain.Row]
 ) -> Iterator[Problem]:
-    """What is wrong with a session; after the first changed entry the chain is followed anew."""
-    name = session["session"]
-    where = f"session {name}"
-    if chain.of_session(run_opening, session) != session["opening"]:
+    """What is wrong with a session; after the first changed row the chain is followed anew."""
+    session, is_system = stored.session, bool(stored.session["channel"])
+    name, what = session["session"], "action" if is_system else "message"
+    where, chained = f"session {name}", chain.of_action if is_system else chain.of_entry
+    if chain.of_session(run_opening, session, stored.members) != session["opening"]:
         yield Problem(where, "what it is about, or under which conditions, was changed")
+    if stored.entries if is_system else stored.actions or stored.members:
+        yield Problem(where, "it has messages of agents beside a system's actions")
     by_number = {number: list(rows) for number, rows in groupby(judged, lambda j: j["number"])}
     link, expected = session["opening"], 1
-    for entry in entries:
+    for entry in stored.rows:
         number = entry["number"]
         if number != expected:
-            yield Problem(f"{where}, message {expected}", f"it is missing: {number} comes next")
-        elif chain.of_entry(link, entry, by_number.pop(number, [])) != entry["chain"]:
+            yield Problem(f"{where}, {what} {expected}", f"it is missing: {number} comes next")
+        elif chained(link, entry, by_number.pop(number, [])) != entry["chain"]:
             yield Problem(
-                f"{where}, message {number}",
+                f"{where}, {what} {number}",
                 "it, its judgements or its place in the chain was changed",
             )
         link, expected = entry["chain"], (number if type(number) is int else expected) + 1
     closing = by_number.pop(expected, []) if session["ending"] is not None else []
     if by_number:
         yield Problem(
-            where, f"it has judgements of messages that it has not: {sorted(by_number, key=str)}"
+            where, f"it has judgements of {what}s that it has not: {sorted(by_number, key=str)}"
         )
     if session["ending"] is not None:
         if session["length"] != expected - 1:
             yield Problem(
-                where, f"it ended after {session['length']} messages and has {expected - 1}"
+                where, f"it ended after {session['length']} {what}s and has {expected - 1}"
             )
         elif chain.of_closing(link, session, closing) != session["seal"]:
             yield Problem(where, "its ending, or what led to it, was changed")
-    yield from _legal(session, entries)
+    if is_system:
+        yield from _legal_actions(connection, session)
+    else:
+        yield from _legal(session, stored.entries)
 
 
 def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
@@ -211,6 +239,27 @@ def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
             trace(automaton, messages, agent, over=False)
         except Refused as error:
             yield Problem(f"session {session['session']}", str(error))
+            return
+
+
+def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Problem]:
+    """Whether the tables, which are stored, allow the actions over the channel, in this order."""
+    where = f"session {session['session']}"
+    members = members_of(connection, session["session"])
+    system = system_of(
+        [(one.name, parse_automaton(one.table, "table.json")) for one in members],
+        parse_channel(session["channel"]),
+    )
+    if system.fingerprint != session["fingerprint"]:
+        yield Problem(where, "its tables are not those that it is said to follow")
+        return
+    live = LiveSystem(system)
+    for occurrence in occurrences(connection, session["session"]):
+        chosen = isinstance(occurrence.action, Choose)
+        try:
+            live.take(occurrence.action, None if chosen else occurrence.letter)
+        except Refused as error:
+            yield Problem(f"{where}, action {occurrence.number}", str(error))
             return
 
 
@@ -244,6 +293,10 @@ _USES = text(
     """
     SELECT 'session ' || session || ', message ' || number FROM entries
     WHERE prediction_digest = :digest OR explanation_digest = :digest
+    UNION ALL SELECT 'session ' || session || ', action ' || number FROM actions
+    WHERE payload_digest = :digest OR memory_digest = :digest
+    UNION ALL SELECT 'session ' || session || ', a table' FROM members
+    WHERE table_digest = :digest
     UNION ALL SELECT 'session ' || session || ', its instance' FROM sessions
     WHERE x_digest = :digest
     UNION ALL SELECT 'run ' || run || ', call ' || number FROM calls WHERE reply_digest = :digest
@@ -253,6 +306,15 @@ _DANGLING_REFERENCES = {
     "sessions of no run": "SELECT session FROM sessions WHERE run NOT IN (SELECT run FROM runs)",
     "messages of no session": "SELECT DISTINCT session FROM entries"
     " WHERE session NOT IN (SELECT session FROM sessions)",
+    "actions of no session": "SELECT DISTINCT session FROM actions"
+    " WHERE session NOT IN (SELECT session FROM sessions)",
+    "members of no session": "SELECT DISTINCT session FROM members"
+    " WHERE session NOT IN (SELECT session FROM sessions)",
+    "actions whose text is missing": "SELECT DISTINCT session FROM actions"
+    " WHERE payload_digest NOT IN (SELECT digest FROM texts)"
+    " OR memory_digest NOT IN (SELECT digest FROM texts)",
+    "a table that is missing": "SELECT DISTINCT session FROM members"
+    " WHERE table_digest NOT IN (SELECT digest FROM texts)",
     "judgements of no session": "SELECT DISTINCT session FROM judgements"
     " WHERE session NOT IN (SELECT session FROM sessions)",
     "messages whose text is missing": "SELECT DISTINCT session FROM entries"

@@ -16,12 +16,12 @@ from types import MappingProxyType
 
 from proofs.claims import decisions, predicates
 from proofs.claims.predicates import STATEMENTS, Check, every_row_taken, some_agent_can_send
-from proofs.core.actions import Say
 from proofs.core.results import Result, Status, Verdict
 from proofs.induction import obligations as must
 from proofs.induction.invariants import NOTHING, Keep
 from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
 from proofs.sessions.model import session
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption

@@ -8,7 +8,6 @@ from functools import cache
 from typing import NamedTuple
 
 from proofs.claims import decisions
-from proofs.core.actions import Say
 from proofs.core.explore import Space, explore
 from proofs.core.model import Step
 from proofs.core.properties import always, complete_words, each_step, never_deadlocks, terminates
@@ -18,6 +17,7 @@ from proofs.induction.obligations import REPLIES
 from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
 from proofs.sessions.replay import PrefixModel
 from proofs.systems import Composition, system_of
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.automaton import Kind, Transition, happening
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, ONE_WAY, STRONG, ULTRA_STRONG, two_way

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proofs.claims.catalogue import CLAIMS, Claim, Induction
-from proofs.core.actions import Say
 from proofs.induction.invariants import INTERACT, PXP, PXP_K, Invariant, Keep, Subject, invariant_of
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, Obstacle
 from proofs.sessions.relational import Theory
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions

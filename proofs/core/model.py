@@ -16,7 +16,7 @@ S = TypeVar("S", bound=Hashable)
 class Step(Generic[S]):
     """A transition: the action, and where it leads.
 
-    The action is one of `proofs.core.actions`, or any value whose `str()` a person can read.
+    The action is one of `pxp_fsm.automata.actions`, or any value whose `str()` a person can read.
     `facts` are answers of oracles behind it, for replaying; they do not tell steps apart.
     """
 

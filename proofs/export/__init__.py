@@ -1,12 +1,12 @@
 """Tables and systems in the formats of other tools, and tables from them."""
 
-from proofs.export.documents import to_json, to_toml
 from proofs.export.prism import to_prism
 from proofs.export.promela import to_promela
 from proofs.export.scxml import from_scxml, to_scxml
 from proofs.export.smv import to_smv
 from proofs.export.syntax import Written
 from proofs.export.tla import to_tla
+from pxp_fsm.automata.serialization import to_json, to_toml
 
 __all__ = [
     "Written",

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.export.commands import (
     Add,
     All,
@@ -42,6 +41,7 @@ from proofs.systems.propositions import (
     named,
     told_by,
 )
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind, Transition, happening
 from pxp_fsm.errors import UsageError
 
@@ -302,7 +302,7 @@ class _Building:
 
     def _is_free(self, place: int) -> Iterator[Test]:
         """That a member does not stop everything, by a message that it cannot send."""
-        if self.composition.stops:
+        if self.composition.system.stops:
             rows = self.composition.encoding.chosen[place]
             yield from (Negation(Is(self.at[place], self._bound(place, row))) for row in rows)
 

@@ -16,8 +16,8 @@ from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from proofs.export.documents import rows
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
+from pxp_fsm.automata.serialization import rows
 from pxp_fsm.automata.tables import automaton_from
 from pxp_fsm.errors import Fault, Place, TableError, quoted
 

@@ -21,12 +21,12 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, cast
 
-from proofs.core.actions import Blocked, Say
 from proofs.induction.exact import exact
 from proofs.induction.numbers import Case, Given, Numbers, Unknown, Whole
 from proofs.induction.regions import Feature, Region, check_coverage, loops, others, room, turn
 from proofs.sessions.model import AGENTS, Sent, SessionModel, State, action_of
 from proofs.sessions.relational import EMPTY, Structure, Theory
+from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from proofs.core.actions import Say
 from proofs.induction.invariants import Edge, Invariant, Node
 from proofs.induction.numbers import Whole
 from proofs.sessions.model import AGENTS, session
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.protocol.intelligibility import STRONG, ULTRA_STRONG
 from pxp_fsm.protocol.messages import Tag

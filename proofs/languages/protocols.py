@@ -14,13 +14,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from proofs.claims.catalogue import name_of
-from proofs.core.actions import Say
 from proofs.core.explore import TooLarge, Trace, explore
 from proofs.core.model import Model, Step
 from proofs.languages.language import SYMBOLS, Language, of_automaton, symbol
 from proofs.sessions.model import AGENTS, SessionModel, State, action_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import Place, PrefixModel, replay
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, two_way_automaton
 from pxp_fsm.protocol.messages import Message

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from proofs.core.actions import Decide, External
 from proofs.core.model import Step
 from proofs.core.results import Bound
+from pxp_fsm.automata.actions import Decide, External
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, one_hot
 from pxp_fsm.errors import NotEnabled
 from pxp_fsm.protocol.network_decisions import Inputs, gate_guard, reply_guard

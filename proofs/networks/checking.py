@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from proofs.core.actions import Decide, External
 from proofs.core.explore import Space, Trace, explore
 from proofs.core.results import Result, Status, Verdict
 from proofs.networks.agent import NetworkAgent
 from proofs.networks.claims import CLAIMS, Network, NetworkClaim, ends, has_external_input, label_of
 from proofs.networks.pipeline import EDIT, Bounds, Pipeline
+from pxp_fsm.automata.actions import Decide, External
 from pxp_fsm.automata.automaton import Automaton, one_hot
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.protocol.network_decisions import AGENT, PIPELINE, Counters

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from proofs.core.actions import Decide, External
 from proofs.core.explore import Space
 from proofs.core.model import Step
 from proofs.core.properties import always, each_step, never_deadlocks, terminates
@@ -17,6 +16,7 @@ from proofs.core.results import Status, Verdict
 from proofs.networks.agent import NetworkAgent
 from proofs.networks.agent import Place as Turn
 from proofs.networks.pipeline import DEVELOPER, EDIT, Pipeline, Place
+from pxp_fsm.automata.actions import Decide, External
 from pxp_fsm.protocol.network_decisions import AGENT, PIPELINE, Counters, Inputs, counted
 
 Network = NetworkAgent | Pipeline

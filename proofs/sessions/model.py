@@ -13,9 +13,9 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
-from proofs.core.actions import Blocked, Say
 from proofs.core.model import Step
 from proofs.sessions.relational import EMPTY, Structure, Theory
+from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, happening, one_hot, sending
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard

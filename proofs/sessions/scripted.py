@@ -20,10 +20,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from typing import NamedTuple
 
-from proofs.core.actions import Blocked, Say
 from proofs.core.model import Step
 from proofs.sessions.model import AGENTS, Judged, State, tag_of
 from proofs.sessions.relational import Structure
+from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag

@@ -1,6 +1,5 @@
 """Systems of any number of tables, joined by channels: what they can do, and what is true of it."""
 
-from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from proofs.systems.checking import NotReducible, Reduction, check, standing_checks
 from proofs.systems.encoding import Configuration
 from proofs.systems.fairness import terminates
@@ -13,7 +12,8 @@ from proofs.systems.results import (
     check_termination,
     check_unbounded,
 )
-from proofs.systems.system import Member, System, system_of
+from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.system import Member, System, system_of
 
 __all__ = [
     "SYNCHRONOUS",

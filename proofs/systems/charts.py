@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import Trace
 from proofs.core.results import Result, Verdict
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions, Unreceived
-from proofs.systems.system import System
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
+from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart
 from pxp_fsm.errors import UsageError
 

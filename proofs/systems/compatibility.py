@@ -17,12 +17,12 @@ from typing import NamedTuple
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Bound, Status, Verdict
-from proofs.systems.channels import LARGEST, Channel
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.replay import shown
-from proofs.systems.system import System
 from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.channels import LARGEST, Channel
+from pxp_fsm.automata.system import System
 
 
 def still(system: System, configuration: Configuration) -> frozenset[int]:

@@ -5,16 +5,16 @@ It says in which state each member is, and what is on its way on each link, each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
 from proofs.core.explore import TooLarge
-from proofs.systems.channels import Buffer, Channel
-from proofs.systems.system import System
 from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.channels import Buffer, Channel
+from pxp_fsm.automata.system import System
 
 MOST_CONTENTS = 1 << 12
 """Up to how many contents of a buffer are numbered beforehand; others as they are met."""
@@ -155,28 +155,16 @@ class Encoding:
 
     @cached_property
     def chosen(self) -> tuple[tuple[Transition, ...], ...]:
-        """By member: the rows whose guard it may settle before it can send.
-
-        Over a buffer these are the rows of states that have another way on, which does not wait for
-        the same buffers: else it is the same to wait first and to choose then.
-        """
+        """By member: the rows whose guard it may settle before it can send, in order."""
         return tuple(
             tuple(
-                sorted(self._chosen(place), key=lambda row: (numbers[row.source], row.guard or ""))
+                sorted(
+                    self.system.choosable(place),
+                    key=lambda row: (numbers[row.source], row.guard or ""),
+                )
             )
             for place, numbers in enumerate(self.numbers)
         )
-
-    def _chosen(self, place: int) -> Iterator[Transition]:
-        system, table = self.system, self.system.members[place].automaton
-        if system.channel.lossy:
-            return
-        for state in table.states:
-            rows = table.leaving(state.name)
-            deciding = [row for row in rows if row.kind is Kind.SEND and row.guard is not None]
-            ways = {system.partners(place, row) for row in deciding}
-            if system.channel.synchronous or len(deciding) < len(rows) or len(ways) > 1:
-                yield from deciding
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

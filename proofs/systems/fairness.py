@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, Send
 from proofs.core.explore import Space, TooLarge, explore
 from proofs.core.limits import Effort
 from proofs.core.model import Step
@@ -15,6 +14,7 @@ from proofs.logic.termination import ENDED, Question, questions
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting
 from proofs.systems.replay import shown
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, Send
 
 
 def acting(_state: Noted, step: Step[Noted]) -> Iterable[Hashable]:

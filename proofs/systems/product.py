@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.model import Step
-from proofs.systems.channels import Channel
 from proofs.systems.encoding import Contents, Encoding, Field
-from proofs.systems.system import System
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.channels import Channel
+from pxp_fsm.automata.system import System
 
 Action = Exchange | Send | Deliver | Choose | Decide | External
 """What can happen in a system."""
@@ -213,7 +213,7 @@ class Composition:
     def _going_on(self, place: int) -> Iterator[tuple[Field, Callable[[int], bool]]]:
         """When nobody else has stopped everything."""
         for other in range(len(self.encoding.fields)):
-            if self.stops and other != place:
+            if self.system.stops and other != place:
                 yield (
                     self.encoding.fields[other],
                     range(len(self.encoding.numbers[other])).__contains__,
@@ -234,7 +234,7 @@ class Composition:
                 )
 
     def _refuses(self, sender: int, receiver: int, tag: str, number: int) -> bool:
-        if self.stops and number >= len(self.encoding.numbers[receiver]):
+        if self.system.stops and number >= len(self.encoding.numbers[receiver]):
             return False
         return self.taken(sender, receiver, number, tag) is None
 
@@ -261,7 +261,7 @@ class Composition:
 
     def outside(self, state: int) -> Iterator[Move]:
         """The events from outside that may happen in `state`."""
-        if self.stops and any(
+        if self.system.stops and any(
             self.encoding.chosen_row(place, part.of(state))
             for place, part in enumerate(self.encoding.fields)
         ):
@@ -275,14 +275,6 @@ class Composition:
             if rows:
                 difference = sum(self.step(place, row) for place, row in rows)
                 yield Move(External(label), difference, rows)
-
-    @property
-    def stops(self) -> bool:
-        """Whether nothing happens any more where a message has been chosen that cannot be sent.
-
-        Of two members that meet there is nobody else whose steps could lead to where it can.
-        """
-        return self.channel.synchronous and len(self.encoding.fields) == 2
 
     @cached_property
     def units_of(self) -> tuple[tuple[tuple[Unit, ...], ...], ...]:

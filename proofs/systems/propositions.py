@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.model import Step
 from proofs.logic.formulas import And, Atom, Formula, Not, Or, Truth
 from proofs.systems.product import Action, Composition, Move
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind
 
 Holds = Callable[[int], bool]

@@ -19,8 +19,8 @@ from proofs.systems.checking import Reduction, check, standing_checks
 from proofs.systems.fairness import terminates
 from proofs.systems.machine_comparison import check_machine
 from proofs.systems.product import Composition
-from proofs.systems.system import System
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system import System
 
 TITLES = {
     "no-deadlock": "no reachable state is without a step before the end",

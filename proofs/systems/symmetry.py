@@ -15,7 +15,6 @@ from itertools import pairwise, permutations, product
 from math import factorial, prod
 from typing import overload
 
-from proofs.core.actions import Choose, Decide, External
 from proofs.core.model import Step
 from proofs.logic.formulas import And, Formula, Or, atoms, children
 from proofs.systems.encoding import Field
@@ -36,7 +35,8 @@ from proofs.systems.propositions import (
     named,
     value,
 )
-from proofs.systems.system import System
+from pxp_fsm.automata.actions import Choose, Decide, External
+from pxp_fsm.automata.system import System
 
 Renaming = tuple[int, ...]
 """For each member's number the one whose place it takes."""

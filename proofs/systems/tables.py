@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from proofs.core.actions import External
 from proofs.core.compiling import can_compile
 from proofs.core.kernel import WIDEST, Tables
 from proofs.systems.encoding import Field
 from proofs.systems.product import Composition, Move, Unit
+from pxp_fsm.automata.actions import External
 
 
 def fits(composition: Composition) -> bool:
@@ -113,13 +113,13 @@ def joint_of(composition: Composition, adds: Adds) -> tuple[Threes, Threes, Pair
     for label, rows in composition.events.items():
         joint.append((len(parts), 1, adds(Move(External(label), 0, ()))))
         for place, field in enumerate(encoding.fields):
-            if place not in rows and not composition.stops:
+            if place not in rows and not composition.system.stops:
                 continue
             parts.append((field.shift, field.mask, len(ready)))
             by_state = rows.get(place, {})
             for number in range(field.mask + 1):
                 row = by_state.get(number)
-                stops = composition.stops and number >= len(encoding.numbers[place])
+                stops = composition.system.stops and number >= len(encoding.numbers[place])
                 step = (0, 0) if row is None else (1, composition.step(place, row))
                 ready.append((-len(encoding.fields), 0) if stops else step)
     joint.append((len(parts), 0, 0))
@@ -192,7 +192,7 @@ def _events_of(composition: Composition, word: Callable[[Move], int]) -> Any:
     found, place = np.zeros(len(ready), np.int64), len(ready)
     for label, rows in reversed(composition.events.items()):
         for member, field in reversed(list(enumerate(composition.encoding.fields))):
-            if member not in rows and not composition.stops:
+            if member not in rows and not composition.system.stops:
                 continue
             place -= field.mask + 1
             for number, row in rows.get(member, {}).items():

@@ -27,8 +27,8 @@ from proofs.systems import (
 )
 from proofs.systems.advice import Advice, FewerMembers, Reduce, SmallerCapacity, Synchronous, advice
 from proofs.systems.results import MACHINE, TITLES
-from proofs.systems.system import is_named
 from pxp_fsm.analysis.requests import PROVED_OF, Request
+from pxp_fsm.automata.system import is_named
 from pxp_fsm.automata.tables import BUILTIN, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 

@@ -8,10 +8,13 @@ it.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 from pxp_fsm.errors import GuardError, NotEnabled
 
@@ -105,7 +108,8 @@ class Automaton:
     """A validated automaton table: read by `load_automaton`, or built by `build_automaton`.
 
     `peer` names the automaton at the other end of a channel (by default this very one);
-    `note` is shown wherever the automaton is shown.
+    `note` is shown wherever the automaton is shown. `payloads` gives the JSON Schema of what a tag
+    carries, in a system whose messages are no `Answer`s.
 
     >>> import pxp_fsm as pxp
     >>> interact = pxp.load_automaton("interact")
@@ -123,6 +127,7 @@ class Automaton:
     source: str = ""
     note: str = ""
     peer: str = ""
+    payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
         sizes = f"{len(self.states)} states, {len(self.transitions)} transitions"
@@ -214,10 +219,15 @@ class Automaton:
 
         The hashed text is UTF-8: `initial STATE`, one `final STATE` a final state, one
         `SOURCE TARGET GUARD ACTION` a transition (⊤ for no guard; one that names its partner
-        says so: `+TASK to left`), the lines sorted, each ended by a newline.
+        says so: `+TASK to left`), one `payload TAG SCHEMA` a payload (as JSON, its keys sorted),
+        the lines sorted, each ended by a newline.
         """
         lines = [f"initial {self.initial}", *(f"final {state}" for state in self.final)]
         lines += [f"{t.source} {t.target} {t.guard or '⊤'} {t.action}" for t in self.transitions]
+        lines += [
+            f"payload {tag} {json.dumps(schema, sort_keys=True, ensure_ascii=False)}"
+            for tag, schema in self.payloads.items()
+        ]
         return hashlib.sha256("".join(f"{line}\n" for line in sorted(lines)).encode()).hexdigest()
 
 

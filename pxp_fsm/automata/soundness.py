@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.payloads import schema_problems
 from pxp_fsm.errors import Fault, Place, TableError
 
 
@@ -21,7 +22,7 @@ def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
     rows = _places(automaton, raw)
     for checks in (
         (_names(automaton, raw),),
-        (_guards(automaton, raw), _determinism(automaton, rows)),
+        (_guards(automaton, raw), _determinism(automaton, rows), _payloads(automaton)),
         (_reachability(automaton), _reception(automaton, rows)),
     ):
         found = [fault for check in checks for fault in check]
@@ -233,6 +234,18 @@ def _determinism(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
                 "duplicate-tag",
                 transition.label,
             )
+
+
+def _payloads(automaton: Automaton) -> Iterator[Fault]:
+    known = sorted(_labels(automaton, Kind.SEND) | _labels(automaton, Kind.RECEIVE))
+    for tag in automaton.payloads:
+        if tag not in known:
+            message = f"payload of {tag}, which no row sends or receives; there are: "
+            message += ", ".join(known)
+            yield Fault(("payloads", tag), message, "unused-payload", tag, tuple(known))
+    for tag, problem in schema_problems(automaton.payloads):
+        message = f"the payload of {tag} is no JSON Schema: {problem}"
+        yield Fault(("payloads", tag), message, "bad-payload-schema", tag)
 
 
 def _reachability(automaton: Automaton) -> Iterator[Fault]:

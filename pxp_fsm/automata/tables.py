@@ -98,12 +98,14 @@ def build_automaton(
     title: str = "",
     note: str = "",
     peer: str = "",
+    payloads: Mapping[str, Any] = MappingProxyType({}),
 ) -> Automaton:
     """An automaton from rows in Python, checked as a file is.
 
     A row has the keys of a file's: `from`, `to`, one of `send`, `receive` and `event`, and where
     they apply `guard`, `partner` and `number`. The states are those of the rows, in their order;
-    `initial` is the first of them unless it is named. `states` and `guards` say what they mean.
+    `initial` is the first of them unless it is named. `states` and `guards` say what they mean,
+    `payloads` which JSON Schema fits what a tag carries.
 
     >>> import pxp_fsm as pxp
     >>> pxp.build_automaton(
@@ -146,6 +148,8 @@ def build_automaton(
     }
     if peer:
         raw["peer"] = peer
+    if payloads:
+        raw["payloads"] = dict(payloads)
 
     def in_words(fault: Fault) -> Fault:
         path, where = fault.path, format_path(fault.path)
@@ -244,6 +248,7 @@ def _build(raw: Mapping[str, Any]) -> Automaton:
         source=raw.get("source", ""),
         note=raw.get("note", ""),
         peer=raw.get("peer", ""),
+        payloads=MappingProxyType(dict(raw.get("payloads", {}))),
     )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams.model import Arrow, Edge, Lifeline, Node, Row, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
@@ -74,6 +75,21 @@ def _line(row: Sequence[Transition]) -> str:
         actions += f" {'to' if first.kind is Kind.SEND else 'from'} {first.partner}"
     guard = first.guard or ("⊤" if first.kind is Kind.SEND else None)
     return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
+
+
+def system_diagram(system: System) -> StateDiagram:
+    """The members of `system`, and at an arrow what one of them may send to the other."""
+    nodes = tuple(Node(one.name, one.automaton.title) for one in system.members)
+    edges = []
+    for sender, receiver in system.links:
+        tags = dict.fromkeys(
+            row.label
+            for row in system.members[sender].automaton.transitions
+            if row.kind is Kind.SEND and receiver in system.partners(sender, row)
+        )
+        names = system.members[sender].name, system.members[receiver].name
+        edges.append(Edge(*names, tuple(map(Row, tags))))
+    return StateDiagram(system.name, system.channel.name, nodes, tuple(edges))
 
 
 def sequence_chart(

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import load_automaton
-from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
+from pxp_fsm.diagrams.extract import sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.render import svg, write
 from pxp_fsm.errors import UsageError, quoted
@@ -16,13 +17,15 @@ from pxp_fsm.sessions.session import Session
 
 @runtime_checkable
 class Drawable(Protocol):
-    """What has a diagram: a system, a language."""
+    """What has a diagram: a result of a check, a language."""
 
     def diagram(self) -> Diagram:
         """Its diagram; raises `UsageError` where that could not be read."""
 
 
-def draw(subject: Automaton | Session | Drawable | Diagram | str, file: str | Path) -> Path:
+def draw(
+    subject: Automaton | Session | System | Drawable | Diagram | str, file: str | Path
+) -> Path:
     """Draw an automaton, a session, a system, a counterexample into `file`; returns its path.
 
     The file's suffix is its format: .svg, .png, .dot or .mmd (Mermaid). A text is the name or the
@@ -40,13 +43,15 @@ def draw(subject: Automaton | Session | Drawable | Diagram | str, file: str | Pa
     return Path(file)
 
 
-def diagram_of(subject: Automaton | Session | Drawable | Diagram | str) -> Diagram:
+def diagram_of(subject: Automaton | Session | System | Drawable | Diagram | str) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
         subject = load_automaton(subject)
     match subject:
         case Automaton():
             return state_diagram(subject)
+        case System():
+            return system_diagram(subject)
         case Session():
             ending = "not over" if subject.ending is None else subject.ending.value
             note = f"{subject.instance.key}; ended: {ending}"
@@ -62,9 +67,9 @@ def diagram_of(subject: Automaton | Session | Drawable | Diagram | str) -> Diagr
     return subject.diagram()
 
 
-def _repr_svg(subject: Automaton | Session) -> str:
+def _repr_svg(subject: Automaton | Session | System) -> str:
     return svg(diagram_of(subject))
 
 
-for _shown in (Automaton, Session):  # the rooms below do not know how they are drawn
+for _shown in (Automaton, Session, System):  # the rooms below do not know how they are drawn
     setattr(_shown, "_repr_svg_", _repr_svg)  # noqa: B010 - a checker knows of no such method

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
+from backends.databases.own_sessions import session_record
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm import __version__, defaults
@@ -280,7 +281,8 @@ class Run:
             record_faults=True,
         )
         if stored is None:
-            self._blackboard.start_session(self._record(session, slot, members))
+            place_of = (slot.repetition, slot.position)
+            self._blackboard.start_session(session_record(session, self.name, *place_of))
         else:
             self._check_agents(stored, members)
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
@@ -301,24 +303,6 @@ class Run:
                     f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
                     f"changed; start a new run"
                 )
-
-    def _record(self, session: Session, slot: Slot, members: Members) -> SessionRecord:
-        automaton = self._rules.automaton
-        return SessionRecord(
-            session=session.name,
-            run=self.name,
-            repetition=slot.repetition,
-            position=slot.position,
-            instance=slot.row.instance,
-            protocol=self._rules.name,
-            n=self._rules.n,
-            k=self._rules.k,
-            automaton=automaton.name,
-            fingerprint=automaton.fingerprint,
-            memo=self.plan.memo,
-            assumptions=tuple(sorted(session.assumptions)),
-            agents=tuple((each, agent.describe()) for each, agent in members.items()),
-        )
 
 
 def _over(record: SessionRecord | None) -> bool:

@@ -50,7 +50,12 @@ class Comparison(NamedTuple):
 
 
 class Ending(StrEnum):
-    """Why a session is over."""
+    """Why a session is over.
+
+    Sessions of systems end as `FINISHED` (every member is in an end state), `DEADLOCK` (nothing
+    can happen), `IDLE` (nobody wants what can), `DIVERGED` (a member left the trace that was to be
+    followed), or by a fault, as all sessions may.
+    """
 
     RATIFIED = "ratified"
     REJECTED = "rejected"
@@ -60,6 +65,10 @@ class Ending(StrEnum):
     LATE = "late"
     BROKEN = "broken"
     LIMIT = "limit"
+    FINISHED = "finished"
+    DEADLOCK = "deadlock"
+    IDLE = "idle"
+    DIVERGED = "diverged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ machine and a memory of what it judged.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,8 +34,6 @@ from pxp_fsm.protocol.relations import (
     Relation,
     Relations,
     awaited,
-    is_cancelled,
-    overdue,
 )
 from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.protocol.situation import Derived, Guards, Situation
@@ -44,6 +41,7 @@ from pxp_fsm.sessions.functions import (
     AnswerFunction,
     GuardFunction,
     RelationFunction,
+    answered,
     as_guards,
     as_relation,
     as_respondent,
@@ -370,24 +368,4 @@ class Participant:
 
     async def _said(self, respondent: Respondent, ask: Callable[[], Awaitable[_T]]) -> _T:
         """What a respondent says; a fault in it is `NoAnswer` or late, with its cause."""
-        started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self.agent.timeout):
-                said = await awaited(ask())
-        except TimeoutError as error:
-            why = str(error) or f"no answer within {self.agent.timeout} s"
-            raise OracleFailed(Outcome.LATE, f"{respondent.name}: {why}") from error
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            raise NoAnswer(f"{respondent.name}: it cancelled itself") from error
-        except NOT_THEIRS:
-            raise
-        except PXPError as error:
-            raise NoAnswer(f"{respondent.name}: {error}") from error
-        except Exception as error:
-            raise NoAnswer(f"{respondent.name}: {type(error).__name__}: {error}", error) from error
-        if overdue(started, self.agent.timeout):
-            cause = f"{respondent.name}: it took longer than {self.agent.timeout} s"
-            raise OracleFailed(Outcome.LATE, cause)
-        return said
+        return await answered(respondent.name, ask, self.agent.timeout, NoAnswer)

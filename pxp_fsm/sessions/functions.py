@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import update_wrapper
 from typing import Any, TypeVar
 
 from pxp_fsm.automata.automaton import Valuation
-from pxp_fsm.errors import UsageError, WrongType, quoted
+from pxp_fsm.errors import (
+    NOT_THEIRS,
+    GuardError,
+    NoAnswer,
+    PXPError,
+    SessionFailed,
+    UsageError,
+    WrongType,
+    quoted,
+)
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome, Relation, awaited
+from pxp_fsm.protocol.relations import (
+    NOISY,
+    Assumption,
+    OracleFailed,
+    Outcome,
+    Relation,
+    awaited,
+    is_cancelled,
+    overdue,
+)
+from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.protocol.situation import Guards, Situation
 
 T = TypeVar("T")
@@ -31,7 +52,7 @@ class FunctionRespondent:
     """A respondent by a function of the question; see `respondent`."""
 
     def __init__(self, function: AnswerFunction) -> None:
-        self.name = _name(function)
+        self.name = name_of(function)
         self._function = function
         update_wrapper(self, function)
 
@@ -68,7 +89,7 @@ class FunctionGuards:
     follows_relations = False
 
     def __init__(self, function: GuardFunction) -> None:
-        self.name = _name(function)
+        self.name = name_of(function)
         self._function = function
 
     async def decide(self, situation: Situation) -> Valuation:
@@ -112,7 +133,7 @@ def as_relation(given: Relation | RelationFunction) -> Relation:
     if isinstance(given, Relation) and not isinstance(given, type):
         return given
     if callable(given) and not isinstance(given, type):
-        return FunctionRelation(_name(given), given)
+        return FunctionRelation(name_of(given), given)
     raise _no_interface(
         "relation",
         given,
@@ -139,8 +160,38 @@ def _no_interface(what: str, given: object, form: str) -> UsageError:
     return UsageError(f"{quoted(given)} is not a {what}{hint}. A {what} has {form}")
 
 
-def _name(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
+    """What a function is called, as a session records it."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+async def answered(
+    who: str,
+    ask: Callable[[], Awaitable[T] | T],
+    timeout: float | None,
+    failure: Callable[[str, Exception | None], SessionFailed],
+) -> T:
+    """What `ask` returns within `timeout` seconds; late is `OracleFailed`, a fault is `failure`."""
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(timeout):
+            said = await awaited(ask())
+    except TimeoutError as error:
+        why = str(error) or f"no answer within {timeout} s"
+        raise OracleFailed(Outcome.LATE, f"{who}: {why}") from error
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise failure(f"{who}: it cancelled itself", None) from error
+    except NOT_THEIRS:
+        raise
+    except PXPError as error:
+        raise failure(f"{who}: {error}", None) from error
+    except Exception as error:
+        raise failure(f"{who}: {type(error).__name__}: {error}", error) from error
+    if overdue(started, timeout):
+        raise OracleFailed(Outcome.LATE, f"{who}: it took longer than {timeout} s")
+    return said
 
 
 def waited_for(work: Coroutine[Any, Any, T]) -> T:
@@ -153,3 +204,15 @@ def waited_for(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
+
+
+def ending_of(error: NoAnswer | OracleFailed | GuardError) -> Ending:
+    """How a session ends in which a member fails so."""
+    if isinstance(error, OracleFailed) and error.outcome is Outcome.LATE:
+        return Ending.LATE
+    return Ending.NO_ANSWER if isinstance(error, NoAnswer) else Ending.BROKEN
+
+
+def traceback_of(fault: Exception) -> str:
+    """The traceback of what a user's function raised, as Python prints it."""
+    return "".join(traceback.format_exception(fault))

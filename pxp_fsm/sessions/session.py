@@ -15,13 +15,12 @@ from pxp_fsm.protocol.relations import (
     Assumption,
     Judgement,
     OracleFailed,
-    Outcome,
     session_assumptions,
 )
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
-from pxp_fsm.sessions.functions import waited_for
+from pxp_fsm.sessions.functions import ending_of, waited_for
 
 
 def _number(members: object) -> str:
@@ -325,12 +324,8 @@ class Session:
         self._end(ending, causes.get(ending, tags))
 
     def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
-        if isinstance(error, OracleFailed):
-            ending = Ending.LATE if error.outcome is Outcome.LATE else Ending.BROKEN
-        else:
-            ending = Ending.NO_ANSWER if isinstance(error, NoAnswer) else Ending.BROKEN
         self.fault = error.fault if isinstance(error, SessionFailed) else None
-        self._end(ending, str(error))
+        self._end(ending_of(error), str(error))
 
     def _raise_fault(self) -> None:
         """Raise what an agent's own code raised, with its traceback; the ending is stored."""

@@ -11,7 +11,7 @@ from backends.databases.triggers import triggers
 from backends.databases.views import VIEWS
 from tests.backends.schema_version1 import make as make_version1
 
-LATER = ("calls", "costs", "prompts", "reservations")
+LATER = ("actions", "calls", "costs", "members", "prompts", "reservations")
 """The tables and the view that later versions brought."""
 
 TABLE1 = """

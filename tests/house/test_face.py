@@ -16,14 +16,18 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
+from pxp_fsm.sessions.session import Session
 
 NAMES = [
+    "Actor",
     "Agent",
     "Answer",
     "Automaton",
     "Channel",
     "Derived",
+    "Faults",
     "Instance",
+    "Intent",
     "Interact",
     "Machine",
     "Message",
@@ -35,6 +39,7 @@ NAMES = [
     "Result",
     "Session",
     "System",
+    "Turn",
     "build_automaton",
     "check",
     "classify",
@@ -109,7 +114,7 @@ def whale(_question: pxp.Question) -> pxp.Answer:
     return pxp.Answer("mammal", "It breathes air.")
 
 
-def session(respondent: Any = whale, rules: Any = None, **parts: Any) -> pxp.Session:
+def session(respondent: Any = whale, rules: Any = None, **parts: Any) -> Session:
     agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.normalised_text)
     parts = {"match": pxp.exact, "agree": pxp.exact, **parts}
     members = {"m": agent, "h": pxp.Agent(respondent, **parts)}

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.systems import Channel, System
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import DECIDE, Event, Kind, Transition, happening, one_hot, sending
 from pxp_fsm.automata.automaton import receiving as receives
 from pxp_fsm.errors import PXPError

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proofs.core.actions import Choose, Exchange
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status
@@ -30,6 +29,7 @@ from proofs.systems import (
 )
 from proofs.systems.encoding import Configuration
 from proofs.systems.propositions import Noting
+from pxp_fsm.automata.actions import Choose, Exchange
 from pxp_fsm.automata.automaton import Kind, one_hot
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Refused

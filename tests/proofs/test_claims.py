@@ -12,7 +12,6 @@ import pytest
 from proofs.claims.catalogue import CLAIMS, Claim, assumptions_of, find, name_of
 from proofs.claims.checking import Bounds, Checker, settled
 from proofs.claims.theorems import THEOREMS, prove
-from proofs.core.actions import Say
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.model import Step
 from proofs.core.properties import complete_words, longest_run, terminates
@@ -25,6 +24,7 @@ from proofs.sessions.packed import PackedSessions
 from proofs.sessions.relational import EMPTY, Theory
 from proofs.sessions.replay import NotReplayed, PrefixModel, replay
 from proofs.systems import Composition, System, standing_checks, system_of
+from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.tables import BUILTIN, parse_automaton
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from proofs.core.actions import Deliver
 from proofs.core.explore import Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.model import Step
@@ -35,6 +34,7 @@ from proofs.systems.propositions import (
 from proofs.systems.reachability import reach
 from proofs.systems.replay import shown
 from proofs.systems.tables import projected
+from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import TableError, UsageError

@@ -11,13 +11,13 @@ import pytest
 
 from proofs.claims.catalogue import REFLEXIVE, REFUTED, REVISED
 from proofs.claims.theorems import THEOREMS, WATCHED, prove
-from proofs.core.actions import Blocked, Say
 from proofs.core.explore import explore
 from proofs.induction.invariants import INTERACT, PXP, PXP_K, Keep, invariant_of
 from proofs.induction.numbers import Numbers, Unknown
 from proofs.induction.obligations import RATIFIED, replies
 from proofs.sessions.model import SessionModel, State, action_of, speaker_of, tag_of
 from proofs.sessions.relational import Theory
+from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.core.actions import Say
 from proofs.core.explore import Trace
 from proofs.core.model import Step
 from proofs.core.results import Bound, Result, Status, Verdict
+from pxp_fsm.automata.actions import Say
 
 TRACE = Trace(0, (Step(Say("m", "INIT"), 1), Step(Say("h", "RATIFY"), 2)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import text
 
-from backends.databases.records import RESERVATION, earlier_reservations
+from backends.databases.reservations import RESERVATION, earlier_reservations
 
 revision = "5"
 down_revision = "4"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from pxp_fsm.errors import UsageError, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +104,62 @@ class Blocked:
         return f"{self.agent} {self.reason}"
 
 
-Action = Say | Exchange | Send | Deliver | Choose | External | Decide | Blocked
+SystemAction = Exchange | Send | Deliver | Choose | Decide | External
+"""What can happen in a system."""
+
+Action = Say | SystemAction | Blocked
 """What can happen; no code reads the label."""
+
+
+class ActionRecord(NamedTuple):
+    """An action of a system as five words, for files and databases; "" is no such part."""
+
+    kind: str
+    member: str
+    partner: str
+    label: str
+    guard: str
+
+
+def record_of(action: SystemAction) -> ActionRecord:
+    """`action` as words; `action_of` reads them.
+
+    >>> record_of(Send("hub", "left", "TASK", lost=True))
+    ActionRecord(kind='lose', member='hub', partner='left', label='TASK', guard='')
+    """
+    match action:
+        case Exchange(sender, receiver, tag):
+            return ActionRecord("exchange", sender, receiver, tag, "")
+        case Send(sender, receiver, tag, lost):
+            return ActionRecord("lose" if lost else "send", sender, receiver, tag, "")
+        case Deliver(sender, receiver, tag, kept):
+            return ActionRecord("duplicate" if kept else "deliver", sender, receiver, tag, "")
+        case Choose(member, guard, tag):
+            return ActionRecord("choose", member, "", tag, guard)
+        case Decide(guard, label, member):
+            return ActionRecord("decide", member, "", label, guard)
+        case External(label):
+            return ActionRecord("external", "", "", label, "")
+
+
+KINDS = ("exchange", "send", "lose", "deliver", "duplicate", "choose", "decide", "external")
+"""The kinds of actions of a system, as `record_of` writes them."""
+
+
+def action_of(record: ActionRecord) -> SystemAction:
+    """The action that `record` means; raises `UsageError` where it means none."""
+    kind, member, partner, label, guard = record
+    match kind:
+        case "exchange":
+            return Exchange(member, partner, label)
+        case "send" | "lose":
+            return Send(member, partner, label, lost=kind == "lose")
+        case "deliver" | "duplicate":
+            return Deliver(member, partner, label, kept=kind == "duplicate")
+        case "choose":
+            return Choose(member, guard, label)
+        case "decide":
+            return Decide(guard, label, member)
+        case "external":
+            return External(label)
+    raise UsageError(f"there is no action {quoted(kind)}; there are {', '.join(KINDS)}")

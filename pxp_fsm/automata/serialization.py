@@ -33,6 +33,7 @@ def document(automaton: Automaton) -> dict[str, Any]:
         "states": [_state(state) for state in automaton.states],
         "rows": [row for _, row in rows(automaton.transitions)],
         **({"guards": guards} if guards else {}),
+        **({"payloads": dict(automaton.payloads)} if automaton.payloads else {}),
     }
 
 
@@ -43,6 +44,11 @@ def to_json(automaton: Automaton) -> str:
         if ascii_alone or _is_utf8(text):
             break
     return text
+
+
+def canonical_json(automaton: Automaton) -> str:
+    """`automaton` as one line of JSON, the same for the same table."""
+    return json.dumps(document(automaton), separators=(",", ":"))
 
 
 def to_toml(automaton: Automaton) -> str:

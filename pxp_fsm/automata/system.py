@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,10 +11,9 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
-from proofs.systems.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
+from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.tables import load_automaton
-from pxp_fsm.diagrams import Edge, Node, Row, StateDiagram, svg
 from pxp_fsm.errors import TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -97,22 +97,15 @@ class System:
             told.append(", ".join(names) + ("" if same else f": {table}"))
         return "; ".join(told)
 
-    def diagram(self) -> StateDiagram:
-        """The members, and at an arrow what one of them may send to the other."""
-        nodes = tuple(Node(one.name, one.automaton.title) for one in self.members)
-        edges = []
-        for sender, receiver in self.links:
-            tags = dict.fromkeys(
-                row.label
-                for row in self.members[sender].automaton.transitions
-                if row.kind is Kind.SEND and receiver in self.partners(sender, row)
-            )
-            names = self.members[sender].name, self.members[receiver].name
-            edges.append(Edge(*names, tuple(map(Row, tags))))
-        return StateDiagram(self.name, self.channel.name, nodes, tuple(edges))
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of what the system means.
 
-    def _repr_svg_(self) -> str:
-        return svg(self.diagram())
+        The hashed text is UTF-8: `channel NAME`, and one `NAME FINGERPRINT` a member, in order.
+        """
+        lines = [f"channel {self.channel.name}"]
+        lines += [f"{one.name} {one.automaton.fingerprint}" for one in self.members]
+        return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -147,6 +140,37 @@ class System:
             for other in self.partners(place, row)
         }
         return tuple(sorted(found))
+
+    def choosable(self, place: int) -> tuple[Transition, ...]:
+        """The rows of member `place` whose guard it may settle before it can send.
+
+        Over a buffer these are the rows of states that have another way on, which does not wait for
+        the same buffers: else it is the same to wait first and to choose then.
+        """
+        return self._choosable[place]
+
+    @cached_property
+    def _choosable(self) -> tuple[tuple[Transition, ...], ...]:
+        return tuple(tuple(self._settled_ahead(place)) for place in range(len(self.members)))
+
+    def _settled_ahead(self, place: int) -> Iterator[Transition]:
+        table = self.members[place].automaton
+        if self.channel.lossy:
+            return
+        for state in table.states:
+            rows = table.leaving(state.name)
+            deciding = [row for row in rows if row.kind is Kind.SEND and row.guard is not None]
+            ways = {self.partners(place, row) for row in deciding}
+            if self.channel.synchronous or len(deciding) < len(rows) or len(ways) > 1:
+                yield from deciding
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing happens any more where a message has been chosen that cannot be sent.
+
+        Of two members that meet there is nobody else whose steps could lead to where it can.
+        """
+        return self.channel.synchronous and len(self.members) == 2
 
     def taken(self, sender: int, receiver: int, state: str, tag: str) -> Transition | None:
         """The row by which `receiver`, in `state`, takes `tag` from `sender`, if it has one."""

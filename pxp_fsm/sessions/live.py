@@ -1,0 +1,267 @@
+"""A system as it runs: a machine for each member, and what is on its way between them.
+
+What can happen follows from the tables (`System`) and from what a channel may do (`Channel`), as in
+the model that is checked. Whoever chooses among it, an action that is taken here is one of those.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pxp_fsm.automata.actions import (
+    Choose,
+    Decide,
+    Deliver,
+    Exchange,
+    External,
+    Send,
+    SystemAction,
+)
+from pxp_fsm.automata.automaton import DECIDE, Kind, Transition, one_hot, sending
+from pxp_fsm.automata.channels import Buffer
+from pxp_fsm.automata.system import System
+from pxp_fsm.errors import Refused
+from pxp_fsm.sessions.machine import Machine
+
+Link = tuple[str, str]
+"""Sender and receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message of a system: the action `number` sent it; `text` is its payload as JSON.
+
+    >>> Letter(1, "hub", "left", "TASK", '{"size":3}').value
+    {'size': 3}
+    """
+
+    number: int
+    sender: str
+    receiver: str
+    tag: str
+    text: str = "null"
+
+    @property
+    def value(self) -> Any:
+        """The payload, read anew each time: nobody changes what another one sees."""
+        return json.loads(self.text)
+
+
+class LiveSystem:
+    """The machines of `system`, the guards that they have settled ahead, and letters on their way.
+
+    >>> import pxp_fsm as pxp
+    >>> live = LiveSystem(pxp.System.load("m=interact", "h=interact"))
+    >>> [str(action) for action in live.possible()]
+    ['m>h +INIT', 'h>m +INIT']
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.machines = {member.name: Machine(member.automaton) for member in system.members}
+        self.chosen: dict[str, Transition | None] = dict.fromkeys(self.machines)
+        names = tuple(self.machines)
+        links = () if system.channel.synchronous else system.links
+        self.letters: dict[Link, list[Letter]] = {
+            (names[sender], names[receiver]): [] for sender, receiver in links
+        }
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The present state of each member."""
+        return {name: machine.state for name, machine in self.machines.items()}
+
+    @property
+    def ended(self) -> bool:
+        """Whether every member is in an end state, and none has a message to send."""
+        over = all(machine.ended for machine in self.machines.values())
+        return over and not any(self.chosen.values())
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing happens any more, since a chosen message cannot be sent."""
+        return self.system.stops and any(self.chosen.values())
+
+    def buffer(self, link: Link) -> Buffer:
+        """The tags on their way over a link, as its channel orders them."""
+        tags = tuple(letter.tag for letter in self.letters[link])
+        return tuple(sorted(tags)) if self.system.channel.reordering else tags
+
+    def possible(self) -> list[SystemAction]:
+        """Everything that can happen now."""
+        found: list[SystemAction] = []
+        for name in self.machines:
+            for row in self.rows(name):
+                found += self.by_row(name, row)
+        return [*found, *self.deliveries(), *self.externals()]
+
+    def rows(self, name: str) -> tuple[Transition, ...]:
+        """The rows by which a member can go on: where it has settled a guard, that one alone."""
+        if self.stopped:
+            return ()
+        row = self.chosen[name]
+        return self.machines[name].enabled() if row is None else (row,)
+
+    def by_row(self, name: str, row: Transition) -> list[SystemAction]:
+        """What a member can do by one of its rows now, by its own decision."""
+        own = row.kind is Kind.SEND or (row.kind is Kind.EVENT and row.guard is not None)
+        if self.stopped or not own:
+            return []
+        if row.kind is Kind.EVENT:
+            return [Decide(row.guard or "", row.label, name)]
+        found: list[SystemAction] = [*self.sendings(name, row)]
+        if found or row.guard is None or self.chosen[name] is not None:
+            return found
+        ahead = row in self.system.choosable(self.system.places[name])
+        return [Choose(name, row.guard, row.label)] if ahead else []
+
+    def sendings(self, name: str, row: Transition) -> Iterator[Exchange | Send]:
+        """The ways in which the message of `row` can be sent now; none where it has to wait."""
+        place, channel = self.system.places[name], self.system.channel
+        for other in self.system.partners(place, row):
+            receiver = self.system.members[other].name
+            if channel.synchronous:
+                if self._taken(name, receiver, row.label) is not None:
+                    yield Exchange(name, receiver, row.label)
+            else:
+                for sent in channel.after_sending(self.buffer((name, receiver)), row.label):
+                    yield Send(name, receiver, row.label, lost=sent.lost)
+
+    def deliveries(self) -> Iterator[Deliver]:
+        """The letters that can be delivered now."""
+        for link in self.letters:
+            for offer in self.system.channel.offers(self.buffer(link)):
+                if self._taken(*link, offer.tag) is not None:
+                    yield Deliver(*link, offer.tag, kept=offer.kept)
+
+    def externals(self) -> list[External]:
+        """The events from outside that can happen now."""
+        labels = dict.fromkeys(
+            row.label for name in self.machines for row in self._external_rows(name)
+        )
+        return list(map(External, labels))
+
+    def offered(self, action: Deliver) -> tuple[Letter, ...]:
+        """The letters of which `action` may deliver any, the oldest first."""
+        letters = self.letters[action.sender, action.receiver]
+        same = tuple(letter for letter in letters if letter.tag == action.tag)
+        return same if self.system.channel.reordering else same[:1]
+
+    def take(
+        self, action: SystemAction, letter: Letter | None = None
+    ) -> tuple[tuple[str, Transition], ...]:
+        """Let `action` happen; the members that moved, each with its row (or chose one).
+
+        `letter` is what is sent, or which of the offered ones is delivered; without it a letter
+        without a payload, or the oldest. Raises `Refused`, with the reason, where it cannot
+        happen: nothing has moved then.
+        """
+        if action not in self.possible():
+            raise Refused(self.refusal(action))
+        match action:
+            case Exchange(sender, receiver, tag):
+                sent = self._send(sender, receiver, tag)
+                return sent, (receiver, self.machines[receiver].receive(tag, sender))
+            case Send(sender, receiver, tag, lost):
+                if not lost:
+                    posted = letter or Letter(0, sender, receiver, tag)
+                    self.letters[sender, receiver].append(posted)
+                return (self._send(sender, receiver, tag),)
+            case Deliver(sender, receiver, tag, kept):
+                taken = letter or self.offered(action)[0]
+                if taken not in self.offered(action):
+                    raise Refused(f"{action} was refused: another letter comes next")
+                if not kept:
+                    self.letters[sender, receiver].remove(taken)
+                return ((receiver, self.machines[receiver].receive(tag, sender)),)
+            case Choose(member, guard, _tag):
+                row = self._decided(member, guard)
+                self.chosen[member] = row
+                return ((member, row),)
+            case Decide(guard, _label, member):
+                valuation = self._valuation(member, guard)
+                return ((member, self.machines[member].decide(valuation)),)
+            case External(label):
+                moving = [
+                    name
+                    for name in self.machines
+                    if any(row.label == label for row in self._external_rows(name))
+                ]
+                return tuple((name, self.machines[name].happen(label)) for name in moving)
+
+    def row_of(self, action: Exchange | Send | Choose | Decide) -> Transition:
+        """The row by which a member does what it has decided, in its present state."""
+        if isinstance(action, Exchange | Send):
+            machine = self.machines[action.sender]
+            row = machine.automaton.sends(machine.state, action.tag, action.receiver)
+            if row is None:
+                raise Refused(self.refusal(action))
+            return row
+        return self._decided(action.member, action.guard)
+
+    def refusal(self, action: SystemAction) -> str:
+        """Why `action` cannot happen now, and what can."""
+        there = ", ".join(map(str, self.possible())) or "nothing"
+        at = ", ".join(f"{name} in {state}" for name, state in self.states.items())
+        why = "".join(f"; {reason}" for reason in self.obstacles())
+        return f"{action} was refused, with {at}: possible now is {there}{why}"
+
+    def obstacles(self) -> Iterator[str]:
+        """Why members cannot do now what their tables say, and letters cannot be delivered."""
+        for name, machine in self.machines.items():
+            settled = self.chosen[name]
+            for row in machine.enabled() if settled is None else (settled,):
+                if row.kind is Kind.SEND and not any(self.sendings(name, row)):
+                    chosen = "" if settled is None else f" has chosen {row.guard} and"
+                    yield f"{name}{chosen} cannot send {row.label}: {self._why_not(name, row)}"
+        for (sender, receiver), letters in self.letters.items():
+            offered = {} if not letters else {letter.tag: letter for letter in letters[:1]}
+            for tag in offered:
+                if self._taken(sender, receiver, tag) is None:
+                    yield f"{self._not_taken(receiver)}, and {tag} from {sender} comes next"
+
+    def _why_not(self, name: str, row: Transition) -> str:
+        partners = self.system.partners(self.system.places[name], row)
+        receivers = [self.system.members[other].name for other in partners]
+        if self.system.channel.synchronous:
+            return ", ".join(map(self._not_taken, receivers))
+        size = self.system.channel.capacity
+        return ", ".join(f"the buffer to {one} is full ({size})" for one in receivers)
+
+    def _not_taken(self, receiver: str) -> str:
+        machine, settled = self.machines[receiver], self.chosen[receiver]
+        if settled is not None:
+            return f"{receiver} has {settled.label} to send first"
+        takes = [row.action for row in machine.enabled() if row.kind is Kind.RECEIVE]
+        return f"{receiver} is in {machine.state}, which takes {', '.join(takes) or 'nothing'}"
+
+    def _taken(self, sender: str, receiver: str, tag: str) -> Transition | None:
+        if self.chosen[receiver] is not None:
+            return None
+        places, state = self.system.places, self.machines[receiver].state
+        return self.system.taken(places[sender], places[receiver], state, tag)
+
+    def _external_rows(self, name: str) -> list[Transition]:
+        rows = () if self.chosen[name] is not None else self.rows(name)
+        return [row for row in rows if row.kind is Kind.EVENT and row.guard is None]
+
+    def _send(self, sender: str, receiver: str, tag: str) -> tuple[str, Transition]:
+        machine = self.machines[sender]
+        row = machine.automaton.sends(machine.state, tag, receiver)
+        if row is None:
+            raise AssertionError(f"{sender} does not send {tag} in {machine.state}")
+        self.chosen[sender] = None
+        if row.guard is None:
+            return sender, machine.fire(sending(tag, receiver))
+        return sender, machine.fire(DECIDE, self._valuation(sender, row.guard))
+
+    def _decided(self, member: str, guard: str) -> Transition:
+        machine = self.machines[member]
+        return machine.automaton.step(machine.state, DECIDE, self._valuation(member, guard))
+
+    def _valuation(self, member: str, guard: str) -> dict[str, bool]:
+        machine = self.machines[member]
+        return one_hot(guard, machine.automaton.guards_of(machine.state))

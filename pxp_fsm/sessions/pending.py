@@ -1,0 +1,122 @@
+"""Whom a session of a system waits for: members that think, and sources of outside events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.protocol.relations import OracleFailed, Outcome
+from pxp_fsm.sessions.actors import Decision
+from pxp_fsm.sessions.functions import answered
+
+EventSource = float | Callable[[], bool | Awaitable[bool]] | None
+"""Who raises an event from outside: a timer (seconds), a function, sync or async, that returns
+whether it is raised, or None: whoever has the session (`raise_event`)."""
+
+
+class Pending:
+    """The questions that are open, and the answers that wait for their action.
+
+    `wants` is what each member has decided and not done yet, None where it waits for what comes.
+    `raised` are the events that are to happen.
+    """
+
+    def __init__(self, events: Mapping[str, EventSource]) -> None:
+        self.wants: dict[str, Decision | None] = {}
+        self.raised: set[str] = set()
+        self._events = events
+        self._thinking: dict[str, asyncio.Task[Decision | None]] = {}
+        self._coming: dict[str, asyncio.Task[bool]] = {}
+        self._declined: set[str] = set()
+        self._wake: asyncio.Future[None] | None = None
+
+    def is_asked(self, member: str) -> bool:
+        """Whether a member thinks, or has answered."""
+        return member in self._thinking or member in self.wants
+
+    def ask(self, member: str, thinking: Coroutine[Any, Any, Decision | None]) -> None:
+        """Let a member think."""
+        self._thinking[member] = asyncio.create_task(thinking)
+
+    def expect(self, possible: set[str]) -> bool:
+        """Ask the sources of the events that are `possible`; whether any was asked."""
+        for label in set(self._coming) - possible:
+            self._coming.pop(label).cancel()
+        self.raised &= possible
+        new = [
+            label
+            for label, source in self._events.items()
+            if source is not None
+            and label in possible - set(self._coming) - self.raised - self._declined
+        ]
+        for label in new:
+            self._coming[label] = asyncio.create_task(_is_raised(label, self._events[label]))
+        return bool(new)
+
+    def hear(self) -> dict[str, Decision | None]:
+        """What members have decided since; raises what went wrong in them."""
+        for label in [label for label, task in self._coming.items() if task.done()]:
+            (self.raised if self._coming.pop(label).result() else self._declined).add(label)
+        done = [name for name, task in self._thinking.items() if task.done()]
+        return {name: self._thinking.pop(name).result() for name in done}
+
+    def waits_for(self, possible: set[str]) -> bool:
+        """Whether somebody may still answer, or raise an event that is `possible`."""
+        caller = {label for label, source in self._events.items() if source is None}
+        return bool(self._thinking or self._coming or caller & possible)
+
+    async def wait(self) -> None:
+        """Until somebody has answered, or `wake` was called."""
+        self._wake = asyncio.get_running_loop().create_future()
+        tasks: list[asyncio.Future[Any]] = [*self._thinking.values(), *self._coming.values()]
+        await asyncio.wait([*tasks, self._wake], return_when=asyncio.FIRST_COMPLETED)
+
+    def wake(self) -> None:
+        """End a `wait`: something has happened meanwhile."""
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def happened(self, moved: tuple[str, ...], event: str = "") -> None:
+        """Something has happened: what the members that `moved` thought or wanted is void."""
+        self._declined.clear()
+        self.raised.discard(event)
+        for name in moved:
+            self.wants.pop(name, None)
+            thinking = self._thinking.pop(name, None)
+            if thinking is not None:
+                thinking.cancel()
+
+    def stop(self) -> None:
+        """Ask nobody any more."""
+        for task in (*self._thinking.values(), *self._coming.values()):
+            task.cancel()
+        self._thinking.clear()
+        self._coming.clear()
+
+
+async def _is_raised(label: str, source: EventSource) -> bool:
+    if source is None:
+        return False
+    if not callable(source):
+        await asyncio.sleep(source)
+        return True
+
+    def broken(cause: str, fault: Exception | None) -> OracleFailed:
+        return OracleFailed(Outcome.BROKEN, cause, fault)
+
+    said = await answered(f"event {label}", source, None, broken)
+    if type(said) is not bool:
+        raise broken(f"event {label}: its source returned {quoted(said)}, not True or False", None)
+    return said
+
+
+def check_source(label: str, source: object) -> None:
+    """Raise `UsageError` where `source` cannot raise an event."""
+    timer = isinstance(source, int | float) and not isinstance(source, bool) and source >= 0
+    if source is not None and not timer and not callable(source):
+        raise UsageError(
+            f"event {label} is raised by a number of seconds, a function, or None (raise_event), "
+            f"not {quoted(source)}"
+        )

@@ -1,0 +1,107 @@
+"""Every run is a trace of the model: random systems run, and each run is taken in the product."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from proofs.core.explore import TooLarge, explore
+from proofs.systems import Composition
+from proofs.systems.replay import configuration_of
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.live import LiveSystem
+from tests.proofs.random_systems import CHANNELS, random_channel, random_system
+from tests.sessions.random_sessions import drawn_system, random_session, states_of
+
+RUNS, PARTS = 10_000, 10
+
+
+def ran(seed: int) -> tuple[str, str]:
+    """The channel and the ending of a random session, which was one of the model's runs."""
+    session = random_session(seed).run_sync()
+    model = Composition(session.system)
+    *_, last = states_of(session)
+    assert configuration_of(session.live) == model.encoding.configuration(last), seed
+    left = model.moves(last)
+    assert session.ending is not None
+    if session.ending is Ending.FINISHED:
+        assert model.ended(last)
+    elif session.ending is Ending.DEADLOCK:
+        assert not left and not model.ended(last)
+    elif session.ending is Ending.IDLE:
+        assert left and not model.ended(last)
+    else:
+        assert session.ending is Ending.LIMIT, session.cause
+    assert left or session.ending is not Ending.IDLE
+    return session.system.channel.name, session.ending.value
+
+
+def test_every_run_is_a_trace_of_the_model() -> None:
+    found = [ran(seed) for seed in range(100)]
+    assert {channel for channel, _ in found} == set(CHANNELS)
+    assert {ending for _, ending in found} == {"finished", "deadlock", "idle", "limit"}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_thousand_runs_are_traces_of_their_models(part: int) -> None:
+    for seed in range(part, RUNS, PARTS):
+        ran(seed + 1000)
+
+
+MOST_STATES = 60
+
+
+def visited(systems: int, runs: int) -> tuple[int, int]:
+    """Of small random systems: how many states so many runs of each visit, and can be reached."""
+    seen = reachable = number = 0
+    while systems:
+        number += 1
+        system = drawn_system(random.Random(f"coverage {number}"))
+        try:
+            there = set(explore(Composition(system), MOST_STATES).parents)
+        except TooLarge:
+            continue
+        if len(there) < 5:
+            continue
+        systems -= 1
+        found: set[int] = set()
+        for seed in range(runs):
+            found.update(states_of(random_session(seed, system).run_sync()))
+        assert found <= there
+        seen, reachable = seen + len(found), reachable + len(there)
+    return seen, reachable
+
+
+def test_runs_visit_most_of_what_can_be_reached() -> None:
+    seen, reachable = visited(systems=8, runs=12)
+    assert seen > 0.7 * reachable
+
+
+@pytest.mark.deep
+def test_many_runs_visit_nearly_all_that_can_be_reached() -> None:
+    seen, reachable = visited(systems=60, runs=200)
+    print(f"{seen} of {reachable} states visited")
+    assert seen > 0.95 * reachable
+
+
+def test_what_can_happen_is_what_the_model_says() -> None:
+    """Along random walks, with every kind of channel: the same actions, the same places."""
+    for seed in range(150):
+        chance = random.Random(seed)
+        system = random_system(chance, guards=chance.choice((0, 0.4, 0.8)))
+        system = system.over(random_channel(chance))
+        model, live = Composition(system), LiveSystem(system)
+        (state,) = model.initial()
+        for _ in range(12):
+            moves = model.moves(state)
+            possible = live.possible()
+            assert len(set(possible)) == len(possible)
+            assert {move.action for move in moves} == set(possible), seed
+            assert configuration_of(live) == model.encoding.configuration(state)
+            if not moves:
+                break
+            move = chance.choice(moves)
+            live.take(move.action)
+            state += move.difference
