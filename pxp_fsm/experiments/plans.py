@@ -27,6 +27,9 @@ MOST = 10**9
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
 
+SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
+"""A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
+
 _SEEDS = 2**63 - 1
 _NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
 
@@ -97,6 +100,13 @@ class Plan:
         default="the task's own human",
         choices=("terminal", "terminal:relations"),
         key="agents.human",
+    )
+    subject: str | None = option(
+        "The pseudonym of the person in the human's role; who they are is nowhere stored.",
+        None,
+        metavar="NAME",
+        key="agents.subject",
+        schema={"type": "string", "pattern": SUBJECT},
     )
     judge: str | None = option(
         "The model that decides AGREE.",
@@ -185,13 +195,15 @@ class Plan:
     def meaning(self) -> dict[str, Any]:
         """Every choice by its field's name; those that came later only where they are made."""
         chosen = asdict(self)
-        if self.effort is None:
-            del chosen["effort"]
-        return chosen
+        return {name: value for name, value in chosen.items() if name not in _LATER or value}
 
     def as_json(self) -> str:
         """The plan as it is stored."""
         return json.dumps(self.meaning())
+
+
+_LATER = ("effort", "subject")
+"""Fields that are left out where they are not set: plans that were stored before have none."""
 
 
 class StoredRun(Protocol):
@@ -271,6 +283,13 @@ def check_plan(plan: Plan) -> None:
     options.check_types(plan)
     plan.rules()
     options.check_ranges(plan)
+    if plan.subject is not None and re.fullmatch(SUBJECT, plan.subject) is None:
+        raise UsageError(
+            f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",
+            "subject",
+        )
+    if plan.subject is not None and plan.human is None:
+        raise UsageError("a subject is the person in the human's role: give human too", "subject")
 
 
 def read_plan(plan: Plan) -> tuple[Task, DataSet]:

@@ -51,6 +51,12 @@ class Experiment:
     """
 
     file: Path = option(argument=True, path="any")
+    subject: str | None = option(
+        "The pseudonym of the person in the human's role: each has a run of their own.",
+        None,
+        metavar="NAME",
+        default="as FILE says",
+    )
     output: Path = common.output()
     database: str | None = common.new_database()
     executor: str | None = common.executor()

@@ -62,6 +62,11 @@ class RunReport:
         return self.record.run
 
     @property
+    def title(self) -> str:
+        """The run as tables call it: with the pseudonym of who took part, if somebody did."""
+        return f"{self.name} ({self.record.subject})" if self.record.subject else self.name
+
+    @property
     def sessions(self) -> int:
         """How many sessions have been started."""
         return sum(counts.total() for counts in self.tally.by_repetition.values())

@@ -92,7 +92,7 @@ def write(
     gallery = Gallery()
     template = environment.get_template("page.html.jinja")
     parts = template.generate(
-        title="Report of " + ", ".join(report.name for report in reports),
+        title="Report of " + ", ".join(report.title for report in reports),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=board.shown,
@@ -171,6 +171,7 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
         ("task", report.task.about if report.task else plan.task),
         ("data", report.data.origin if report.data else "not known"),
         ("protocol", ", ".join((rules.automaton.title, *bounds))),
+        *((("subject", report.record.subject),) if report.record.subject else ()),
         ("sessions begun", begun),
         ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
         ("ended", ended or "–"),
