@@ -16,6 +16,7 @@ from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import LONGEST, REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
@@ -24,6 +25,7 @@ from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
 from pxp_fsm.experiments.reports.tables import Table
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.tasks.prompts import prompts_of
 
 LISTED = 1000
 """Sessions of a run that have a row each, beside those that are shown whole."""
@@ -171,6 +173,7 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
         ("task", report.task.about if report.task else plan.task),
         ("data", report.data.origin if report.data else "not known"),
         ("protocol", ", ".join((rules.automaton.title, *bounds))),
+        *_models(plan),
         *((("subject", report.record.subject),) if report.record.subject else ()),
         ("sessions begun", begun),
         ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
@@ -178,6 +181,17 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
         ("begun at", report.record.created),
         ("version", report.record.version),
     )
+
+
+def _models(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The models that took part, and how they were asked."""
+    chosen = (("machine", plan.machine), ("judge", plan.judge), ("preset", plan.preset))
+    named = [f"{role} {name}" for role, name in chosen if name is not None]
+    if not named:
+        return
+    whose = "of the task" if plan.prompts is None else "of a file"
+    yield "models", ", ".join(named)
+    yield "prompts", f"{whose}, {prompts_of(plan.task, plan.prompts).fingerprint[:12]}"
 
 
 def _flow(report: RunReport, key: str) -> Markup | None:
