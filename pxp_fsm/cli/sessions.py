@@ -127,7 +127,8 @@ def protocol(name: str, n: int | None, k: int | None) -> str:
 def show(stored: StoredSession, calls: Sequence[RecordedCall] | None = None) -> None:
     """One session: what it is about, every message and why its tag, and how it ended.
 
-    `calls` are shown with the messages that they led to, where they are given. Raises `UsageError` where it followed another table than today's of that name.
+    `calls` are shown with the messages that they led to, where they are given. Raises `UsageError`
+    where it followed another table than today's of that name.
     """
     record, shown = stored.record, console()
     check_table(record)

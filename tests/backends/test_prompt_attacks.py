@@ -18,7 +18,8 @@ from guards import Derived, NormalisedText, Reactants
 from guards.relations.judge import Judge
 from pxp_fsm.cli import sessions
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.runs import Plan, Run, Slot, start
+from pxp_fsm.experiments.execution import Slot
+from pxp_fsm.experiments.runs import Plan, Run, start
 from pxp_fsm.prompting.framing import framed, unframed
 from pxp_fsm.prompting.model import Request, Role
 from pxp_fsm.protocol.messages import Answer, Instance
