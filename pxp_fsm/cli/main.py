@@ -55,6 +55,7 @@ SECTIONS = {
         "compare": Entry("compare two runs, session by session", "results"),
         "monitor": Entry("evaluate temporal formulas on recorded sessions", "results"),
         "audit": Entry("find messages that no correct agent could have sent", "results"),
+        "test": Entry("ask the machine of a run its test data (Figure 2)", "sessions"),
         "judge": Entry("submit the pairs of a run to a judge again", "sessions"),
         "cost": Entry("show model costs", "results"),
     },

@@ -207,6 +207,8 @@ def _announce(run: runs.Run, output: Path) -> None:
         click.echo(f"Subject: {plan.subject}")
     if chosen:
         click.echo(printable(f"Models: {', '.join(chosen)}"))
+    for line in run.selection.deviations:
+        click.echo(printable(f"Not as in the paper: {line}"))
     if plan.learn != "always":
         held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
         weighed = "" if plan.learn == "never" else held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,9 @@ UNBOUNDED = "unbounded"
 
 SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
 """A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
+
+DEVIATIONS = "deviations"
+"""Where a stored plan says what could not be as its preset's paper had it."""
 
 _SEEDS = 2**63 - 1
 _NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
@@ -76,6 +79,21 @@ class Plan:
     )
     data: str | None = option(
         "A data folder as published by the authors.", None, metavar="DIR", default="the bundled set"
+    )
+    validation: int | None = option(
+        "Weigh lessons on at most N validation rows.",
+        None,
+        default="all that the data hold back, or the rows that no session is about",
+        least=1,
+        most=MOST,
+    )
+    test: int | None = option(
+        "Hold back at most N rows for pxp test and reports; where the data have no test set, of "
+        "the rows that no session is about.",
+        None,
+        default="the test set of the data",
+        least=1,
+        most=MOST,
     )
     memo: bool = option("Remember an agent's judgements within a session.", True)
     timeout: float | int | None = option(
@@ -197,12 +215,12 @@ class Plan:
         chosen = asdict(self)
         return {name: value for name, value in chosen.items() if name not in _LATER or value}
 
-    def as_json(self) -> str:
-        """The plan as it is stored."""
-        return json.dumps(self.meaning())
+    def as_json(self, deviations: Sequence[str] = ()) -> str:
+        """The plan as it is stored, with what could not be as in its preset's paper."""
+        return json.dumps(self.meaning() | ({DEVIATIONS: list(deviations)} if deviations else {}))
 
 
-_LATER = ("effort", "subject")
+_LATER = ("effort", "subject", "test", "validation")
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
@@ -215,6 +233,12 @@ class StoredRun(Protocol):
     def task(self) -> str: ...
     @property
     def plan(self) -> str: ...
+
+
+def stored_deviations(record: StoredRun) -> tuple[str, ...]:
+    """What of a stored run was not as in its paper, as was known when it began."""
+    found = json.loads(record.plan).get(DEVIATIONS, [])
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def stored_plan(record: StoredRun) -> Plan:
@@ -233,7 +257,7 @@ def stored_plan(record: StoredRun) -> Plan:
         raw = json.loads(record.plan)
         wrong = _no_plan(raw)
         if wrong is None:
-            plan = Plan(**raw)
+            plan = Plan(**{name: value for name, value in raw.items() if name != DEVIATIONS})
             check_plan(plan)
             return plan
     except (UsageError, ValueError, RecursionError) as error:
@@ -247,7 +271,7 @@ def stored_plan(record: StoredRun) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - set(Plan.__dataclass_fields__))
+    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, DEVIATIONS})
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 
@@ -320,11 +344,13 @@ def validation(data: DataSet) -> tuple[Row, ...]:
 
 
 def data_fingerprint(plan: Plan, data: DataSet) -> str:
-    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those it weighs on."""
-    if plan.learn in (Keep.ALWAYS, Keep.NEVER):
-        return data.fingerprint
-    held = replace(data, sessions=validation(data)).fingerprint
-    return hashlib.sha256(f"{data.fingerprint}/{held}".encode()).hexdigest()
+    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those held back."""
+    parts = [data.fingerprint]
+    if plan.learn not in (Keep.ALWAYS, Keep.NEVER):
+        parts.append(replace(data, sessions=validation(data)).fingerprint)
+    if plan.test is not None:
+        parts.append(replace(data, sessions=data.test).fingerprint)
+    return parts[0] if len(parts) == 1 else hashlib.sha256("/".join(parts).encode()).hexdigest()
 
 
 def choose(plan: Plan, data: DataSet) -> DataSet:
@@ -334,7 +360,20 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
         chosen = rows[: defaults.INSTANCES]
     else:
         chosen = tuple(_chosen(plan.instances.strip(), rows))
-    return replace(data, sessions=chosen, whole=rows)
+    among = set(chosen)
+    free = [row for row in rows if row not in among]
+    held = replace(data, sessions=chosen, whole=rows)
+    if plan.test is not None:
+        test = data.test[: plan.test] or tuple(free[-plan.test :])
+        free = [row for row in free if row not in test]
+        held = replace(held, test=test, validation=data.validation or tuple(free))
+    if plan.validation is not None:
+        held = replace(held, validation=(data.validation or tuple(free))[: plan.validation])
+    for field, wanted in (("test", plan.test), ("validation", plan.validation)):
+        found = len(getattr(held, field))
+        if wanted is not None and found < wanted:
+            raise UsageError(f"the data hold {found} rows back for {field}, not {wanted}", field)
+    return held
 
 
 def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:

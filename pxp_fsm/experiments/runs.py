@@ -12,7 +12,13 @@ from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.execution import Progress, Run
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.plans import (
+    Plan,
+    data_fingerprint,
+    gate_of,
+    read_plan,
+    stored_plan,
+)
 from pxp_fsm.tasks.task import DataSet, Task
 
 __all__ = ["Plan", "Progress", "Run", "resume", "run", "start"]
@@ -33,7 +39,7 @@ def start(
     """
     task, data = found or read_plan(plan)
     participants.check_person(plan.human, task)
-    participants.models(plan, task, data, settings)
+    selection = participants.models(plan, task, data, settings)
     gate = gate_of(plan, data)
     if gate is not None:
         gate.check(task.agents(data, plan.memo)[0].respondent)
@@ -43,7 +49,7 @@ def start(
     record = RunRecord(
         name or plan.task,
         plan.task,
-        plan.as_json(),
+        plan.as_json(selection.deviations),
         plan.seed,
         __version__,
         held,

@@ -61,8 +61,9 @@ class Request:
     `schema` is a JSON Schema that the reply must follow; None asks for plain text. `max_tokens`
     bounds the reply, without what a model may think before it. `effort` is how hard it thinks;
     `effort`, `temperature` and `seed` of None are the server's own. `purpose` says what the
-    call is for (`answer`, `judge`, `validation`) and `session` in which session, so that costs can
-    be told apart; neither is sent. `epoch` tells calls apart that are asked again on purpose.
+    call is for (`answer`, `judge`, `validation`, `test`) and `session` in which session, so that
+    costs can be told apart; neither is sent. `epoch` tells calls apart that are asked again on
+    purpose.
     """
 
     system: str

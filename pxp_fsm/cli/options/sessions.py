@@ -66,6 +66,21 @@ class Experiment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Test:
+    """Ask the machine of RUN its test data, with each session cut after message 0, 2, 4, ...
+
+    This is Figure 2 of the workshop version. What a model replies is stored with the run: it counts
+    towards the caps, nothing is asked twice, and `pxp report` draws it. Stopped, the command is
+    given again.
+    """
+
+    run: str = option(argument=True)
+    rows: int | None = option("Ask only the first N rows of the test data.", None, least=1)
+    database: str = common.database()
+    models: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judge:
     """Submit the explanations compared in RUN to a judge again; the run itself is not changed.
 

@@ -15,10 +15,11 @@ from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
-from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.plans import Plan, stored_deviations
 from pxp_fsm.experiments.reports import figures, palette, sheets
-from pxp_fsm.experiments.reports.contents import LONGEST, REPLAYED, RunReport
+from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
@@ -137,9 +138,9 @@ def _section(report: RunReport, place: int, whole: Mapping[str, Sequence[str]]) 
         ("on the sessions' own instances", measured.in_sessions),
         ("on the test set", measured.on_test_set),
     )
-    remarks: list[str] = []
+    remarks = [f"Not as in the paper: {line}" for line in stored_deviations(report.record)]
     if report.task is not None and report.data is not None:
-        remarks = [*report.task.notes]
+        remarks += report.task.notes
     remarks += explanation(report.outcomes)
     if report.sessions <= REPLAYED:
         remarks += order_lines(report.outcomes, report.plan.seed)
