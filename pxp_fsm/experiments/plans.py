@@ -78,7 +78,10 @@ class Plan:
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
     )
     data: str | None = option(
-        "A data folder as published by the authors.", None, metavar="DIR", default="the bundled set"
+        "A folder with data of your own (docs/data.md), or the authors'.",
+        None,
+        metavar="DIR",
+        default="the bundled set",
     )
     validation: int | None = option(
         "Weigh lessons on at most N validation rows.",
