@@ -1,7 +1,7 @@
 """The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.calls import CallsOf
+from backends.databases.calls import CallsOf, RecordedCall, calls_of_session
 from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
@@ -18,10 +18,12 @@ __all__ = [
     "CallsOf",
     "Cost",
     "Proxy",
+    "RecordedCall",
     "RunRecord",
     "RunSummary",
     "SessionLine",
     "SessionRecord",
     "SqlBlackboard",
     "StoredSession",
+    "calls_of_session",
 ]

@@ -1,4 +1,4 @@
-"""The calls of a run to models: reserved before they are sent, settled and recorded after."""
+"""The calls of a run to models: reserved before they are sent, recorded after, and read again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.reservations import reservation_row
 from pxp_fsm.errors import BlackboardError, quoted
-from pxp_fsm.prompting.model import Call, Request, Reservation, fingerprint
+from pxp_fsm.prompting.model import (
+    Call,
+    Rendered,
+    Request,
+    Reservation,
+    fingerprint,
+    read_rendered,
+)
 from pxp_fsm.protocol.messages import storable
+
+ANSWER = "answer"
+"""The purpose of a call that an agent's answer comes from."""
 
 
 @dataclass
@@ -82,6 +92,62 @@ class CallsOf:
                 connection.execute(sql.SETTLE, {**at, "dollars": dollars})
 
         self.board.write(store)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call that was made in a session: what was asked, and what was replied.
+
+    `message` is the number of the message that it led to; None where it led to none. `prompt` is
+    None where none was stored (before version 5 of the schema), `reply` where the call failed.
+    """
+
+    message: int | None
+    purpose: str
+    model: str
+    prompt: Rendered | None
+    reply: str | None
+    failure: str
+    cached: bool
+
+
+def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, ...]:
+    """The calls that were made in `session`, in their order."""
+
+    def read(connection: Connection) -> tuple[RecordedCall, ...]:
+        times = connection.execute(sql.TIMES, {"named": session}).all()
+        found, place, answered = [], 0, False
+        for row in connection.execute(sql.CALLS_OF_SESSION, {"named": session}):
+            # a call is stored before the message that it leads to; within a millisecond, the next
+            # message begins with another answer
+            while place < len(times) and (
+                row.created > times[place].created
+                or (row.created == times[place].created and answered and row.purpose == ANSWER)
+            ):
+                place, answered = place + 1, False
+            answered = answered or row.purpose == ANSWER
+            number = times[place].number if place < len(times) else None
+            found.append(
+                RecordedCall(
+                    number,
+                    row.purpose,
+                    row.model,
+                    None if row.prompt is None else _prompt(row.prompt),
+                    row.reply,
+                    row.failure,
+                    bool(row.cached),
+                )
+            )
+        return tuple(found)
+
+    return board.read(read)
+
+
+def _prompt(text: str) -> Rendered:
+    try:
+        return read_rendered(text)
+    except ValueError as error:
+        raise BlackboardError(f"a stored prompt cannot be read: {error}") from error
 
 
 def _check_run(connection: Connection, run: str) -> None:

@@ -34,10 +34,11 @@ from backends.databases.schema import (
     reservations,
     runs,
     sessions,
+    texts,
 )
 
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
-_r, _s = runs.c, sessions.c
+_r, _s, _e = runs.c, sessions.c, entries.c
 
 RUN_OPENING = select(_r.opening).where(_r.run == _NAMED)
 RUN_HEAD = select(_r.opening, _r.opened, _r.head).where(_r.run == _NAMED).with_for_update()
@@ -72,6 +73,25 @@ PROMPTS = (
     .where(calls.c.run == _NAMED)
     .distinct()
 )
+CALLS_OF_SESSION = (
+    select(
+        calls.c.purpose,
+        calls.c.model,
+        calls.c.failure,
+        calls.c.cached,
+        calls.c.created,
+        prompts.c.text.label("prompt"),
+        texts.c.text.label("reply"),
+    )
+    .join(prompts, prompts.c.digest == calls.c.prompt, isouter=True)
+    .join(texts, texts.c.digest == calls.c.reply_digest, isouter=True)
+    .where(
+        calls.c.run == select(_s.run).where(_s.session == _NAMED).scalar_subquery(),
+        calls.c.session == _NAMED,
+    )
+    .order_by(calls.c.number)
+)
+TIMES = select(_e.number, _e.created).where(_e.session == _NAMED).order_by(_e.number)
 
 _AT: BindParameter[int] = bindparam("at", type_=Integer())
 LATEST_RESERVATION = select(func.coalesce(func.max(reservations.c.number), 0)).where(

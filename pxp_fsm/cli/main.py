@@ -36,6 +36,12 @@ _NETWORKS = {
     "actions": Entry("list the manual changes of a network", "networks", "lan_tasks"),
 }
 
+_DATA = {
+    "check": Entry("check data of your own", "data", "data"),
+    "select": Entry("select rows by what they are about", "data", "data"),
+    "split": Entry("draw rows for sessions, validation and test", "data", "data"),
+}
+
 SECTIONS = {
     "Verify tables": {
         "check": Entry("check properties of tables, protocols, systems", "proofs"),
@@ -46,6 +52,7 @@ SECTIONS = {
     "Run sessions": {
         "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
         "experiment": Entry("run the experiment in a file", "sessions", "run"),
+        "data": Entry("check, select and split data of your own", module="main"),
         "lan": Entry("run and train networks of LLM agents", module="main"),
     },
     "Show results": {
@@ -55,6 +62,7 @@ SECTIONS = {
         "compare": Entry("compare two runs, session by session", "results"),
         "monitor": Entry("evaluate temporal formulas on recorded sessions", "results"),
         "audit": Entry("find messages that no correct agent could have sent", "results"),
+        "test": Entry("ask the machine of a run its test data (Figure 2)", "sessions"),
         "judge": Entry("submit the pairs of a run to a judge again", "sessions"),
         "cost": Entry("show model costs", "results"),
     },
@@ -133,6 +141,11 @@ def commands() -> None:
 @click.group(cls=Group, sections={"Commands": _NETWORKS})
 def lan() -> None:
     """Run and train networks of LLM agents, kept in files such as my.lan.json."""
+
+
+@click.group(cls=Group, sections={"Commands": _DATA})
+def data() -> None:
+    """Check, select and split data of your own: tables as CSV or JSON Lines (docs/data.md)."""
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:

@@ -80,7 +80,7 @@ def experiment(request: options.Experiment) -> None:
     """Run an experiment, or what is left of it, then print and write what came of it."""
     database, output = _where(request)
     _signing_key(request)
-    found = files.load(request.file)
+    found = files.load(request.file, request.subject)
     _see_the_person(found.plan)
     participants.models(found.plan, found.task, found.data, request.models)
     _prepare(output)
@@ -203,8 +203,12 @@ def _announce(run: runs.Run, output: Path) -> None:
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
     )
     chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
+    if plan.subject is not None:
+        click.echo(f"Subject: {plan.subject}")
     if chosen:
         click.echo(printable(f"Models: {', '.join(chosen)}"))
+    for line in run.selection.deviations:
+        click.echo(printable(f"Not as in the paper: {line}"))
     if plan.learn != "always":
         held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
         weighed = "" if plan.learn == "never" else held

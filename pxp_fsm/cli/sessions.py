@@ -5,7 +5,7 @@ Texts of models and people are shown as text, never as markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
 
@@ -16,10 +16,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from backends.databases import FAULTS, SessionLine, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import (
+    FAULTS,
+    RecordedCall,
+    SessionLine,
+    SessionRecord,
+    SqlBlackboard,
+    StoredSession,
+    calls_of_session,
+)
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
-from pxp_fsm.errors import NotThere
+from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.protocol.decisions import category
@@ -35,8 +43,11 @@ def sessions(request: options.Sessions) -> None:
     """List sessions, or show the one that is named."""
     with SqlBlackboard(request.database, create=False) as board:
         if request.name is not None and "/" in request.name:
-            show(board.session(request.name))
+            calls = calls_of_session(board, request.name) if request.prompts else None
+            show(board.session(request.name), calls)
         else:
+            if request.prompts:
+                raise UsageError("this shows one session; name it, as drug-1/1/1", "prompts")
             list_all(board, request.name, request.limit, request.skip)
 
 
@@ -113,19 +124,25 @@ def protocol(name: str, n: int | None, k: int | None) -> str:
     return " ".join((name, *bounds))
 
 
-def show(stored: StoredSession) -> None:
+def show(stored: StoredSession, calls: Sequence[RecordedCall] | None = None) -> None:
     """One session: what it is about, every message and why its tag, and how it ended.
 
-    Raises `UsageError` where it followed another table than today's of that name.
+    `calls` are shown with the messages that they led to, where they are given. Raises `UsageError`
+    where it followed another table than today's of that name.
     """
     record, shown = stored.record, console()
     check_table(record)
     for label, value in _facts(record):
         shown.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
+    asked = _Asked(calls)
     for entry in stored.entries:
         shown.print()
         _show_entry(shown, entry)
+        for line in asked.lines(entry.message.number):
+            click.echo(line)
     shown.print()
+    for line in asked.lines(None):
+        click.echo(line)
     ended = f"{record.ending} ({record.cause})" if record.ending else "not over"
     shown.print(Text.assemble((f"{'ended':<12}", "bold"), printable(ended)))
     messages = [entry.message for entry in stored.entries]
@@ -154,6 +171,46 @@ def _show_entry(shown: Console, entry: Entry) -> None:
     why = _why(entry.judgements)
     if why:
         shown.print(Text(f"     because {printable(why)}", style="dim"))
+
+
+class _Asked:
+    """What models were asked, message by message; a system text is shown when it is a new one."""
+
+    def __init__(self, calls: Sequence[RecordedCall] | None) -> None:
+        self._calls = calls
+        self._known = set[str]()
+
+    def lines(self, message: int | None) -> Iterator[str]:
+        """What was asked for `message`, as lines to print; None: for none that was sent."""
+        if self._calls is None:
+            return
+        if not self._calls and message == 1:
+            yield "     No model was asked in this session."
+        found = [call for call in self._calls if call.message == message]
+        if found and message is None:
+            yield "For no message that was sent:"
+        for call in found:
+            yield from self._call(call)
+
+    def _call(self, call: RecordedCall) -> Iterator[str]:
+        again = ", from the call cache" if call.cached else ""
+        yield f"     {printable(call.model)} was asked ({printable(call.purpose)}{again}):"
+        if call.prompt is None:
+            yield "       its prompt was not stored"
+        else:
+            if call.prompt.system not in self._known:
+                self._known.add(call.prompt.system)
+                yield from _indented("system", call.prompt.system)
+            pictures = f", {counted(call.prompt.images, 'image')}" if call.prompt.images else ""
+            before = counted(call.prompt.before, "turn")
+            yield from _indented(f"after {before}{pictures}", call.prompt.asked)
+        replied = call.failure if call.reply is None else call.reply
+        yield from _indented("failed" if call.reply is None else "replied", replied)
+
+
+def _indented(label: str, text: str) -> Iterator[str]:
+    yield f"       {label}:"
+    yield from (f"         {printable(line)}" for line in text.splitlines())
 
 
 def _why(judgements: Sequence[Judgement]) -> str:

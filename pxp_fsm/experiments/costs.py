@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from backends.databases import Cost
+from backends.databases import CallsOf, Cost, SqlBlackboard
+from backends.models.registry import Serving
+from backends.models.settings import Settings
 from pxp_fsm.prompting.model import Call, CallLog
 
 
@@ -82,3 +85,30 @@ class Meter:
             f"{self.calls:,} calls{known}{failed}, {self.sent:,} tokens in, "
             f"{self.received:,} out, {money}, {self.rate:,.0f} calls/min"
         )
+
+
+def meter_of(board: SqlBlackboard, run: str) -> Meter:
+    """A meter that stores the calls of `run`, and begins with what is stored of them."""
+    meter = Meter(CallsOf(board, run))
+    meter.begin(board.costs(run))
+    return meter
+
+
+@asynccontextmanager
+async def serving_of(
+    board: SqlBlackboard,
+    run: str,
+    settings: Settings,
+    meter: Meter,
+    on_wait: Callable[[str], None],
+) -> AsyncIterator[Serving]:
+    """The models of `run`: its calls are stored, within its caps, and none is sent twice."""
+    async with Serving(
+        settings,
+        meter,
+        ledger=CallsOf(board, run),
+        spent=board.spending(run),
+        known=board.replies(run),
+        on_wait=on_wait,
+    ) as serving:
+        yield serving

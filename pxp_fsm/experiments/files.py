@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,12 @@ def schema() -> dict[str, Any]:
     }
 
 
-def load(path: Path) -> Experiment:
+def load(path: Path, subject: str | None = None) -> Experiment:
     """The experiment in the file `path` (TOML, or JSON by its name).
 
-    Raises `FileError` with every fault of the file, each with its line, and `DataError` where
-    its data cannot be used; nothing is stored.
+    `subject`, where given, is who takes part in place of whom the file names. Raises `FileError`
+    with every fault of the file, each with its line, and `DataError` where its data cannot be used;
+    nothing is stored.
     """
     text = documents.text_of(path, "an experiment")
     raw = documents.read(text, path.name)
@@ -96,6 +97,7 @@ def load(path: Path) -> Experiment:
         raise FileError(documents.located(found, text, str(path)))
     try:
         plan = plans.build_plan(options.values_of(Plan, raw), path.absolute().parent)
+        plan = plan if subject is None else replace(plan, subject=subject)
         task, data = plans.read_plan(plan)
     except UsageError as error:
         fault = Fault(_place(error.field), str(error))

@@ -84,13 +84,15 @@ def with_person(human: Agent, way: str, problem: Problem, folder: Path) -> Agent
 class Selection:
     """The models that a plan selects, with their prompts; empty if it selects none.
 
-    `notes` say what of the plan's preset they do not take.
+    `deviations` say what of the plan's preset is not as in its paper, `notes` what else a reader
+    must know of the models.
     """
 
     machine: str | None = None
     judge: str | None = None
     prompts: Prompts | None = None
     notes: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
 
     @property
     def roles(self) -> tuple[tuple[str, str | None], ...]:
@@ -141,11 +143,12 @@ def _able(
     settings = settings or Settings()
     prompts = written.prompts_of(plan.task, plan.prompts)
     notes: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:
         answer, left = _as_in(paper.machine, prompts.answer, machine, settings)
         verdict, also = _as_in(paper.judge, prompts.judge, judge, settings)
         prompts = replace(prompts, answer=answer, judge=verdict)
-        notes = (*_otherwise(plan, paper), *left, *also)
+        deviations = (*_otherwise(plan, paper), *left, *also, *_not_told(plan, paper))
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
         prompts = replace(prompts, answer=answer, judge=verdict)
@@ -160,7 +163,9 @@ def _able(
         if effort is not None:
             registry.check_effort(name, effort, settings)
         notes += catalogue(settings.catalogue).facts(name).warnings(date.today())
-    return Selection(machine, judge, prompts, tuple(dict.fromkeys(notes)))
+    return Selection(
+        machine, judge, prompts, *(tuple(dict.fromkeys(n)) for n in (notes, deviations))
+    )
 
 
 def _paper(plan: Plan) -> Preset | None:
@@ -180,6 +185,17 @@ def _otherwise(plan: Plan, paper: Preset) -> Iterator[str]:
         now = plan.goes_on if name == "carry" else getattr(plan, name)
         if now is not None and now != then:
             yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
+
+
+def _not_told(plan: Plan, paper: Preset) -> Iterator[str]:
+    """What the paper does not say, and what stands in its place."""
+    if paper.chosen:
+        yield f"Not in the paper, and chosen here: {', '.join(paper.chosen)}."
+    if plan.learn != "always":
+        size = "all rows held back" if plan.validation is None else f"{plan.validation} rows"
+        yield f"The paper does not give the size of its validation set; here it is {size}."
+    if plan.prompts is None:
+        yield "The prompts say in our words what the paper's say; --prompts takes those of a file."
 
 
 def _as_in(
@@ -213,7 +229,7 @@ def _judged(prompts: Prompts) -> Iterable[Capability]:
 
 def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     """Remarks on the participants that a reader of the results needs."""
-    kept = [*selection.notes, *task.notes]
+    kept = [*selection.deviations, *selection.notes, *task.notes]
     for role, model in (("judge", selection.judge), ("machine", selection.machine)):
         if model is None:
             kept += task.role_notes.get(role, ())

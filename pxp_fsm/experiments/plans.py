@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +26,12 @@ MOST = 10**9
 
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
+
+SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
+"""A pseudonym: letters, digits, `_`, `.`, `-`; what stands in reports and file names."""
+
+DEVIATIONS = "deviations"
+"""Where a stored plan says what could not be as its preset's paper had it."""
 
 _SEEDS = 2**63 - 1
 _NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
@@ -72,7 +78,25 @@ class Plan:
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
     )
     data: str | None = option(
-        "A data folder as published by the authors.", None, metavar="DIR", default="the bundled set"
+        "A folder with data of your own (docs/data.md), or the authors'.",
+        None,
+        metavar="DIR",
+        default="the bundled set",
+    )
+    validation: int | None = option(
+        "Weigh lessons on at most N validation rows.",
+        None,
+        default="all that the data hold back, or the rows that no session is about",
+        least=1,
+        most=MOST,
+    )
+    test: int | None = option(
+        "Hold back at most N rows for pxp test and reports; where the data have no test set, of "
+        "the rows that no session is about.",
+        None,
+        default="the test set of the data",
+        least=1,
+        most=MOST,
     )
     memo: bool = option("Remember an agent's judgements within a session.", True)
     timeout: float | int | None = option(
@@ -97,6 +121,13 @@ class Plan:
         default="the task's own human",
         choices=("terminal", "terminal:relations"),
         key="agents.human",
+    )
+    subject: str | None = option(
+        "The pseudonym of the person in the human's role; who they are is nowhere stored.",
+        None,
+        metavar="NAME",
+        key="agents.subject",
+        schema={"type": "string", "pattern": SUBJECT},
     )
     judge: str | None = option(
         "The model that decides AGREE.",
@@ -185,13 +216,15 @@ class Plan:
     def meaning(self) -> dict[str, Any]:
         """Every choice by its field's name; those that came later only where they are made."""
         chosen = asdict(self)
-        if self.effort is None:
-            del chosen["effort"]
-        return chosen
+        return {name: value for name, value in chosen.items() if name not in _LATER or value}
 
-    def as_json(self) -> str:
-        """The plan as it is stored."""
-        return json.dumps(self.meaning())
+    def as_json(self, deviations: Sequence[str] = ()) -> str:
+        """The plan as it is stored, with what could not be as in its preset's paper."""
+        return json.dumps(self.meaning() | ({DEVIATIONS: list(deviations)} if deviations else {}))
+
+
+_LATER = ("effort", "subject", "test", "validation")
+"""Fields that are left out where they are not set: plans that were stored before have none."""
 
 
 class StoredRun(Protocol):
@@ -203,6 +236,12 @@ class StoredRun(Protocol):
     def task(self) -> str: ...
     @property
     def plan(self) -> str: ...
+
+
+def stored_deviations(record: StoredRun) -> tuple[str, ...]:
+    """What of a stored run was not as in its paper, as was known when it began."""
+    found = json.loads(record.plan).get(DEVIATIONS, [])
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def stored_plan(record: StoredRun) -> Plan:
@@ -221,7 +260,7 @@ def stored_plan(record: StoredRun) -> Plan:
         raw = json.loads(record.plan)
         wrong = _no_plan(raw)
         if wrong is None:
-            plan = Plan(**raw)
+            plan = Plan(**{name: value for name, value in raw.items() if name != DEVIATIONS})
             check_plan(plan)
             return plan
     except (UsageError, ValueError, RecursionError) as error:
@@ -235,7 +274,7 @@ def stored_plan(record: StoredRun) -> Plan:
 def _no_plan(raw: object) -> str | None:
     if not isinstance(raw, dict) or "task" not in raw:
         return "it names no task"
-    unknown = sorted(set(raw) - set(Plan.__dataclass_fields__))
+    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, DEVIATIONS})
     return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 
@@ -271,6 +310,13 @@ def check_plan(plan: Plan) -> None:
     options.check_types(plan)
     plan.rules()
     options.check_ranges(plan)
+    if plan.subject is not None and re.fullmatch(SUBJECT, plan.subject) is None:
+        raise UsageError(
+            f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",
+            "subject",
+        )
+    if plan.subject is not None and plan.human is None:
+        raise UsageError("a subject is the person in the human's role: give human too", "subject")
 
 
 def read_plan(plan: Plan) -> tuple[Task, DataSet]:
@@ -301,11 +347,13 @@ def validation(data: DataSet) -> tuple[Row, ...]:
 
 
 def data_fingerprint(plan: Plan, data: DataSet) -> str:
-    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those it weighs on."""
-    if plan.learn in (Keep.ALWAYS, Keep.NEVER):
-        return data.fingerprint
-    held = replace(data, sessions=validation(data)).fingerprint
-    return hashlib.sha256(f"{data.fingerprint}/{held}".encode()).hexdigest()
+    """SHA-256 (hex) of the rows that the plan depends on: the sessions', and those held back."""
+    parts = [data.fingerprint]
+    if plan.learn not in (Keep.ALWAYS, Keep.NEVER):
+        parts.append(replace(data, sessions=validation(data)).fingerprint)
+    if plan.test is not None:
+        parts.append(replace(data, sessions=data.test).fingerprint)
+    return parts[0] if len(parts) == 1 else hashlib.sha256("/".join(parts).encode()).hexdigest()
 
 
 def choose(plan: Plan, data: DataSet) -> DataSet:
@@ -315,7 +363,20 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
         chosen = rows[: defaults.INSTANCES]
     else:
         chosen = tuple(_chosen(plan.instances.strip(), rows))
-    return replace(data, sessions=chosen, whole=rows)
+    among = set(chosen)
+    free = [row for row in rows if row not in among]
+    held = replace(data, sessions=chosen, whole=rows)
+    if plan.test is not None:
+        test = data.test[: plan.test] or tuple(free[-plan.test :])
+        free = [row for row in free if row not in test]
+        held = replace(held, test=test, validation=data.validation or tuple(free))
+    if plan.validation is not None:
+        held = replace(held, validation=(data.validation or tuple(free))[: plan.validation])
+    for field, wanted in (("test", plan.test), ("validation", plan.validation)):
+        found = len(getattr(held, field))
+        if wanted is not None and found < wanted:
+            raise UsageError(f"the data hold {found} rows back for {field}, not {wanted}", field)
+    return held
 
 
 def _chosen(instances: str, rows: tuple[Row, ...]) -> Iterator[Row]:

@@ -1,312 +1,27 @@
-"""Runs: repetitions of a session for every instance, written to a blackboard, resumable.
-
-Each repetition starts with a machine that has learned nothing. Unless the plan says otherwise, the
-machine carries what it learns from session to session, so that order matters; where it does not,
-sessions go on together. What must stay together is a unit, which any process may carry.
-"""
+"""Runs: new ones, and those that are resumed, on a blackboard."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
+from dataclasses import replace
 from pathlib import Path
 
-from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
-from backends.databases.own_sessions import session_record
-from backends.models.registry import Serving
+from backends.databases import RunRecord, SqlBlackboard
 from backends.models.settings import Settings
-from pxp_fsm import __version__, defaults
+from pxp_fsm import __version__
 from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
 from pxp_fsm.experiments import participants
-from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.drawings import check_table
-from pxp_fsm.experiments.orders import Order, ordered
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
-from pxp_fsm.experiments.units import Unit, together, units
-from pxp_fsm.prompting.model import Model
-from pxp_fsm.protocol.messages import Episode, Message
-from pxp_fsm.sessions.agent import Agent, Members
-from pxp_fsm.sessions.learning import Keep
-from pxp_fsm.sessions.session import Session
-from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
+from pxp_fsm.experiments.execution import Progress, Run
+from pxp_fsm.experiments.plans import (
+    Plan,
+    data_fingerprint,
+    gate_of,
+    read_plan,
+    stored_plan,
+)
+from pxp_fsm.tasks.task import DataSet, Task
 
-__all__ = ["Plan", "Progress", "Run", "resume", "start"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a progress display is told: a message sent, or (None) a session that is over."""
-
-    session: str
-    repetition: int
-    position: int
-    instance: str
-    message: Message | None
-    ending: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of a session in its run, and its row."""
-
-    repetition: int
-    position: int
-    row: Row
-
-
-class Run:
-    """A run on a blackboard, new or resumed; `start` and `resume` make one.
-
-    `total` is the number of sessions planned; `meter` counts what its models cost, as it goes on;
-    `on_wait` is called with the reason when a server keeps it waiting. Raises what
-    `participants.models` raises.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        plan: Plan,
-        task: Task,
-        data: DataSet,
-        blackboard: SqlBlackboard,
-        settings: Settings | None = None,
-    ) -> None:
-        self.selection = participants.models(plan, task, data, settings)
-        self.meter = Meter()
-        self.on_wait: Callable[[str], None] = lambda _why: None
-        self.name = name
-        self.plan = plan
-        self.task = task
-        self.data = data
-        self._blackboard = blackboard
-        self._rules = plan.rules()
-        self._settings = settings
-        self._folder = Path(defaults.OUTPUT)
-
-    @property
-    def total(self) -> int:
-        return self.plan.repetitions * len(self.data.sessions)
-
-    @cached_property
-    def finished(self) -> int:
-        """How many sessions were over when this was first asked."""
-        found = (each.over for each in self._blackboard.summaries() if each.run == self.name)
-        return next(found, 0)
-
-    @property
-    def left(self) -> Counter[int]:
-        """How many sessions of each repetition are not over."""
-        size = len(self.data.sessions)
-        found = Counter(dict.fromkeys(range(1, self.plan.repetitions + 1), size))
-        stored = self._blackboard.sessions(self.name)
-        found.subtract(each.repetition for each in stored if _over(each))
-        return found
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader must know of who sat in its sessions."""
-        return participants.notes(self.plan, self.selection, self.task)
-
-    @property
-    def carries(self) -> bool:
-        """Whether a session depends on those before it in its repetition."""
-        return self.plan.goes_on and (self.task.at_once == 1 or self.selection.machine is not None)
-
-    def units(self) -> Iterator[Unit]:
-        """The parts of the run that depend on no other, in order."""
-        return units(self.plan.repetitions, len(self.data.sessions), self.carries)
-
-    def execute(
-        self,
-        on_step: Callable[[Progress], None] = lambda _step: None,
-        folder: Path = Path(defaults.OUTPUT),
-    ) -> None:
-        """Carry the run to its end; can be interrupted at any instant and resumed.
-
-        What a person looks at, and what they leave unsent, is kept in `folder`. Raises
-        `BlackboardError` where another process is working on the run.
-        """
-        self._folder = folder
-        self._blackboard.lock(self.name)
-        try:
-            asyncio.run(self._execute(on_step))
-        finally:
-            self._blackboard.unlock(self.name)
-
-    def execute_unit(
-        self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None
-    ) -> None:
-        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
-        asyncio.run(self._execute(on_step, [unit]))
-
-    async def _execute(
-        self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None
-    ) -> None:
-        """Carry `chosen` units to their end; None is every repetition."""
-        size, every = len(self.data.sessions), range(1, self.plan.repetitions + 1)
-        whole = [Unit(one, 1, size) for one in every]
-        async with self._serving() as serving:
-            roles = self._participants(serving)
-            lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
-            if serving is None or self.plan.human is not None:
-                for each in lanes:
-                    await together(each, 1 if self.carries else self._at_once(serving))
-            else:  # who waits for a server holds up nobody
-                await together(chain.from_iterable(lanes), self._at_once(serving))
-
-    def _participants(self, serving: Serving | None) -> participants.Participants:
-
-        def none(name: str) -> Model:
-            raise UsageError(f"this run has no model, so it cannot use {name}")
-
-        opened = none if serving is None else serving.model
-        about = (self.plan, self.task, self.data)
-        roles = participants.Participants(*about, self._folder, self.selection, opened)
-        if self.selection.judge is not None:
-            for record in self._blackboard.sessions(self.name):
-                entries = self._blackboard.entries(record.session)
-                roles.remember(record.session, record.agents[0][0], entries)
-        return roles
-
-    def _lanes(
-        self,
-        unit: Unit,
-        roles: participants.Participants,
-        serving: Serving | None,
-        on_step: Callable[[Progress], None],
-    ) -> Iterator[Coroutine[None, None, object]]:
-        """The parts of a unit that depend on no other: each session, or all of them in a row."""
-        place = (unit.repetition, unit.first, unit.last)
-        stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
-        for record in stored.values():
-            check_table(record)
-        order = ordered(self.data.sessions, Order(self.plan.order), self.plan.seed, unit.repetition)
-        slots = [
-            Slot(unit.repetition, position, order[position - 1])
-            for position in range(unit.first, unit.last + 1)
-        ]
-
-        def agents() -> Members:
-            return self._gated(roles.agents(unit.repetition))
-
-        def noted() -> AbstractContextManager[object]:  # batches wait for each open session
-            return nullcontext() if serving is None else serving.session()
-
-        async def carry_on(both: Members) -> None:
-            earlier = dict[str, tuple[Episode, ...]]()
-            for slot in slots:
-                with noted():
-                    session = await self._session(slot, both, earlier, stored, on_step)
-                for name, episode in session.episodes().items():
-                    earlier[name] = (*earlier.get(name, ()), episode)
-
-        if self.carries:
-            yield carry_on(agents())
-            return
-        # what is over is not replayed: nobody needs what was learned in it
-        left = [slot for slot in slots if not _over(stored.get(self._session_name(slot)))]
-        shared = agents() if self.plan.goes_on and self.plan.learn == Keep.ALWAYS else None
-
-        async def carry(slot: Slot) -> None:
-            with noted():
-                await self._session(slot, shared or agents(), {}, stored, on_step)
-
-        yield from map(carry, left)
-
-    @asynccontextmanager
-    async def _serving(self) -> AsyncIterator[Serving | None]:
-        """The models of the run while it is carried on; none where it names none."""
-        if not self.selection.any:
-            yield None
-            return
-        costs = self._blackboard.costs(self.name)
-        known = self._blackboard.replies(self.name)
-        calls = CallsOf(self._blackboard, self.name)
-        self.meter = Meter(calls)
-        self.meter.begin(costs)
-        async with Serving(
-            self._settings or Settings(),
-            self.meter,
-            ledger=calls,
-            spent=self._blackboard.spending(self.name),
-            known=known,
-            on_wait=self.on_wait,
-        ) as serving:
-            yield serving
-
-    def _at_once(self, serving: Serving | None) -> int:
-        """How many sessions go on at a time: all of them in batches, and one with a person."""
-        if self.plan.human is not None:
-            return 1
-        if serving is None:
-            return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE
-        settings = serving.settings
-        return self.total if settings.batches else settings.in_flight
-
-    def _gated(self, members: Members) -> Members:
-        timed = {name: self._timed(agent) for name, agent in members.items()}
-        gate = gate_of(self.plan, self.data)
-        return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
-
-    def _session_name(self, slot: Slot) -> str:
-        return f"{self.name}/{slot.repetition}/{slot.position}"
-
-    def _timed(self, agent: Agent) -> Agent:
-        return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
-
-    async def _session(
-        self,
-        slot: Slot,
-        members: Members,
-        earlier: Mapping[str, tuple[Episode, ...]],
-        known: Mapping[str, SessionRecord],
-        on_step: Callable[[Progress], None],
-    ) -> Session:
-        name = self._session_name(slot)
-        place = (name, slot.repetition, slot.position, slot.row.instance.key)
-        stored = known.get(name)
-        session = Session(
-            self._rules,
-            members,
-            instance=slot.row.instance,
-            name=name,
-            blackboard=self._blackboard if not _over(stored) else None,
-            on_message=lambda message: on_step(Progress(*place, message)),
-            earlier=earlier,
-            record_faults=True,
-        )
-        if stored is None:
-            place_of = (slot.repetition, slot.position)
-            self._blackboard.start_session(session_record(session, self.name, *place_of))
-        else:
-            self._check_agents(stored, members)
-            session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
-            if _over(stored):
-                return session
-        while session.ending is None:
-            await session.step()
-            await asyncio.sleep(0)
-        on_step(Progress(*place, None, session.ending.value))
-        return session
-
-    def _check_agents(self, stored: SessionRecord, members: Members) -> None:
-        """Raise `UsageError` where others sat in a stored session than sit there now."""
-        for (each, agent), (name, description) in zip(members.items(), stored.agents, strict=True):
-            if (each, agent.describe()) != (name, description):
-                raise UsageError(
-                    f"in session {stored.session} {name} was {quoted(description, 200)}, and would "
-                    f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
-                    f"changed; start a new run"
-                )
-
-
-def _over(record: SessionRecord | None) -> bool:
-    return record is not None and record.ending is not None
+__all__ = ["Plan", "Progress", "Run", "resume", "run", "start"]
 
 
 def start(
@@ -324,14 +39,22 @@ def start(
     """
     task, data = found or read_plan(plan)
     participants.check_person(plan.human, task)
-    participants.models(plan, task, data, settings)
+    selection = participants.models(plan, task, data, settings)
     gate = gate_of(plan, data)
     if gate is not None:
         gate.check(task.agents(data, plan.memo)[0].respondent)
     if plan.data is not None:
         plan = replace(plan, data=str(Path(plan.data).absolute()))
     held = data_fingerprint(plan, data)
-    record = RunRecord(name or plan.task, plan.task, plan.as_json(), plan.seed, __version__, held)
+    record = RunRecord(
+        name or plan.task,
+        plan.task,
+        plan.as_json(selection.deviations),
+        plan.seed,
+        __version__,
+        held,
+        subject=plan.subject or "",
+    )
     if name is None:
         name = blackboard.start_numbered_run(record).run
     else:
@@ -361,7 +84,8 @@ def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = Non
     """The run `name`, to be carried on at the next message.
 
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
-    its plan, data or automaton are not what they were: what was learned could not be rebuilt.
+    its plan, data or automaton are not what they were (what was learned could not be rebuilt), or a
+    run with a person is over.
     """
     records = {record.run: record for record in blackboard.runs()}
     if name not in records:
@@ -380,4 +104,12 @@ def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = Non
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
     for session in blackboard.sessions(name, limit=1):
         check_table(session)
-    return Run(name, plan, task, data, blackboard, settings)
+    found = Run(name, plan, task, data, blackboard, settings)
+    if plan.human is not None and found.finished == found.total:
+        raise UsageError(
+            f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
+            f"would be asked anything; for somebody else give another subject, and to see what "
+            f"came of it pxp report",
+            "subject",
+        )
+    return found

@@ -61,8 +61,9 @@ class Request:
     `schema` is a JSON Schema that the reply must follow; None asks for plain text. `max_tokens`
     bounds the reply, without what a model may think before it. `effort` is how hard it thinks;
     `effort`, `temperature` and `seed` of None are the server's own. `purpose` says what the
-    call is for (`answer`, `judge`, `validation`) and `session` in which session, so that costs can
-    be told apart; neither is sent. `epoch` tells calls apart that are asked again on purpose.
+    call is for (`answer`, `judge`, `validation`, `test`) and `session` in which session, so that
+    costs can be told apart; neither is sent. `epoch` tells calls apart that are asked again on
+    purpose.
     """
 
     system: str
@@ -222,6 +223,33 @@ def rendered(request: Request) -> str:
     if request.effort is not None:  # requests without it keep the digests that they had
         settings.append(request.effort)
     return json.dumps([request.system, turns, settings], sort_keys=True, default=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What reached a model, as `rendered` wrote it: the system text and the last turn.
+
+    `images` is the number of images in that turn, `before` the number of turns before it. The turn
+    is what was said anew; everything before it had been said in earlier requests.
+    """
+
+    system: str
+    asked: str
+    images: int
+    before: int
+
+
+def read_rendered(text: str) -> Rendered:
+    """The inverse of `rendered`, as far as people read it; raises `ValueError` where it is none."""
+    try:
+        system, turns, _settings = json.loads(text)
+        _role, asked, images = turns[-1]
+        found = Rendered(system, asked, len(images), len(turns) - 1)
+    except (TypeError, IndexError, RecursionError) as error:
+        raise ValueError("this is not a request to a model") from error
+    if not isinstance(found.system, str) or not isinstance(found.asked, str):
+        raise ValueError("this is not a request to a model")
+    return found
 
 
 def fingerprint(request: Request) -> str:

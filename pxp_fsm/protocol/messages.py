@@ -88,7 +88,7 @@ class Question:
     `earlier` is what the context holds about other instances: sessions that went before, where the
     context is carried on; and, where a validation instance is asked about, the session itself.
     `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
-    `answer`, or `validation` where a lesson is weighed by it.
+    `answer`, `validation` where a lesson is weighed by it, or `test`.
 
     >>> import pxp_fsm as pxp
     >>> question = pxp.Question("", pxp.Instance("whale", "What is a whale?"))

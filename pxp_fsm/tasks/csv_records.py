@@ -18,7 +18,7 @@ def read(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise DataError(f"{path}: more than {MOST_BYTES:,} bytes; take a part of it")
-        return path.read_text("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

@@ -19,7 +19,12 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.run import of_preset
 from pxp_fsm.errors import DataError, Halted, UsageError
 from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plans import build_plan, read_plan, stored_plan
+from pxp_fsm.experiments.plans import (
+    build_plan,
+    read_plan,
+    stored_deviations,
+    stored_plan,
+)
 from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.prompting.model import Image
@@ -303,16 +308,39 @@ def test_a_papers_preset_gives_its_settings_and_says_what_is_not_taken(table: Ta
     assert found.prompts is not None
     assert (found.prompts.judge.max_tokens, found.prompts.judge.temperature) == (10, 0.0)
     paper = "anthropic:claude-3-5-sonnet-latest"
-    assert found.notes == (
+    assert found.deviations == (
         f"Preset C-drug: machine is {table.model}; in the paper it is {paper}.",
         f"Preset C-drug: judge is {table.model}; in the paper it is {paper}.",
         "Preset C-drug: learn is always; in the paper it is better.",
+        "The prompts say in our words what the paper's say; --prompts takes those of a file.",
     )
     cold = "anthropic:x@http://127.0.0.1:9"
     found = participants.models(replace(wanted, judge=cold), *read_plan(wanted))
     assert found.prompts is not None
     assert found.prompts.judge.temperature is None
-    assert "takes no temperature" in found.notes[-1]
+    assert "takes no temperature" in found.deviations[3]
+
+
+def test_what_is_not_as_in_the_paper_is_told_before_the_run_and_stored(
+    table: Table, tmp_path: Path
+) -> None:
+    where, model = str(tmp_path / "b.sqlite"), table.model
+    table.judge = lambda _body: "yes"  # ten tokens hold no JSON
+    options = ["--machine", model, "--judge", model, "--validation", "2", "--instances", "1"]
+    options += ["--database", where, "--output", str(tmp_path)]
+    said = CliRunner().invoke(
+        commands,
+        ["run", "drug", "--preset", "B-drug", *options, "--learn", "better"],
+    )
+    assert said.exit_code == 0, said.output
+    told = [line for line in said.output.splitlines() if line.startswith("Not as in the paper: ")]
+    assert said.output.index(told[-1]) < said.output.index("sessions that")
+    assert any("Not in the paper, and chosen here: machine.max_tokens" in line for line in told)
+    assert any("size of its validation set; here it is 2 rows" in line for line in told)
+    with SqlBlackboard(where, create=False) as board:
+        record = board.runs()[0]
+        assert [f"Not as in the paper: {line}" for line in stored_deviations(record)] == told
+        assert stored_plan(record).preset == "B-drug"
 
 
 def test_a_preset_is_how_its_paper_ran_the_experiment_unless_said_otherwise() -> None:

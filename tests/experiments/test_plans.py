@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard
@@ -125,3 +127,43 @@ def test_a_run_is_named_whatever_other_runs_are_named() -> None:
 def test_unbounded_pxp_has_no_bound_of_its_own() -> None:
     rules = replace(DRUG, protocol="pxp", n=None, k=None).rules()
     assert (rules.n, rules.k) == (None, None)
+
+
+@given(
+    rows=st.integers(1, 30),
+    sessions=st.integers(1, 30),
+    test=st.none() | st.integers(1, 30),
+    validation=st.none() | st.integers(1, 30),
+)
+def test_no_row_is_in_two_sets(
+    rows: int, sessions: int, test: int | None, validation: int | None
+) -> None:
+    """Of data without sets of their own, the rows of no session are held back, or it is refused."""
+    plan = replace(DRUG, instances=str(sessions), test=test, validation=validation)
+    free = rows - sessions
+    if free < 0 or (test or 0) + (validation or 0) > free:
+        with pytest.raises(UsageError):
+            plans.choose(plan, data_of(rows))
+        return
+    held = plans.choose(plan, data_of(rows))
+    weighed = plans.validation(held)
+    sets = [held.sessions, weighed, held.test]
+    assert list(map(len, sets)) == [
+        sessions, free - (test or 0) if validation is None else validation, test or 0,
+    ]  # fmt: skip
+    assert len({row for one in sets for row in one}) == sum(map(len, sets))
+
+
+def test_sets_of_the_data_are_cut_and_are_in_the_fingerprint() -> None:
+    _, whole = plans.read_plan(DRUG)
+    smaller = replace(DRUG, test=3, validation=4, learn="better")
+    _, held = plans.read_plan(smaller)
+    assert (held.test, held.validation) == (whole.test[:3], whole.validation[:4])
+    prints = {
+        plans.data_fingerprint(plan, plans.read_plan(plan)[1])
+        for plan in (DRUG, smaller, replace(smaller, test=4), replace(smaller, validation=5))
+    }
+    assert len(prints) == 4
+    assert not {"test", "validation"} & set(DRUG.meaning())
+    with pytest.raises(UsageError, match=r"the data hold \d+ rows back for test, not 10000"):
+        plans.read_plan(replace(DRUG, test=10_000))

@@ -28,7 +28,7 @@ from backends.databases.verify import verify
 from backends.models import registry
 from backends.models.settings import Settings
 from pxp_fsm.errors import BlackboardError, Halted
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import execution, runs
 from pxp_fsm.experiments.plans import Plan
 from tests.backends.model_servers import completion
 from tests.simulation.world import Killed, World, databases_of, live
@@ -200,7 +200,10 @@ class Lab:
             run = runs.start(self.plan, board, settings=settings, name="lab")
         board.lock("lab")
         serving = partial(registry.Serving, transport=server, clock=lambda: 0.0)
-        with patch.object(runs, "Serving", serving), patch.object(_base_client, "asyncify", _here):
+        with (
+            patch.object(execution, "Serving", serving),
+            patch.object(_base_client, "asyncify", _here),
+        ):
             live(world, run._execute(lambda _step: None))
 
     def _check(self, ended: str, server: Server, database: str) -> None:

@@ -193,6 +193,10 @@ def cached(name: str, cache: CallCache) -> Layer:
     return reply
 
 
+class NotRecorded(Halted):
+    """A recording has no reply to what is asked."""
+
+
 def replayed(facts: ModelFacts, cache: CallCache) -> Model:
     """A recorded model: it replies what it replied then, and nothing is sent anywhere."""
     name = str(facts.name)
@@ -201,7 +205,7 @@ def replayed(facts: ModelFacts, cache: CallCache) -> Model:
         said = fingerprint(request)
         found = cache.find((name, said, request.epoch))
         if found is None:
-            raise Halted(
+            raise NotRecorded(
                 f"the recording {cache.path or ''} has no reply of {name} to request "
                 f"{said[:12]}… (epoch {request.epoch}, {request.purpose}): it is of another run, "
                 f"or its prompts have changed"

@@ -15,6 +15,9 @@ class Sessions:
     """List all sessions or those of run NAME, or show the messages of session NAME."""
 
     name: str | None = option("", None, argument=True)
+    prompts: bool = option(
+        "Also show what models were asked for each message of the session, and replied.", False
+    )
     database: str = common.database()
     limit: int = option("List at most N sessions.", 200, least=1)
     skip: int = option("Skip the first N sessions.", 0, least=0)

@@ -51,11 +51,32 @@ class Experiment:
     """
 
     file: Path = option(argument=True, path="any")
+    subject: str | None = option(
+        "The pseudonym of the person in the human's role: each has a run of their own.",
+        None,
+        metavar="NAME",
+        default="as FILE says",
+    )
     output: Path = common.output()
     database: str | None = common.new_database()
     executor: str | None = common.executor()
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
+    models: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """Ask the machine of RUN its test data, with each session cut after message 0, 2, 4, ...
+
+    This is Figure 2 of the workshop version. What a model replies is stored with the run: it counts
+    towards the caps, nothing is asked twice, and `pxp report` draws it. Stopped, the command is
+    given again.
+    """
+
+    run: str = option(argument=True)
+    rows: int | None = option("Ask only the first N rows of the test data.", None, least=1)
+    database: str = common.database()
     models: Settings
 
 

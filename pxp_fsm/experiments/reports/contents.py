@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import machine_predictions
-from pxp_fsm.errors import PXPError
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.experiments import accuracy
+from pxp_fsm.experiments.accuracy import LONGEST, normal_form
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan, stored_plan
-from pxp_fsm.experiments.reports import performance, tallies
+from pxp_fsm.experiments.reports import tallies
 from pxp_fsm.experiments.reports.observed import observed
-from pxp_fsm.experiments.reports.performance import CorrectPredictions, normal_form
+from pxp_fsm.experiments.reports.performance import CorrectPredictions
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
 from pxp_fsm.experiments.statistics import Statistics, statistics_of
 from pxp_fsm.tasks.task import DataSet, Task
-
-LONGEST = 60
-"""Curves go up to the bound n, or to the longest session, and never beyond this message."""
 
 REPLAYED = 500
 """Runs of more sessions are not learned again for the test set unless that is asked for."""
@@ -62,6 +62,11 @@ class RunReport:
         return self.record.run
 
     @property
+    def title(self) -> str:
+        """The run as tables call it: with the pseudonym of who took part, if somebody did."""
+        return f"{self.name} ({self.record.subject})" if self.record.subject else self.name
+
+    @property
     def sessions(self) -> int:
         """How many sessions have been started."""
         return sum(counts.total() for counts in self.tally.by_repetition.values())
@@ -79,9 +84,10 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
     rules, outcomes = plan.rules(), outcomes_of(board, record.run)
     until = min(LONGEST, max(rules.n or tally.longest, 1))
     planned = plan.repetitions * len(data.sessions) if data else None
+    tested, short = _on_test_set(board, record.run, plan, task, data, tally, until, test_set)
     measured = Performance(
         rightness.curve(until) or "no session has a machine's prediction" if rightness else away,
-        _on_test_set(board, record.run, plan, task, data, tally, until, test_set) or away,
+        tested or away,
     )
     return RunReport(
         record,
@@ -96,7 +102,7 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
         {kind: tally.curve(kind, until) for kind in KINDS},
         tallies.rows(rules, tally),
         measured,
-        tuple(_missing(plan, data, tally, away)),
+        (*_missing(plan, data, tally, away), *([short] if short else [])),
     )
 
 
@@ -135,14 +141,31 @@ def _on_test_set(
     tally: Tally,
     until: int,
     wanted: bool | None,
-) -> tuple[tuple[int, Point], ...] | str:
+) -> tuple[tuple[tuple[int, Point], ...] | str, str]:
+    """The curve on the test set or why there is none; and what is missing of it."""
     if task is None or data is None:
-        return ""
+        return "", ""
     sessions = sum(counts.total() for counts in tally.by_repetition.values())
-    if wanted is False or (wanted is None and sessions > REPLAYED):
-        many = f" for {sessions:,} sessions" if wanted is None else ""
-        return f"it was not measured{many}; it can be requested"
-    return performance.on_test_set(plan, task, data, performance.recorded(board, run, data), until)
+    try:
+        if wanted is False or (wanted is None and sessions > REPLAYED):
+            many = f" for {sessions:,} sessions" if wanted is None else ""
+            raise UsageError(f"it was not measured{many}; it can be requested")
+        examined = accuracy.from_record(board, run, plan, task, data, until)
+        examined.check()
+        if not (wanted or examined.carries or examined.selection.machine):
+            raise UsageError(
+                "the machine carries nothing from session to session, and is not asked after each "
+                "unless that is requested"
+            )
+        asyncio.run(examined.ask())
+        asked, curve = len(examined.answered), examined.curve()
+        if not curve:
+            raise UsageError(f"the model was not asked its test rows; pxp test {run} does that")
+    except PXPError as error:
+        return str(error), ""
+    if asked < len(data.test):
+        return curve, f"Of {len(data.test):,} test rows {asked:,} were asked after every message."
+    return curve, ""
 
 
 def _missing(plan: Plan, data: DataSet | None, tally: Tally, away: str) -> Sequence[str]:

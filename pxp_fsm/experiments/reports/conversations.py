@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from backends.databases import FAULTS, SessionRecord, SqlBlackboard, StoredSession
+from backends.databases import (
+    FAULTS,
+    RecordedCall,
+    SessionRecord,
+    SqlBlackboard,
+    StoredSession,
+    calls_of_session,
+)
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.diagrams.text import legible, shortened
@@ -41,6 +48,7 @@ class ShownMessage:
     explanation: str
     why: str
     learned: tuple[str, ...]
+    asked: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,7 @@ def conversation(
     names = [agent for agent, _ in record.agents]
     messages = [entry.message for entry in stored.entries]
     ways, problem = _ways(stored, gallery)
+    calls = calls_of_session(board, name)
     about = record.instance.x
     if task is not None and task.problem is not None:
         about = task.problem.described(record.instance) or ""
@@ -87,7 +96,7 @@ def conversation(
         text(about),
         _picture(record.instance, task, gallery),
         _facts(stored),
-        tuple(_said(entry, record, task, gallery) for entry in stored.entries),
+        tuple(_said(entry, record, task, gallery, calls) for entry in stored.entries),
         text(f"{record.ending} ({record.cause})" if record.cause else record.ending or "not over"),
         tuple(_classes(messages, names)),
         ways,
@@ -131,7 +140,13 @@ def _facts(stored: StoredSession) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _said(entry: Entry, record: SessionRecord, task: Task | None, gallery: Gallery) -> ShownMessage:
+def _said(
+    entry: Entry,
+    record: SessionRecord,
+    task: Task | None,
+    gallery: Gallery,
+    calls: Sequence[RecordedCall],
+) -> ShownMessage:
     message, machine = entry.message, record.agents[0][0]
     drawing = gallery.molecules(message.answer.prediction) if _of_molecules(task) else None
     return ShownMessage(
@@ -145,7 +160,26 @@ def _said(entry: Entry, record: SessionRecord, task: Task | None, gallery: Galle
         text(message.answer.explanation),
         why(entry, record.protocol, record.k),
         tuple(_lesson(each) for each in entry.judgements if each.relation == LEARN),
+        tuple(_comments(message.number, calls)),
     )
+
+
+def _comments(number: int, calls: Sequence[RecordedCall]) -> Iterator[str]:
+    """What models were asked for message `number`: the papers' column of comments.
+
+    Of a conversation that goes on the turn that is new is given, with the system text where it
+    begins; questions on validation instances are counted.
+    """
+    found = [call for call in calls if call.message == number]
+    weighed = sum(call.purpose == "validation" for call in found)
+    for call in found:
+        if call.prompt is None or call.purpose == "validation":
+            continue
+        first = call is next(each for each in calls if each.purpose == call.purpose)
+        system = f"{call.prompt.system}\n\n" if first else ""
+        yield text(f"{call.purpose}: {system}{call.prompt.asked}")
+    if weighed:
+        yield f"and {weighed:,} questions on validation instances"
 
 
 def why(entry: Entry, protocol: str, k: int | None) -> str:

@@ -30,6 +30,7 @@ def _run(report: RunReport) -> dict[str, Any]:
     return {
         "run": report.name,
         "task": report.record.task,
+        "subject": report.record.subject,
         "created": report.record.created,
         "version": report.record.version,
         "plan": json.loads(report.record.plan),

@@ -15,15 +15,18 @@ from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
+from pxp_fsm.experiments.plans import Plan, stored_deviations
 from pxp_fsm.experiments.reports import figures, palette, sheets
-from pxp_fsm.experiments.reports.contents import LONGEST, REPLAYED, RunReport
+from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
 from pxp_fsm.experiments.reports.tables import Table
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.tasks.prompts import prompts_of
 
 LISTED = 1000
 """Sessions of a run that have a row each, beside those that are shown whole."""
@@ -92,7 +95,7 @@ def write(
     gallery = Gallery()
     template = environment.get_template("page.html.jinja")
     parts = template.generate(
-        title="Report of " + ", ".join(report.name for report in reports),
+        title="Report of " + ", ".join(report.title for report in reports),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=board.shown,
@@ -135,9 +138,9 @@ def _section(report: RunReport, place: int, whole: Mapping[str, Sequence[str]]) 
         ("on the sessions' own instances", measured.in_sessions),
         ("on the test set", measured.on_test_set),
     )
-    remarks: list[str] = []
+    remarks = [f"Not as in the paper: {line}" for line in stored_deviations(report.record)]
     if report.task is not None and report.data is not None:
-        remarks = [*report.task.notes]
+        remarks += report.task.notes
     remarks += explanation(report.outcomes)
     if report.sessions <= REPLAYED:
         remarks += order_lines(report.outcomes, report.plan.seed)
@@ -171,12 +174,25 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
         ("task", report.task.about if report.task else plan.task),
         ("data", report.data.origin if report.data else "not known"),
         ("protocol", ", ".join((rules.automaton.title, *bounds))),
+        *_models(plan),
+        *((("subject", report.record.subject),) if report.record.subject else ()),
         ("sessions begun", begun),
         ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
         ("ended", ended or "–"),
         ("begun at", report.record.created),
         ("version", report.record.version),
     )
+
+
+def _models(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The models that took part, and how they were asked."""
+    chosen = (("machine", plan.machine), ("judge", plan.judge), ("preset", plan.preset))
+    named = [f"{role} {name}" for role, name in chosen if name is not None]
+    if not named:
+        return
+    whose = "of the task" if plan.prompts is None else "of a file"
+    yield "models", ", ".join(named)
+    yield "prompts", f"{whose}, {prompts_of(plan.task, plan.prompts).fingerprint[:12]}"
 
 
 def _flow(report: RunReport, key: str) -> Markup | None:

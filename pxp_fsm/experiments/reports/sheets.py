@@ -28,10 +28,10 @@ def table1(reports: Sequence[RunReport]) -> Table:
     columns = beside(reports)
     headings = ["sessions that are"]
     for report in reports:
-        headings.append(report.name)
+        headings.append(report.title)
         if len(report.statistics.repetitions) > 1:
-            headings.append(f"{report.name}, range")
-        headings.append(f"{report.name}, {CONFIDENCE:.0%}")
+            headings.append(f"{report.title}, range")
+        headings.append(f"{report.title}, {CONFIDENCE:.0%}")
     rows = []
     for place, name in enumerate(("in all", *ROWS)):
         own: list[Cell] = []

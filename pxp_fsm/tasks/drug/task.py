@@ -21,6 +21,7 @@ from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.tasks.drug.data import bundled, published
+from pxp_fsm.tasks.own_data import Form, read_data, table_of
 from pxp_fsm.tasks.task import DataSet, Row, Task
 
 QUERY = "Which reactants make this molecule in one step, and by which reaction?"
@@ -70,12 +71,22 @@ PROBLEM = Problem(
 )
 
 
+def _reactants(text: str) -> str:
+    """Reactants as they are written; raises `DataError` where they are no SMILES."""
+    canonical_reactants(text)
+    return text
+
+
+FORM = Form(lambda text, _folder: canonical_smiles(text), _reactants)
+
 _TOP = (1, 5, 10)
 
 
 def load(folder: Path | None) -> DataSet:
-    """The authors' reactions from `folder`, or the bundled molecules."""
-    return bundled() if folder is None else published(folder)
+    """Reactions of one's own or the authors' from `folder`, or the bundled molecules."""
+    if folder is None:
+        return bundled()
+    return published(folder) if table_of(folder) is None else read_data(folder, FORM)
 
 
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:

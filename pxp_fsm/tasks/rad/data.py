@@ -182,14 +182,14 @@ def _published_row(path: Path, line: int, key: str, record: Mapping[str, str]) -
             f"column label says {format_labels(labels)}, label_short {given!r}, not {short}",
         )
     try:
-        x = reference(_image(path.parent, record["img_path"].strip()))
+        x = reference(image_in(path.parent, record["img_path"].strip()))
     except DataError as error:
         raise DataError.at(path, line, f"column img_path: {error}") from error
     return Row(Instance(key, x), Answer(format_labels(labels), record["report"]))
 
 
-def _image(folder: Path, written_path: str) -> Path:
-    """The image that a table in `folder` names; it must lie in that folder."""
+def image_in(folder: Path, written_path: str) -> Path:
+    """The image that a table in `folder` names; `DataError` where it is not in that folder."""
     name = written_path.removeprefix(_PUBLISHED_AS)
     path = folder / name
     if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):

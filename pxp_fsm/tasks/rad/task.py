@@ -16,7 +16,8 @@ from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
-from pxp_fsm.tasks.rad.data import bundled, picture, published, training
+from pxp_fsm.tasks.own_data import Form, read_data, table_of
+from pxp_fsm.tasks.rad.data import bundled, image_in, picture, published, reference, training
 from pxp_fsm.tasks.task import DataSet, Row, Task
 
 QUERY = (
@@ -66,18 +67,22 @@ PROBLEM = Problem(
 )
 
 
+FORM = Form(lambda text, folder: reference(image_in(folder.absolute(), text)), from_text)
+
 _NEEDED = ("skimage", "sklearn")
 
 
 def load(folder: Path | None) -> DataSet:
-    """The authors' X-rays from `folder`, or the bundled phantoms."""
+    """X-rays of one's own or the authors' from `folder`, or the bundled phantoms."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise UsageError(
             "RAD's own machine needs scikit-image and scikit-learn, which are not installed; "
             "install the extra rad: pip install 'pxp-fsm[rad]', "
             "in a clone .venv/bin/pip install -e '.[rad]'"
         )
-    return bundled() if folder is None else published(folder)
+    if folder is None:
+        return bundled()
+    return published(folder) if table_of(folder) is None else read_data(folder, FORM)
 
 
 def untaught() -> Radiograph:

@@ -1,0 +1,137 @@
+"""`pxp data`: data of one's own, checked, selected and split."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from guards.relations.radiology import NONE
+from pxp_fsm.cli.options import data as options
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.experiments.summary import counted
+from pxp_fsm.tasks import own_data
+from pxp_fsm.tasks.drug.molecules import aromatic_rings, weight
+from pxp_fsm.tasks.own_data import Record
+from pxp_fsm.tasks.registry import find_task
+
+_SHOWN = 12
+"""Predictions that are counted one by one."""
+
+
+def check(request: options.Check) -> None:
+    """Read the data as the task would, and say what is in them."""
+    found = find_task(request.task).load(request.table)
+    click.echo(printable(f"{request.table}: {found.origin}"))
+    sets = (("sessions", found.sessions), ("validation", found.validation), ("test", found.test))
+    for name, rows in sets:
+        if not rows:
+            click.echo(f"  {name}: none")
+            continue
+        counts = Counter(row.answer.prediction for row in rows)
+        shown = ", ".join(f"{what} {many}" for what, many in sorted(counts.items()))
+        each = f": {shown}" if len(counts) <= _SHOWN else ""
+        click.echo(printable(f"  {name}: {counted(len(rows), 'row')}{each}"))
+
+
+def select(request: options.Select) -> None:
+    """Keep the rows that are wanted, draw, and write them."""
+    if request.normals is not None and request.per_label is None:
+        raise UsageError("this requires --per-label", "normals")
+    rows = list(_renamed(_rows(request.table, request.output), request.columns))
+    kept = [row for row in rows if _wanted(request, row)]
+    if request.per_label is not None:
+        kept = _per_label(request, kept)
+    if request.sample is not None:
+        kept = list(own_data.sample(kept, request.sample, request.seed))
+    own_data.write_records(request.output, [row for _, row in kept])
+    click.echo(printable(f"{len(kept)} of {counted(len(rows), 'row')} written: {request.output}"))
+
+
+def split(request: options.Split) -> None:
+    """Draw rows into sets, and write them."""
+    rows = _rows(request.table, request.output)
+    sizes = {name: getattr(request, name) for name in own_data.SETS}
+    found = own_data.split(rows, sizes, request.seed)
+    own_data.write_records(request.output, found)
+    said = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
+    left = len(rows) - len(found)
+    click.echo(printable(f"{said}; {left} left out: {request.output}"))
+
+
+def _rows(path: Path, output: Path) -> Sequence[Record]:
+    table = own_data.table_of(path)
+    if table is None:
+        raise DataError(f"{path} is no table (.csv, .jsonl) and has no {own_data.FILES[0]}")
+    if output.suffix not in (".csv", ".jsonl"):
+        raise UsageError(f"a table is .csv or .jsonl, not {quoted(output.name)}", "output")
+    rows = own_data.read_records(table)
+    elsewhere = table.parent.resolve() != output.parent.resolve()
+    if elsewhere and any((table.parent / row["x"]).is_file() for _, row in rows if row.get("x")):
+        raise UsageError(
+            f"its pictures are found from the folder of the table: write it into {table.parent}",
+            "output",
+        )
+    return rows
+
+
+def _renamed(rows: Sequence[Record], columns: Sequence[str]) -> Iterator[Record]:
+    names = {}
+    for column in columns:
+        name, equals, given = column.partition("=")
+        if not (name and equals and given):
+            raise UsageError(f"{quoted(column)} must be NAME=COLUMN, such as x=SMILES", "columns")
+        names[given] = name
+    for line, row in rows:
+        missing = [name for name in names if name not in row]
+        if missing:
+            raise UsageError(
+                f"there is no column {quoted(missing[0])}; there are: {', '.join(row)}", "columns"
+            )
+        yield line, {names.get(name, name): value for name, value in row.items()}
+
+
+def _wanted(request: options.Select, record: Record) -> bool:
+    line, row = record
+    if request.weight is None and request.rings is None:
+        return True
+    try:
+        lowest, highest = _range(request.weight)
+        heavy = lowest <= weight(row.get("x", "")) <= highest
+        return heavy and aromatic_rings(row.get("x", "")) >= (request.rings or 0)
+    except DataError as error:
+        raise DataError.at(request.table, line, f"column x: {error}") from error
+
+
+def _range(text: str | None) -> tuple[float, float]:
+    if text is None:
+        return float("-inf"), float("inf")
+    low, colon, high = text.partition(":")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = 1.0, 0.0
+    if not colon or not found[0] <= found[1]:
+        raise UsageError(f"{quoted(text)} is no range such as 150:300", "weight")
+    return found
+
+
+def _per_label(request: options.Select, rows: Sequence[Record]) -> list[Record]:
+    """Rows of each label that stands alone in a prediction, and rows of none."""
+    of: dict[str, list[Record]] = {}
+    for record in rows:
+        of.setdefault(record[1].get("prediction", "").strip(), []).append(record)
+    alone = {label: found for label, found in of.items() if label and "," not in label}
+    normal = alone.pop(NONE, [])
+    found: list[Record] = []
+    for label, here in sorted(alone.items()):
+        try:
+            found += own_data.sample(here, request.per_label or 0, request.seed)
+        except UsageError as error:
+            raise UsageError(f"{label}: {error}", "per_label") from error
+    if request.normals is not None:
+        found += own_data.sample(normal, request.normals, request.seed)
+    return sorted(found, key=lambda record: record[0])

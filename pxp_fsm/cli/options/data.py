@@ -1,0 +1,77 @@
+"""Options of the `pxp data` commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pxp_fsm.cli.options import common
+from pxp_fsm.options import option
+
+
+def _table() -> Any:
+    return option(argument=True, metavar="TABLE", path="any")
+
+
+def _output() -> Any:
+    return option("The table to write, .csv or .jsonl.", short="-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Check the data of your own in TABLE (a file or its folder) as TASK would read them.
+
+    Every fault is named with file and line. Exit code 2: the data cannot be used.
+    """
+
+    task: str = option(argument=True)
+    table: Path = _table()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select:
+    """Select rows of TABLE by what they are about, draw a sample, and write a table.
+
+    The drawing depends on the seed alone.
+    """
+
+    table: Path = _table()
+    output: Path = _output()
+    columns: tuple[str, ...] = option(
+        "Rename a column of TABLE, such as x=SMILES; repeatable.",
+        (),
+        name="column",
+        metavar="NAME=COLUMN",
+    )
+    weight: str | None = option(
+        "Molecules: keep those of this weight in g/mol, such as 150:300.", None, metavar="LOW:HIGH"
+    )
+    rings: int | None = option(
+        "Molecules: keep those with at least N aromatic rings.", None, least=0
+    )
+    per_label: int | None = option(
+        "Draw N rows of each label, of the rows whose prediction is that label alone.",
+        None,
+        least=1,
+    )
+    normals: int | None = option(
+        "With --per-label: draw N rows whose prediction is none.", None, least=1
+    )
+    sample: int | None = option("Draw N rows of those that are kept.", None, least=1)
+    seed: int = common.seed("The seed of the drawing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Draw the rows of TABLE into sets for sessions, validation and test, and write a table.
+
+    Rows of no set are left out.
+    """
+
+    table: Path = _table()
+    output: Path = _output()
+    sessions: int = option("The number of rows for sessions.", least=1)
+    validation: int = option("The number of rows for validation.", 0, least=0)
+    test: int = option("The number of rows for test.", 0, least=0)
+    seed: int = common.seed("The seed of the drawing.")

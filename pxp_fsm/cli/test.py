@@ -1,0 +1,63 @@
+"""`pxp test`: the machine of a run on test data, by message."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from backends.databases import SqlBlackboard
+from backends.models.settings import Settings
+from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.presentation.text import console, printable, waits
+from pxp_fsm.errors import Halted
+from pxp_fsm.experiments import accuracy, costs
+from pxp_fsm.experiments.accuracy import Examination
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.summary import Sheet, as_rich, counted
+
+
+def test(request: options.Test) -> None:
+    """Ask what is not answered yet, and print the curve."""
+    run = request.run
+    with SqlBlackboard(request.database, create=False) as board:
+        meter = costs.meter_of(board, run)
+        board.lock(run)
+        try:
+            asked = asyncio.run(_asked(board, run, request.rows, request.models, meter))
+        except KeyboardInterrupt:
+            said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"
+            raise KeyboardInterrupt(said) from None
+        except Halted as error:
+            raise Halted(
+                f"{error}\nWhat was replied is stored: pxp test {run} asks the rest"
+            ) from error
+        finally:
+            board.unlock(run)
+    rows = [
+        (str(j), *(f"{float(share):.2f}" for share in (at.median, at.least, at.most)))
+        for j, at in asked.curve()
+    ]
+    headings = ("messages heard", "right, median", "min", "max")
+    console().print(as_rich(Sheet(f"Run {run} on its test data", headings, tuple(rows))))
+    every, whole = len(asked.data.test), len(asked.answered)
+    click.echo(f"{whole} of {counted(every, 'test row')} were asked after every message.")
+    if meter.shown():
+        click.echo(f"Models were asked, the sessions included: {meter.shown()}")
+
+
+async def _asked(
+    board: SqlBlackboard, run: str, rows: int | None, settings: Settings, meter: Meter
+) -> Examination:
+    async with costs.serving_of(board, run, settings, meter, waits) as serving:
+        examination = accuracy.of_run(board, run, settings, serving.model)
+        every = len(examination.cuts) * len(examination.data.test[:rows])
+        click.echo(
+            printable(
+                f"Run {run}: {counted(len(examination.data.test[:rows]), 'test row')}, "
+                f"{counted(every, 'question')} at most; answers that are stored are not asked for"
+            )
+        )
+        at_once = every if settings.batches else settings.in_flight
+        await examination.ask(rows, at_once, serving.session)
+    return examination

@@ -1,0 +1,261 @@
+"""Accuracy on test data against length (NeurIPS workshop version, Figure 2).
+
+The paper measures the machine "on test data" and does not say how. Here every session is cut after
+message j, the machine is brought to where it was then (a predictor learns the messages again, a
+model has them in its context), and is asked the rows that no session was about. What a machine
+carries from session to session it carries here; one that carries nothing is asked after each
+session by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from backends.databases import SqlBlackboard
+from backends.models.catalogue import catalogue
+from backends.models.failures import CallFailed
+from backends.models.middleware.cache import CallCache, NotRecorded, replayed
+from backends.models.settings import Settings
+from pxp_fsm import defaults
+from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.experiments import participants
+from pxp_fsm.experiments.participants import Opened, Participants
+from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.reports.tallies import Point, over_repetitions
+from pxp_fsm.experiments.units import together
+from pxp_fsm.prompting.model import Model
+from pxp_fsm.protocol.interfaces import Learner
+from pxp_fsm.protocol.messages import Episode, Question
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Entry, Session
+from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
+
+LONGEST = 60
+"""Curves go up to the bound n, or to the longest session, and never beyond this message."""
+
+Normal = Callable[[str], str]
+"""A prediction in the one form in which equal predictions are equal texts."""
+
+Recorded = Sequence[tuple[Row, str, Sequence[Entry]]]
+"""The sessions of a repetition in their order: row, name, entries."""
+
+Cut = tuple[int, tuple[int, ...]]
+"""A repetition, and how many messages of each of its sessions the machine has heard."""
+
+
+def normal_form(task: Task) -> Normal:
+    """The task's own normal form of a prediction; the text itself where it is not one."""
+    known: dict[str, str] = {}
+
+    def normal(prediction: str) -> str:
+        if prediction not in known:
+            try:
+                made = task.problem.from_text(prediction) if task.problem else prediction
+            except DataError:
+                made = prediction
+            known[prediction] = made
+        return known[prediction]
+
+    return normal
+
+
+def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Recorded]:
+    """What was said in every session of `run`, by repetition."""
+    rows = {row.instance.key: row for row in data.sessions}
+    found: dict[int, list[tuple[Row, str, Sequence[Entry]]]] = {}
+    for record in board.sessions(run):
+        if record.instance.key in rows:
+            of_repetition = found.setdefault(record.repetition, [])
+            entries = board.entries(record.session)
+            of_repetition.append((rows[record.instance.key], record.session, entries))
+    return dict(sorted(found.items()))
+
+
+@dataclass
+class Examination:
+    """The machine of a run, asked its test rows after 0, 2, 4, … messages of each session.
+
+    After an even message the machine has heard one more. `until` is the greatest; `opened` opens
+    its model. `right` holds, by cut and number of the row, whether the answer was right.
+    """
+
+    plan: Plan
+    task: Task
+    data: DataSet
+    repetitions: Mapping[int, Recorded]
+    selection: participants.Selection
+    opened: Opened
+    until: int
+    right: dict[tuple[Cut, int], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._normal = normal_form(self.task)
+        alone = replace(self.plan, human=None)
+        about = (alone, self.task, self.data, Path(defaults.OUTPUT))
+        self._sit = Participants(*about, replace(self.selection, judge=None), self.opened)
+
+    @property
+    def learns(self) -> bool:
+        """Whether what the machine has heard can change its answers."""
+        machine = self.task.agents(self.data, self.plan.memo)[0]
+        return self.selection.machine is not None or isinstance(machine.respondent, Learner)
+
+    @property
+    def carries(self) -> bool:
+        """Whether the machine goes on with what it has heard in earlier sessions."""
+        return self.plan.goes_on and (self.task.at_once == 1 or self.selection.machine is not None)
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The messages after which the machine is asked."""
+        return range(0, self.until + 1, 2)
+
+    @property
+    def cuts(self) -> Sequence[Cut]:
+        """Each place at which the machine is asked, once."""
+        every = (self._at(number, j) for number in self.repetitions for j in self.lengths)
+        return list(dict.fromkeys(cut for cuts in every for cut in cuts))
+
+    def check(self) -> None:
+        """Raise `UsageError`, saying why, where nothing can be measured."""
+        found = (
+            (not self.data.test, "the data have no test set"),
+            (not self.learns, "the machine does not learn"),
+            (not self.repetitions, "no session was begun"),
+        )
+        why = next((why for holds, why in found if holds), None)
+        if why is not None:
+            raise UsageError(why)
+
+    async def ask(
+        self,
+        rows: int | None = None,
+        at_once: int = 1,
+        session: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Ask the first `rows` test rows (None: all) at every cut, `at_once` at a time.
+
+        A row that gets no usable answer counts as wrong. One whose call failed, or whose reply a
+        recording lacks, is left out.
+        """
+        await together(self._questions(self.data.test[:rows], session), at_once)
+
+    @property
+    def answered(self) -> Sequence[int]:
+        """The numbers of the test rows that were asked at every cut."""
+        cuts = self.cuts
+        every = range(len(self.data.test))
+        return [row for row in every if all((cut, row) in self.right for cut in cuts)]
+
+    def curve(self) -> tuple[tuple[int, Point], ...]:
+        """The share of right answers after each length; empty where no row was asked throughout."""
+        rows = self.answered
+        if not rows:
+            return ()
+        series = [
+            [self._share(number, j, rows) for j in self.lengths] for number in self.repetitions
+        ]
+        return tuple(zip(self.lengths, over_repetitions(series), strict=True))
+
+    def _share(self, number: int, j: int, rows: Sequence[int]) -> Fraction:
+        asked = [self.right[cut, row] for cut in self._at(number, j) for row in rows]
+        return Fraction(sum(asked), len(asked))
+
+    def _at(self, number: int, j: int) -> Sequence[Cut]:
+        """The cuts of a repetition at message `j`: one, or one for each session by itself."""
+        heard = [min(j, len(entries)) for _, _, entries in self.repetitions[number]]
+        if self.carries or not any(heard):
+            return [(number, tuple(heard))]
+        return [
+            (number, tuple(many if other == place else 0 for other in range(len(heard))))
+            for place, many in enumerate(heard)
+            if many
+        ]
+
+    def _questions(
+        self, rows: Sequence[Row], session: Callable[[], AbstractContextManager[object]]
+    ) -> Iterator[Coroutine[None, None, None]]:
+        async def asked(machine: Agent, question: Question, cut: Cut, place: int) -> None:
+            with session():
+                try:
+                    answer = await machine.respondent.answer(question)
+                except (CallFailed, NotRecorded):  # it can be asked again
+                    return
+                except NoAnswer:
+                    self.right[cut, place] = False
+                    return
+            wanted = self.data.test[place].answer.prediction
+            self.right[cut, place] = self._normal(answer.prediction) == self._normal(wanted)
+
+        for cut in self.cuts:
+            machine, earlier, name = self._brought_to(cut)
+            for place, row in enumerate(rows):
+                question = Question(
+                    machine.query, row.instance, earlier=earlier, session=name, purpose="test"
+                )
+                yield asked(machine, question, cut, place)
+
+    def _brought_to(self, cut: Cut) -> tuple[Agent, tuple[Episode, ...], str]:
+        """The machine at `cut`, what its context holds, and the session if it is of one alone.
+
+        By the very code that resumes a run.
+        """
+        number, heard = cut
+        members = self._sit.agents(number)
+        machine = replace(members[MACHINE], gate=gate_of(self.plan, self.data))
+        members = {**members, MACHINE: machine}
+        earlier: tuple[Episode, ...] = ()
+        names = []
+        for (row, name, entries), many in zip(self.repetitions[number], heard, strict=True):
+            if many:
+                before = {MACHINE: earlier} if self.carries else {}
+                rules, about = self.plan.rules(), row.instance
+                session = Session(rules, members, instance=about, name=name, earlier=before)
+                session.replay(entries[:many])
+                earlier = (*earlier, session.episodes()[MACHINE])
+                names.append(name)
+        return machine, earlier, names[0] if len(names) == 1 else ""
+
+
+def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -> Examination:
+    """The examination of `run`, whose models `opened` opens; nothing is asked yet.
+
+    Raises `NotThere` where there is no such run, `DataError` where its data have changed, and
+    `UsageError` where nothing can be measured.
+    """
+    record = board.run(run)
+    plan = stored_plan(record)
+    task, data = read_plan(plan)
+    if data_fingerprint(plan, data) != record.data_fingerprint:
+        raise DataError(f"the data of run {run} have changed since it began")
+    repetitions = recorded(board, run, data)
+    lengths = (len(one) for each in repetitions.values() for _, _, one in each)
+    until = plan.rules().n or max(lengths, default=0)
+    selection = participants.models(plan, task, data, settings)
+    about = (plan, task, data, repetitions, selection, opened)
+    examination = Examination(*about, min(LONGEST, max(until, 1)))
+    examination.check()
+    return examination
+
+
+def from_record(
+    board: SqlBlackboard, run: str, plan: Plan, task: Task, data: DataSet, until: int
+) -> Examination:
+    """The examination of `run` as far as it is stored: no model is asked anything.
+
+    Raises what `participants.models` does.
+    """
+    cache = CallCache()
+
+    def opened(name: str) -> Model:
+        for asked, reply in board.replies(run):
+            cache.keep(asked, reply)
+        return replayed(catalogue(None).facts(name), cache)
+
+    settings = Settings(replay=Path(board.shown))
+    selection = participants.models(plan, task, data, settings)
+    return Examination(plan, task, data, recorded(board, run, data), selection, opened, until)

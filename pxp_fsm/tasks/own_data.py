@@ -1,0 +1,190 @@
+"""Data of one's own, for every task: a table of rows, as CSV or as JSON Lines.
+
+A row has an instance `x`, the `prediction` and the `explanation` that count as right; it may have a
+`key`, the instance's name, and a `set`: sessions, validation or test. Where `x` is a picture it is
+a path from the table's own folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.errors import DataError, FileError, UsageError, quoted
+from pxp_fsm.protocol.messages import Answer, Instance, text_problem
+from pxp_fsm.tasks.csv_records import read, records
+from pxp_fsm.tasks.task import DataSet, Row
+
+FILES = ("data.csv", "data.jsonl")
+"""The names of the table in a folder of data."""
+
+SETS = ("sessions", "validation", "test")
+_NEEDED = ("x", "prediction", "explanation")
+_KEPT = (*_NEEDED, "key", "set")
+_MOST_FAULTS = 20
+
+Record = tuple[int, dict[str, str]]
+"""A row as it is written, with its line."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a task reads a row; both functions raise `DataError`, saying what is wrong.
+
+    `x` makes what an instance carries of what stands in the table, which is in the folder given;
+    `prediction` makes a prediction as a message carries it.
+    """
+
+    x: Callable[[str, Path], str] = lambda text, _folder: text
+    prediction: Callable[[str], str] = lambda text: text
+
+
+def table_of(path: Path) -> Path | None:
+    """The table that `path` is, or that the folder `path` holds; None where there is none."""
+    if path.is_file() and path.suffix in (".csv", ".jsonl"):
+        return path
+    return next((path / name for name in FILES if (path / name).is_file()), None)
+
+
+def read_data(path: Path, form: Form = Form()) -> DataSet:
+    """The data set in the table `path`, or in the folder that holds one.
+
+    Raises `FileError` with the faults of its rows, each with file and line, and `DataError` where
+    there is no table.
+    """
+    table = table_of(path)
+    if table is None:
+        raise DataError(f"{path}: there is no {' or '.join(FILES)} in it (docs/data.md)")
+    reader = _Reader(table, form)
+    for line, record in read_records(table):
+        reader.take(line, record)
+    return reader.found()
+
+
+def read_records(table: Path) -> Sequence[Record]:
+    """The rows of a table as they are written; raises `DataError` for the first that is none."""
+    text = read(table)
+    if table.suffix == ".jsonl":
+        return list(_objects(text, table))
+    return [(line, dict(record)) for line, record in records(text, table, ())]
+
+
+def write_records(table: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """Write rows as a table, CSV or JSON Lines by its name; raises `OSError`."""
+    if table.suffix == ".jsonl":
+        text = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    else:
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        made = io.StringIO()
+        writer = csv.DictWriter(made, columns, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+        text = made.getvalue()
+    write_atomically(table, text)
+
+
+def sample(rows: Sequence[Record], number: int, seed: int) -> Sequence[Record]:
+    """`number` of the rows, drawn by `seed`, in the order in which they stand."""
+    if number > len(rows):
+        raise UsageError(f"{number} rows are wanted, and there are {len(rows)}")
+    chosen = random.Random(seed).sample(range(len(rows)), number)
+    return [rows[place] for place in sorted(chosen)]
+
+
+def split(
+    rows: Sequence[Record], sizes: Mapping[str, int], seed: int
+) -> Sequence[Mapping[str, str]]:
+    """The rows with the set that each was drawn into; those of no set are left out."""
+    drawn = list(rows)
+    random.Random(seed).shuffle(drawn)
+    if sum(sizes.values()) > len(drawn):
+        raise UsageError(f"{sum(sizes.values())} rows are wanted, and there are {len(drawn)}")
+    of: dict[int, str] = {}
+    for name, size in sizes.items():
+        of |= {line: name for line, _ in drawn[len(of) : len(of) + size]}
+    return [{**row, "set": of[line]} for line, row in rows if line in of]
+
+
+def _objects(text: str, table: Path) -> Iterator[Record]:
+    for line, written in enumerate(text.split("\n"), start=1):
+        if not written.strip():
+            continue
+        try:
+            found = json.loads(written)
+        except (ValueError, RecursionError) as error:
+            raise DataError.at(table, line, f"this is not JSON: {error}") from error
+        if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+            raise DataError.at(table, line, "this is not an object of texts")
+        yield line, found
+
+
+class _Reader:
+    """Takes the rows of a table, one by one, and keeps the faults of those that are none."""
+
+    def __init__(self, table: Path, form: Form) -> None:
+        self._table = table
+        self._form = form
+        self._faults: list[str] = []
+        self._sets: dict[str, list[Row]] = {name: [] for name in SETS}
+        self._keys: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+
+    def take(self, line: int, record: Mapping[str, str]) -> None:
+        """Take one row."""
+        try:
+            row = self._row(line, record)
+        except DataError as error:
+            self._faults.append(str(DataError.at(self._table, line, str(error))))
+            return
+        name = record.get("set", "").strip() or SETS[0]
+        if name not in SETS:
+            said = f"column set: {quoted(name)} is none of {', '.join(SETS)}"
+            self._faults.append(str(DataError.at(self._table, line, said)))
+            return
+        self._sets[name].append(row)
+
+    def found(self) -> DataSet:
+        """The data set; `FileError` where a row had a fault."""
+        if not self._faults and not self._sets["sessions"]:
+            self._faults.append(f"{self._table}: no row is for sessions")
+        if self._faults:
+            more = len(self._faults) - _MOST_FAULTS
+            rest = [f"{self._table}: and {more:,} more faults"] if more > 0 else []
+            raise FileError([*self._faults[:_MOST_FAULTS], *rest])
+        sizes = ", ".join(f"{len(rows)} {name}" for name, rows in self._sets.items() if rows)
+        sessions, validation, test = (tuple(self._sets[name]) for name in SETS)
+        return DataSet(f"{self._table.name} ({sizes})", sessions, validation, test)
+
+    def _row(self, line: int, record: Mapping[str, str]) -> Row:
+        for column in _NEEDED:
+            if not record.get(column, "").strip():
+                raise DataError(f"column {column} is empty or missing")
+        for column in _KEPT:
+            problem = text_problem(record.get(column, ""))
+            if problem is not None:
+                raise DataError(f"column {column}: {problem}")
+        try:
+            x = self._form.x(record["x"].strip(), self._table.parent)
+        except DataError as error:
+            raise DataError(f"column x: {error}") from error
+        try:
+            prediction = self._form.prediction(record["prediction"].strip())
+        except DataError as error:
+            raise DataError(f"column prediction: {error}") from error
+        key = self._key(line, record.get("key", "").strip() or f"row-{line}")
+        if self._texts.setdefault(x, line) != line:
+            raise DataError(f"column x: the same instance is on line {self._texts[x]}")
+        return Row(Instance(key, x), Answer(prediction, record["explanation"].strip()))
+
+    def _key(self, line: int, key: str) -> str:
+        if "," in key or not key.isprintable():
+            raise DataError(f"column key: {quoted(key)} is no name (no commas, one line)")
+        if self._keys.setdefault(key, line) != line:
+            raise DataError(f"column key: {quoted(key)} is on line {self._keys[key]} too")
+        return key
