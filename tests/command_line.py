@@ -22,8 +22,7 @@ def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]
     """
     with ExitStack() as stack:
         out, err, empty = (
-            stack.enter_context(TemporaryFile("w+", encoding="utf-8", newline=""))
-            for _ in range(3)
+            stack.enter_context(TemporaryFile("w+", encoding="utf-8", newline="")) for _ in range(3)
         )
         stack.enter_context(chdir(cwd))
         stack.enter_context(patch.dict(os.environ, {"COLUMNS": "80"} | environment))
@@ -34,7 +33,7 @@ def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]
             main(arguments, "pxp")
         except SystemExit as ended:
             code = ended.code
-        except Exception:
+        except Exception:  # noqa: BLE001 - Python would print it and exit with 1
             traceback.print_exc()
             code = 1
         assert isinstance(code, int)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -23,20 +21,14 @@ from pxp_fsm.cli.presentation import results
 from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.dot import to_dot
 from pxp_fsm.errors import UsageError
+from tests import command_line
 
 ROOT = Path(__file__).parents[2]
 SOME = Request(("interact",), ("no-revise-at-2", "ends-agreed"))
 
 
 def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pxp_fsm.cli", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "HOME": str(cwd), "XDG_DATA_HOME": str(cwd)},
-    )
+    return command_line.pxp(*arguments, cwd=cwd, HOME=str(cwd), XDG_DATA_HOME=str(cwd))
 
 
 @pytest.fixture(scope="module")
