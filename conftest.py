@@ -8,11 +8,8 @@ anything). A `toml` block that begins with a file's name (`# mine.toml`) is that
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,6 +17,8 @@ from typing import Any
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+from tests.command_line import pxp
 
 settings.register_profile("untimed", settings(), deadline=None)  # tests are never timed
 settings.load_profile("untimed")
@@ -34,18 +33,8 @@ def run_console(example: Example) -> str | None:
         program, *arguments = shlex.split(command)
         if program != "pxp":
             return f"{command}: only pxp is run in documents; use a block of another language"
-        done = subprocess.run(  # noqa: S603 - the commands are our own documents'
-            [sys.executable, "-m", "pxp_fsm.cli", *arguments],
-            capture_output=True,
-            text=True,
-            cwd=example.namespace["folder"].name,
-            check=False,
-            env={
-                **os.environ,
-                "COLUMNS": "140",
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            },
-        )
+        folder = Path(example.namespace["folder"].name)
+        done = pxp(*arguments, cwd=folder, COLUMNS="140")
         got = done.stdout + done.stderr
         if expected.strip() and not doctest.OutputChecker().check_output(expected, got, OPTIONS):
             return f"{command}\nshould print\n{expected}\nbut printed ({done.returncode})\n{got}"

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import z3
 
@@ -77,6 +78,7 @@ def kind(tags: Sequence[str]) -> Kind:
     )
 
 
+@cache
 def representatives(human_revises: bool) -> dict[Kind, tuple[str, ...]]:
     """The shortest tag sequence of each kind."""
     found: dict[Kind, tuple[str, ...]] = {}

@@ -10,22 +10,14 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pxp_fsm.protocol.messages import printable
+from tests.command_line import pxp
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
-
-
-def pxp(
-    *arguments: str, cwd: Path, before: Callable[[], None] | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PXP, *arguments], cwd=cwd, capture_output=True, text=True, check=False, preexec_fn=before
-    )
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +177,14 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 
-    full = pxp("run", "drug", cwd=tmp_path, before=limit)
+    full = subprocess.run(
+        [*PXP, "run", "drug"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
     assert full.returncode == 3
     assert "what was stored before is kept" in full.stderr
     assert "Traceback" not in full.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pxp_fsm.analysis import conformance
 from pxp_fsm.analysis.conformance import Request
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
+from tests import command_line
 
 ROOT = Path(__file__).parents[2]
 FAST = f"{sys.executable} -I -S"
@@ -24,14 +24,7 @@ OWN = f"{FAST} '{ROOT / 'examples' / 'own_agent.py'}'"
 
 
 def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pxp_fsm.cli", "conform", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ},
-    )
+    return command_line.pxp("conform", *arguments, cwd=cwd)
 
 
 def told(request: Request) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,14 @@ from sqlalchemy import create_engine
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.cli.sessions import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from tests import command_line
 from tests.backends.schema_version2 import make as make_version2
 
 DATABASE = "b.sqlite"
 
 
 def pxp(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pxp_fsm.cli", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return command_line.pxp(*arguments, cwd=folder)
 
 
 @pytest.fixture

@@ -18,12 +18,13 @@ import pytest
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
+from tests.command_line import pxp
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 LONG = "C" * 300
 
 
-def pxp(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def started(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PXP, *arguments],
         cwd=cwd,
@@ -75,7 +76,7 @@ def test_a_session_on_another_table_is_refused(folder: Path, arguments: str) -> 
 
 def test_a_terminal_of_few_letters_is_enough(folder: Path) -> None:
     poor = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
-    done = pxp("sessions", "r-1/1/1", cwd=folder, env=poor)
+    done = started("sessions", "r-1/1/1", cwd=folder, env=poor)
     assert (done.returncode, "x\\u2192" in done.stdout) == (0, True), done.stderr
 
 
@@ -132,11 +133,11 @@ def unprivileged() -> None:
 def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir(mode=0o555)
     place = ("--output", "out", "--database", "b.sqlite")
-    done = pxp("run", "drug", *place, cwd=tmp_path, preexec_fn=unprivileged)
+    done = started("run", "drug", *place, cwd=tmp_path, preexec_fn=unprivileged)
     told = "Error: cannot write out: permission denied; give another folder with --output\n"
     assert (done.returncode, done.stderr, done.stdout) == (3, told, "")
     assert not (tmp_path / "b.sqlite").exists()
-    done = pxp("draw", "pxp", "-o", "out/a.svg", cwd=tmp_path, preexec_fn=unprivileged)
+    done = started("draw", "pxp", "-o", "out/a.svg", cwd=tmp_path, preexec_fn=unprivileged)
     assert (done.returncode, "out/a.svg: cannot be written" in done.stderr) == (3, True)
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from pxp_fsm.experiments.intervals import clustered_error, estimate, mcnemar, sign_flips, wilson
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
+    from scipy.stats import binomtest
+
     successes, total = counts
     theirs = binomtest(successes, total).proportion_ci(method="wilson")
     ours = wilson(successes, total)
@@ -31,6 +32,7 @@ def test_wilson_of_a_published_count() -> None:
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_scipys_and_statsmodels(first: int, second: int) -> None:
+    from scipy.stats import binomtest
     from statsmodels.stats.contingency_tables import mcnemar as theirs
 
     expected = theirs([[5, first], [second, 7]], exact=True).pvalue if first + second else 1.0

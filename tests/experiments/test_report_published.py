@@ -16,7 +16,6 @@ from pxp_fsm.protocol.rules import Interact
 from tests.analysis.published_sessions import column, representatives, stored, tag_sequences
 
 COLUMNS = [column for task in ("rad", "drug") for column in published(task)]
-FREE, ORACLE = representatives(human_revises=True), representatives(human_revises=False)
 
 
 def text_of(each: Published) -> tuple[int, int] | None:
@@ -46,7 +45,9 @@ def test_sessions_with_exactly_the_published_counts_give_the_published_column(
     each: Published,
 ) -> None:
     """The human never revises in them, and what the text says of ratified sessions holds too."""
-    sequences = column(each.counts, ORACLE, ratified=text_of(each), tolerance=True)
+    sequences = column(
+        each.counts, representatives(human_revises=False), ratified=text_of(each), tolerance=True
+    )
     assert sequences is not None
     with SqlBlackboard(":memory:") as board:
         stored(board, sequences, "drug")
@@ -68,9 +69,14 @@ def test_thirteen_by_message_3_and_strong_4_need_judges_that_contradict_themselv
     (point,) = [p for p in told.points("rad") if p.title == "RAD 2025"]
     (each,) = [c for c in COLUMNS if c.title == "RAD 2025"]
     assert (point.message, point.kind, point.sessions) == (3, "human", 13)
-    assert column(each.counts, ORACLE, by_3=13, tolerance=True) is None
-    assert column(each.counts, ORACLE, by_3=4, tolerance=True) is not None
-    noisy = column(each.counts, ORACLE, by_3=13)
+    assert (
+        column(each.counts, representatives(human_revises=False), by_3=13, tolerance=True) is None
+    )
+    assert (
+        column(each.counts, representatives(human_revises=False), by_3=4, tolerance=True)
+        is not None
+    )
+    noisy = column(each.counts, representatives(human_revises=False), by_3=13)
     assert noisy is not None
     ratified = [tags[1::2] for tags in noisy if tags[1] == "RATIFY"]
     assert len(ratified) == 13
@@ -80,7 +86,9 @@ def test_thirteen_by_message_3_and_strong_4_need_judges_that_contradict_themselv
 def test_thirteen_by_message_3_is_what_the_table_of_2024_says() -> None:
     (point,) = [p for p in told.points("rad") if p.title == "RAD 2024"]
     (each,) = [c for c in COLUMNS if c.title == "RAD 2024"]
-    sequences = column(each.counts, ORACLE, by_3=point.sessions, tolerance=True)
+    sequences = column(
+        each.counts, representatives(human_revises=False), by_3=point.sessions, tolerance=True
+    )
     assert sequences is not None
     with SqlBlackboard(":memory:") as board:
         stored(board, sequences)

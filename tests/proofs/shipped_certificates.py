@@ -10,10 +10,8 @@ from typing import Any
 from proofs import recheck
 from proofs.claims.certificates import PROTOCOLS, SHIPPED
 
-DOCUMENTS = {
-    protocol: json.loads(next(SHIPPED.glob(f"{protocol}-*.json")).read_text("utf-8"))
-    for protocol in PROTOCOLS
-}
+FILES = {protocol: next(SHIPPED.glob(f"{protocol}-*.json")) for protocol in PROTOCOLS}
+DOCUMENTS = {protocol: json.loads(path.read_text("utf-8")) for protocol, path in FILES.items()}
 TABLES = {
     protocol: resources.files("pxp_fsm.automata")
     .joinpath("data", f"{protocol}.toml")

@@ -14,7 +14,7 @@ import pytest
 
 from proofs import recheck
 from proofs.claims.catalogue import LIKE
-from proofs.claims.certificates import PROTOCOLS, SHIPPED, certify, coverage
+from proofs.claims.certificates import PROTOCOLS, certify, coverage
 from proofs.induction.source import read
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.tables import builtin
@@ -22,6 +22,7 @@ from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from tests.proofs.shipped_certificates import FILES
 
 ANYHOW = ("terminates", "never-stuck", "silent-end", "reject-after-k")
 SAFE = ("never-stuck", "silent-end", "replies-INIT")
@@ -29,25 +30,20 @@ REPLIES = ("replies-RATIFY", "replies-REFUTE", "replies-REVISE", "replies-REJECT
 SHARED = frozenset({Assumption.DETERMINISTIC, Assumption.SHARED})
 
 
-def shipped(protocol: str) -> Path:
-    (path,) = SHIPPED.glob(f"{protocol}-*.json")
-    return path
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_shipped_is_what_is_proved_now(protocol: str) -> None:
     """Where a table or a decision function is changed on purpose, `pxp check --certificates`
     writes the certificates anew."""
     certificate = certify(protocol)
-    assert shipped(protocol).name == certificate.filename
-    assert shipped(protocol).read_text("utf-8") == certificate.text()
+    assert FILES[protocol].name == certificate.filename
+    assert FILES[protocol].read_text("utf-8") == certificate.text()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_independent_checker_accepts_what_is_shipped_for_this_table_alone(
     protocol: str,
 ) -> None:
-    document = json.loads(shipped(protocol).read_text("utf-8"))
+    document = json.loads(FILES[protocol].read_text("utf-8"))
     table = (
         resources.files("pxp_fsm.automata").joinpath("data", f"{protocol}.toml").read_text("utf-8")
     )
@@ -80,7 +76,7 @@ def test_a_session_is_covered_by_what_is_proved_under_its_assumptions(
 ) -> None:
     found = coverage(rules, assumptions)
     assert found is not None
-    assert found.path == shipped(rules.name)
+    assert found.path == FILES[rules.name]
     assert set(found.claims) == set(claims)
 
 
@@ -116,8 +112,8 @@ def done_but_at_one_bound(sent: int, n: int, stopped: bool) -> bool:
 def test_a_forged_certificate_in_a_folder_of_the_user_is_not_believed(
     tmp_path: Path, key: str
 ) -> None:
-    document = json.loads(shipped("pxp").read_text("utf-8"))
-    (tmp_path / shipped("pxp").name).write_text(json.dumps(document), "utf-8")
+    document = json.loads(FILES["pxp"].read_text("utf-8"))
+    (tmp_path / FILES["pxp"].name).write_text(json.dumps(document), "utf-8")
     rules = Pxp(2)
     assert coverage(rules, NOISY, [tmp_path]) is not None
     strong = document["parts"][-1]
@@ -132,20 +128,20 @@ def test_a_forged_certificate_in_a_folder_of_the_user_is_not_believed(
             strong["claims"][0]["verdict"] = "not inductive"
         case "assumptions":
             strong["assumptions"] = []
-    (tmp_path / shipped("pxp").name).write_text(json.dumps(document), "utf-8")
+    (tmp_path / FILES["pxp"].name).write_text(json.dumps(document), "utf-8")
     assert coverage(rules, NOISY, [tmp_path]) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"format": 1}'])
 def test_a_file_that_is_no_certificate_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / shipped("interact").name).write_text(text, "utf-8")
+    (tmp_path / FILES["interact"].name).write_text(text, "utf-8")
     assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
 
 
 def test_a_damaged_certificate_is_none(tmp_path: Path) -> None:
-    document = json.loads(shipped("interact").read_text("utf-8"))
+    document = json.loads(FILES["interact"].read_text("utf-8"))
     document["parts"] = [{"subject": "interact"}]
-    (tmp_path / shipped("interact").name).write_text(json.dumps(document), "utf-8")
+    (tmp_path / FILES["interact"].name).write_text(json.dumps(document), "utf-8")
     assert coverage(Interact(), EQUIVALENCE, [tmp_path]) is None
 
 

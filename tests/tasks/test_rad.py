@@ -6,8 +6,6 @@ import asyncio
 import hashlib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +50,7 @@ from pxp_fsm.tasks.rad.task import (
     taught,
     untaught,
 )
+from tests.command_line import pxp
 
 ROOT = Path(__file__).parents[2]
 AUTHORS = Path(
@@ -295,8 +294,8 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.deep
 def test_it_runs_at_once_and_says_what_it_ran_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pxp_fsm.cli", "run", "rad", "--instances", "3"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = pxp("run", "rad", "--instances", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     for told in ("synthetic pictures drawn by this package", "RAD", "Exactly the right labels"):
         assert told in " ".join(done.stdout.split())
     assert (tmp_path / "runs" / "rad-1-table.md").is_file()
