@@ -16,7 +16,7 @@ import pytest
 from backends.databases import SqlBlackboard
 from backends.models import registry
 from backends.models.settings import Settings
-from pxp_fsm.experiments import execution, runs
+from pxp_fsm.experiments import costs, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 from tests.backends.model_servers import completion
@@ -48,7 +48,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Slow:
     def serving(*given: Any, **more: Any) -> registry.Serving:
         return made(*given, **more, transport=found)
 
-    monkeypatch.setattr(execution, "Serving", serving)
+    monkeypatch.setattr(costs, "Serving", serving)
     return found
 
 

@@ -28,7 +28,7 @@ from backends.databases.verify import verify
 from backends.models import registry
 from backends.models.settings import Settings
 from pxp_fsm.errors import BlackboardError, Halted
-from pxp_fsm.experiments import execution, runs
+from pxp_fsm.experiments import costs, runs
 from pxp_fsm.experiments.plans import Plan
 from tests.backends.model_servers import completion
 from tests.simulation.world import Killed, World, databases_of, live
@@ -201,7 +201,7 @@ class Lab:
         board.lock("lab")
         serving = partial(registry.Serving, transport=server, clock=lambda: 0.0)
         with (
-            patch.object(execution, "Serving", serving),
+            patch.object(costs, "Serving", serving),
             patch.object(_base_client, "asyncify", _here),
         ):
             live(world, run._execute(lambda _step: None))
