@@ -43,9 +43,9 @@ EDIT = External("EDIT")
 class Place(NamedTuple):
     """A state of the table, with what is in hand there; what does not matter is as at first.
 
-    `fresh`: the network is as it was when it last ran; `complete`: without a hole; `valid`, `clean`: of the
-    copy; `accepted`: the developer accepts a regression, or forgets the example; `cause`, `strategy`: of this iteration;
-    `cyclic`: of the network itself.
+    `fresh`: the network is as it was when it last ran; `complete`: without a hole; `valid`,
+    `clean`: of the copy; `accepted`: the developer accepts a regression, or forgets the example;
+    `cause`, `strategy`: of this iteration; `cyclic`: of the network itself.
     """
 
     at: str
