@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from proofs.core.explore import Space, Trace, explore
+from proofs.core.model import Step
 from proofs.core.results import Result, Status, Verdict
 from proofs.networks.agent import NetworkAgent
 from proofs.networks.claims import CLAIMS, Network, NetworkClaim, ends, has_external_input, label_of
@@ -113,14 +114,19 @@ def _beyond(claim: NetworkClaim, model: Network, verdict: Verdict) -> Verdict:
 
 
 def _ranked(model: Network, space: Space[Any], counts: set[str]) -> bool:
-    """Rows that count are taken only where some are left, and nothing else sets them back."""
-    for steps in space.steps.values():
+    """Rows that count are taken only where some are left, and nothing else sets them back.
+
+    An edit of the developer's may: a restart comes once after it, and never by itself.
+    """
+    for place, steps in space.steps.items():
         for step in steps:
             if label_of(step) in counts and not step.facts[-1 if label_of(step) != "BEGIN" else 0]:
                 return False
+            if isinstance(model, Pipeline) and not _by_edits(place, step):
+                return False
     if isinstance(model, NetworkAgent):
         return True
-    labels = {row.label for row in model.table.transitions} - {"EXAMPLE", "RESUME"}
+    labels = {row.label for row in model.table.transitions} - {"EXAMPLE", "RESUME", "RESTART"}
     for i, r in ((i, r) for i in range(4) for r in range(4)):
         for label in labels:
             new = model.count(Counters(i, r), label)
@@ -128,3 +134,10 @@ def _ranked(model: Network, space: Space[Any], counts: set[str]) -> bool:
             if new != (Counters(i + 1, new.retries) if label == "BEGIN" else same):
                 return False
     return True
+
+
+def _by_edits(place: Any, step: Step[Any]) -> bool:
+    """Whether the network becomes another by an edit alone, and a restart needs one."""
+    if label_of(step) == "RESTART":
+        return not place.fresh and bool(step.target.fresh)
+    return bool(step.action == EDIT or step.target.fresh or not place.fresh)

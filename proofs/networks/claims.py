@@ -118,7 +118,19 @@ def _is(label: str) -> Callable[[Any, Step[Any]], bool]:
 
 
 def _confirms(place: Place, step: Step[Place]) -> bool:
-    return place.at.endswith("_MADE") and guard_of(step) not in ("AGAIN", "STUCK", "")
+    return place.at.endswith("_MADE") and guard_of(step) not in ("STALE", "AGAIN", "STUCK", "")
+
+
+def _spends(_place: Place, step: Step[Place]) -> bool:
+    return label_of(step) in ("RESTART", "REPEAT")
+
+
+def _spends_rightly(place: Place, step: Step[Place]) -> bool:
+    """A retry is spent on what was made for the network as it is; an iteration comes back."""
+    if label_of(step) == "REPEAT":
+        return place.fresh
+    left = (max(place.iterations - 1, 0), place.retries)
+    return (step.target.iterations, step.target.retries) == left
 
 
 def _alone(place: Place, step: Step[Place]) -> bool:
@@ -233,6 +245,14 @@ CLAIMS: tuple[NetworkClaim, ...] = (
         "no-stale-commit",
         "what was made for an earlier version of the network is never committed",
         _each(_is("COMMIT"), lambda place, _step: place.fresh),
+        "comparing versions",
+        _out("fresh"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "edits-cost-nothing",
+        "an edit by the developer costs neither a retry nor an iteration",
+        _each(_spends, _spends_rightly),
         "comparing versions",
         _out("fresh"),
     ),

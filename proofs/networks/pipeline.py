@@ -29,7 +29,7 @@ from pxp_fsm.protocol.network_decisions import (
 ORACLES = ("complete", "fresh", "valid", "clean", "iterations_left", "retries_left")
 """What can be taken out: the oracles that hold something back by saying no."""
 
-DEVELOPER = frozenset({"REJECTED", "ACCEPT", "RETRY", "TAKE_OVER", "RESUME", "SKIP"})
+DEVELOPER = frozenset({"REJECTED", "ACCEPT", "FORGET", "RETRY", "TAKE_OVER", "RESUME", "SKIP"})
 """The events that only a developer causes."""
 
 STEPS = frozenset({"GAP", "REASON", "WEAKNESS", "PARAMETERS"})
@@ -43,9 +43,9 @@ EDIT = External("EDIT")
 class Place(NamedTuple):
     """A state of the table, with what is in hand there; what does not matter is as at first.
 
-    `fresh`: made for the network as it is; `complete`: without a hole; `valid`, `clean`: of the
-    copy; `accepted`: the developer accepts a regression; `cause`, `strategy`: of this iteration;
-    `cyclic`: of the network itself.
+    `fresh`: the network is as it was when it last ran; `complete`: without a hole; `valid`,
+    `clean`: of the copy; `accepted`: the developer accepts a regression, or forgets the example;
+    `cause`, `strategy`: of this iteration; `cyclic`: of the network itself.
     """
 
     at: str
@@ -174,6 +174,8 @@ class Pipeline:
     def _happened(self, place: Place) -> Iterator[Step[Place]]:
         """Whatever can happen where the pipeline waits."""
         for row in self.table.leaving(place.at):
+            if row.label == "RESTART" and (place.fresh or "fresh" in self.without):
+                continue  # nobody has edited the network, or it is not looked at
             if place.attended or row.label not in DEVELOPER:
                 yield from self._taken(place, row)
 
@@ -216,7 +218,7 @@ def _carried(place: Place, row: Transition, cause: str) -> Place:
     target = place._replace(at=row.target, fresh=fresh, cyclic=cyclic)
     if row.source in CAUSES and row.guard not in ("AGAIN", "STUCK"):
         target = target._replace(cause=cause, strategy=row.label)
-    if row.label == "ACCEPT":
+    if row.label in ("ACCEPT", "FORGET"):
         return target._replace(accepted=True)
     if row.target in STEPS:
         return target._replace(complete=True, valid=True, clean=True, accepted=False)

@@ -15,7 +15,8 @@ from pxp_fsm.experiments.networks.developers import find_developer
 from pxp_fsm.experiments.networks.terminal import operation
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running.execution import Activation, Event, Produced
-from pxp_fsm.networks.training.pipeline import Limits, Moved, Told
+from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement
 
 
@@ -54,7 +55,7 @@ def train(request: options.Train) -> None:
         database=request.database,
         on_wait=waits,
     )
-    outcomes = asyncio.run(training.run(_silent if developer == "terminal" else _told))
+    outcomes = asyncio.run(training.run(_noted if developer == "terminal" else _told))
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
     if handled == len(outcomes) and Lan.load(request.network).version == before:
@@ -103,11 +104,23 @@ def _shown(event: Event) -> None:
         click.echo(printable(f"{event.agent}: {event.result}"), err=True)
 
 
+def _noted(event: Told) -> None:
+    """What of a training is no question to the person who supervises it, as lines."""
+    if isinstance(event, Resumed | Kept) or (
+        isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
+    ):
+        _told(event)
+
+
 def _told(event: Told) -> None:
     """What a training does, as lines on standard output."""
     if isinstance(event, Agreement):
         shown = event.value if event.value is not None else event.why
         click.echo(printable(f"  step ended {event.ending}: {shown}"))
+    elif isinstance(event, Kept):
+        click.echo(printable(f"  step {event.step.number} stands: {event.value}"))
+    elif isinstance(event, Resumed):
+        click.echo(f"Going on with example {event.number}, in state {event.state}")
     elif isinstance(event, Moved) and event.row.label in _TELLING:
         detail = f": {event.detail}" if event.detail else ""
         click.echo(printable(f"{_TELLING[event.row.label]}{detail}"))
@@ -117,6 +130,8 @@ _TELLING = {
     "EXAMPLE": "An example",
     "BEGIN": "  iteration",
     "REPEAT": "  once more",
+    "RESTART": "  run again",
+    "RUN_AGAIN": "  run again",
     "COMMIT": "  committed",
     "RECORD": "  handled",
     "GIVE_UP": "  given up",

@@ -14,7 +14,8 @@ from pxp_fsm.networks.training.developer import (
     RegressionChoice,
     StepView,
 )
-from pxp_fsm.networks.training.pipeline import Example, Limits, Trainer
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.supervision import Agreement, Supervision
 
 __all__ = [

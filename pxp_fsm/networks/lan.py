@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
 from pxp_fsm.networks.model.network import Network, initial
 from pxp_fsm.networks.model.operations import Operation
-from pxp_fsm.networks.running.execution import Event, Finished, Listener, Run, Runner
+from pxp_fsm.networks.running.execution import Event, Finished, Listener, NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.sessions.functions import waited_for
@@ -25,7 +25,7 @@ class Lan:
     """A network of LLM agents with its log; `model` is what all its agents ask.
 
     It begins as a network, or goes on from a history. Each of its changes is one entry of the log;
-    `last` is its last run.
+    `last` is its last run; `on_change` is called after each change.
 
     >>> import pxp_fsm as pxp
     >>> lan = pxp.networks.Lan.new("translate French into English")
@@ -34,8 +34,9 @@ class Lan:
     """
 
     def __init__(self, history: History | Network, model: Model | None = None) -> None:
-        self.history = history if isinstance(history, History) else begun_as(history)
+        self._history = history if isinstance(history, History) else begun_as(history)
         self.last: Run | None = None
+        self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
         self._runner = None if model is None else Runner(Requester(model, bundled()))
 
@@ -83,6 +84,16 @@ class Lan:
         self._texts[path.resolve()] = files.save(self.history, path)
 
     @property
+    def history(self) -> History:
+        """Its log, and the network that it leads to."""
+        return self._history
+
+    @history.setter
+    def history(self, history: History) -> None:
+        self._history = history
+        self.on_change()
+
+    @property
     def network(self) -> Network:
         return self.history.network
 
@@ -98,7 +109,11 @@ class Lan:
 
     async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
         """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
-        self.last = await self._running().run(self.network, external, on_event)
+        try:
+            self.last = await self._running().run(self.network, external, on_event)
+        except NoneActive as error:
+            self.last = error.run
+            raise
         return self.last
 
     def run_sync(self, external: str) -> Run:

@@ -47,8 +47,8 @@ def reply_guard(usable: bool, tries_left: bool, meaning: str) -> str:
 class Facts:
     """What the guards of the pipeline look at; the oracles' answers, frozen.
 
-    `complete`: the step's result is of its form and has no hole; `fresh`: what is in hand was made
-    for the network as it is; `valid`: the copy has no cycle, and nothing else that it must not;
+    `complete`: the step's result is of its form and has no hole; `fresh`: the network is as it was
+    when its last run began; `valid`: the copy has no cycle, and nothing else that it must not;
     `clean`: no earlier example is lost by the copy; `attended`: there is a developer.
     """
 
@@ -67,6 +67,8 @@ def pipeline_guard(state: str, facts: Facts) -> str:
     """The guard that is true in a state of the pipeline that decides."""
     if state == "HAND_OVER":
         return "ATTENDED" if facts.attended else "ALONE"
+    if not facts.fresh:
+        return "STALE"
     if state == "JUDGE":
         return _judged(facts)
     passed = _passes(state, facts)
@@ -78,8 +80,6 @@ def pipeline_guard(state: str, facts: Facts) -> str:
 
 
 def _judged(facts: Facts) -> str:
-    if not facts.fresh:
-        return "STALE"
     if facts.satisfied:
         return "SATISFIED"
     return "MORE" if facts.iterations_left else "EXHAUSTED"
@@ -92,8 +92,8 @@ def _passes(state: str, facts: Facts) -> str:
     if state == "WEIGH":
         return "CLEAN" if facts.clean else ""
     if state == "COMMIT":
-        return "FRESH" if facts.fresh else ""
-    if not (facts.complete and facts.fresh):
+        return "FRESH"
+    if not facts.complete:
         return ""
     return facts.cause if state in CAUSES else "READY"
 
@@ -111,20 +111,22 @@ def counted(counters: Counters, label: str) -> Counters:
 
     That a step is agreed on resets nothing: otherwise a copy that is never valid would be made
     again for ever. Only a new iteration has new retries, and only a word from outside (an example,
-    the developer) has new iterations.
+    the developer) has new iterations. An iteration that an edit of the network ends is not counted.
     """
     if label in ("EXAMPLE", "RESUME"):
         return Counters()
     if label == "BEGIN":
         return Counters(counters.iterations + 1, 0)
+    if label == "RESTART":
+        return Counters(max(counters.iterations - 1, 0), counters.retries)
     if label == "REPEAT":
         return Counters(counters.iterations, counters.retries + 1)
     return counters
 
 
 def is_beginning(label: str) -> bool:
-    """Whether a row with `label` begins something for the network as it is then."""
+    """Whether a row with `label` begins a run of the network as it is then."""
     return label in _BEGINNINGS
 
 
-_BEGINNINGS = frozenset({"EXAMPLE", "RUN_AGAIN", "BEGIN", "REPEAT", "RETRY", "COMMIT", "RESUME"})
+_BEGINNINGS = frozenset({"EXAMPLE", "RUN_AGAIN", "RESTART", "COMMIT", "RESUME"})

@@ -12,13 +12,14 @@ import pytest
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import begun_as
 from pxp_fsm.networks.model.network import Agent, Control, Network
-from pxp_fsm.networks.model.operations import Connect, Delete, Edit, Field
-from pxp_fsm.networks.training.developer import Act, Choice, RegressionChoice, StepView
-from pxp_fsm.networks.training.pipeline import Example, Limits, Trainer
+from pxp_fsm.networks.model.operations import Connect, Edit, Field
+from pxp_fsm.networks.training.developer import Act, Choice, RegressionChoice
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.supervision import AS_WRITTEN, Agreement, Supervision
 from pxp_fsm.networks.training.wildcards import HOLE
 from pxp_fsm.prompting.model import Capability, Reply, Request
-from tests.networks.scripted_models import Frames, Speaking, module
+from tests.networks.scripted_models import Speaking
 from tests.networks.trainings import (
     FIRST,
     GAP,
@@ -26,6 +27,7 @@ from tests.networks.trainings import (
     POET,
     Same,
     Watching,
+    forgets,
     labels,
     new_agent,
     parameters,
@@ -158,12 +160,6 @@ def test_a_cycle_is_refused_the_reason_is_told_and_retries_are_bounded() -> None
 
 
 def test_a_regression_is_not_committed_unattended() -> None:
-    """The agent honours nothing: what it is taught changes every output."""
-
-    def forgets(purpose: str, frames: Frames) -> Any:
-        said = "".join(frames.get("knowledge", [])) + frames["input"]
-        return {"thoughts": "", **({"active": True} if purpose == "control" else {"result": said})}
-
     know = parameters(knowledge="k")
     steps = [GAP, poor("Solver"), weak("lack_of_knowledge"), know, know]
     examples = Example("a", "a"), Example("x", "kx")
@@ -225,7 +221,10 @@ def test_an_edit_that_makes_a_cycle_is_refuted_with_the_cycle() -> None:
     )
     trainer, told = trained(scripted(GAP, NOBODY, POET), FIRST, developer=developer)
     assert sessions(told)[2] == ["INIT", "REFUTE", "REFUTE", "RATIFY", "RATIFY"]
-    assert "would have a cycle" in developer.views[3].rationale
+    refused = developer.views[3]
+    assert "would have a cycle" in refused.refused
+    assert (refused.version, refused.proposal) == (edit, {"parameters": POET["parameters"]})
+    assert refused.rationale == POET["rationale"]
     assert trainer.outcomes[0].handled
 
 
@@ -255,49 +254,6 @@ def test_reject_waits_for_k() -> None:
     asyncio.run(trainer.train([FIRST]))
     assert sessions(told) == [["INIT", "REFUTE", "REFUTE", "REJECT"]]
     assert "after message 2 only" in developer.views[1].refused
-
-
-def test_an_edit_while_a_proposal_is_pending_makes_it_anew() -> None:
-    def edits(view: StepView) -> Act:
-        view.lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
-        return Act(Choice.CONFIRM)
-
-    developer = Watching(Act(Choice.CONFIRM), Act(Choice.CONFIRM), edits)
-    trainer, told = trained(scripted(GAP, NOBODY, POET, POET), FIRST, developer=developer)
-    assert labels(told)[6:10] == ["ADD_AGENT", "AGREED", "REPEAT", "AGREED"]
-    assert trainer.lan.network.agent("Solver").output == "verse"
-    assert trainer.outcomes[0].handled
-
-
-def test_an_edit_in_the_last_moment_is_not_overwritten() -> None:
-    """They edit while the copy is replayed: the update is made again for what is there."""
-    lan = Lan.new("translate")
-
-    def say(purpose: str, frames: Frames) -> Any:
-        if purpose == "control" and lan.network.agent("Solver").output != "verse":
-            lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
-        return module(purpose, frames)
-
-    told: list[Any] = []
-    model = scripted(GAP, NOBODY, POET, POET, say=say)
-    trainer = Trainer(lan, model, Same(), Watching(), on_event=told.append)
-    asyncio.run(trainer.train([Example("a", "Solver(a)"), FIRST]))
-    assert labels(told).count("REPEAT") == 1
-    assert lan.network.agent("Solver").output == "verse" and lan.network.names[1] == "Poet"
-
-
-def test_an_agent_that_was_deleted_under_the_pipeline_hands_it_over() -> None:
-    start = Network("t", (Agent("A", "a", "t"), Agent("B", "b", "t")), frozenset({("A", "B")}))
-
-    def deletes(view: StepView) -> Act:
-        view.lan.edit(Delete("A"))
-        return Act(Choice.CONFIRM)
-
-    developer = Watching(Act(Choice.CONFIRM), Act(Choice.CONFIRM), deletes)
-    model = scripted(GAP, poor("A"), weak("lack_of_knowledge"))
-    trainer, _told = trained(model, Example("x", "never"), start=start, developer=developer)
-    assert developer.told == ["there is no agent 'A'; there are: B"]
-    assert trainer.lan.network.names == ("B",)
 
 
 def test_a_malformed_result_of_a_step_is_an_error_and_never_a_result() -> None:

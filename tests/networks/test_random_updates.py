@@ -40,7 +40,9 @@ from pxp_fsm.networks.training.developer import (
     RegressionChoice,
     StepView,
 )
-from pxp_fsm.networks.training.pipeline import Example, Limits, Moved, Trainer
+from pxp_fsm.networks.training.events import Moved
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.wildcards import HOLE
 from pxp_fsm.protocol.network_decisions import PIPELINE
 from pxp_fsm.protocol.relations import TOLERANCE, Assumption, Outcome

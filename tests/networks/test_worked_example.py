@@ -9,7 +9,9 @@ from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Network
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import Confirms, RegressionChoice
-from pxp_fsm.networks.training.pipeline import Example, Moved, Trainer
+from pxp_fsm.networks.training.events import Moved
+from pxp_fsm.networks.training.pipeline import Trainer
+from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.regressions import Regression
 from tests.networks.scripted_models import Frames, Speaking, module
 from tests.networks.trainings import GAP, Same, new_agent, parameters, poor, weak

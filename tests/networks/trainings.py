@@ -18,7 +18,9 @@ from pxp_fsm.networks.training.developer import (
     RegressionChoice,
     StepView,
 )
-from pxp_fsm.networks.training.pipeline import Example, Limits, Moved, Trainer
+from pxp_fsm.networks.training.events import Moved
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.supervision import Agreement
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 from tests.networks.scripted_models import Frames, Speaking, module
@@ -71,6 +73,12 @@ def parameters(**given: Any) -> dict[str, Any]:
 POET = parameters(**{"agent": new_agent("Poet"), "from": ["Solver"], "to": []})
 
 
+def forgets(purpose: str, frames: Frames) -> Any:
+    """An agent that honours nothing: what it is taught changes every output."""
+    said = "".join(frames.get("knowledge", [])) + frames["input"]
+    return {"thoughts": "", **({"active": True} if purpose == "control" else {"result": said})}
+
+
 def scripted(*steps: Any, **modules: Any) -> Speaking:
     """A model whose steps say `steps` in turn; agents honour their examples."""
     left = iter(steps)
@@ -93,6 +101,7 @@ class Watching(Confirms):
         self.views: list[StepView] = []
         self.told: list[str] = []
         self.onward = onward
+        self.lost: list[Any] = []
 
     async def review(self, view: StepView) -> Act:
         self.views.append(view)
@@ -107,7 +116,8 @@ class Watching(Confirms):
             return Continuation.RESUME
         return Continuation.SKIP
 
-    async def weigh(self, *_given: Any) -> RegressionChoice:
+    async def weigh(self, *given: Any) -> RegressionChoice:
+        self.lost.append(given[0])
         found: RegressionChoice = self.onward["weigh"].pop(0)
         return found
 

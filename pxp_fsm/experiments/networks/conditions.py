@@ -5,7 +5,6 @@ Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training exa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,8 +33,9 @@ from pxp_fsm.networks.model.operations import Edit, Field, Operation
 from pxp_fsm.networks.running.execution import Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.developer import Developer
-from pxp_fsm.networks.training.pipeline import Example as Shown
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example as Shown
+from pxp_fsm.networks.training.progress import digest_of
 from pxp_fsm.networks.training.supervision import Supervision
 from pxp_fsm.prompting.model import Model, layered
 from pxp_fsm.protocol.messages import Instance
@@ -287,8 +287,7 @@ def _begun(setting: Setting, condition: Condition, developer: str) -> TrainingBo
         "developer": developer,
         "same": setting.meets.name,
     }
-    data = json.dumps([[example.external, example.truth] for example in setting.shown])
-    board = TrainingBoard(setting.calls.board, plan, data)
+    board = TrainingBoard(setting.calls.board, plan, digest_of(setting.shown))
     setting.calls.run = board.run
     return board
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from backends.databases import CallsOf, RunRecord, SessionRecord, SqlBlackboard
 from backends.models import scripts
+from backends.models.middleware.cache import Asked
 from backends.models.middleware.recording import recorded
 from backends.models.registry import Serving
 from backends.models.settings import Settings
@@ -24,17 +24,29 @@ from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import Developer
-from pxp_fsm.networks.training.pipeline import Example, ExampleResult, Limits, Moved, Told, Trainer
+from pxp_fsm.networks.training.events import Told
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress
 from pxp_fsm.networks.training.regressions import holds
 from pxp_fsm.networks.training.simulated import Confirming, Satisfied
 from pxp_fsm.networks.training.supervision import Supervision
-from pxp_fsm.prompting.model import CallLog, Ledger, Model, layered
+from pxp_fsm.prompting.model import (
+    NOTHING_SPENT,
+    CallLog,
+    Ledger,
+    Model,
+    Reply,
+    Spending,
+    layered,
+)
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Members
+from pxp_fsm.sessions.session import Entry
 
 
 @asynccontextmanager
@@ -56,13 +68,18 @@ async def models_of(
     on_wait: Callable[[str], None] = lambda _why: None,
     log: CallLog | None = None,
     ledger: Ledger | None = None,
+    spent: Spending = NOTHING_SPENT,
+    known: Iterable[tuple[Asked, Reply]] = (),
 ) -> AsyncIterator[Callable[[str], Model]]:
     """Opens models by name, or a script's file as `script:FILE`; all share limits and caps.
 
-    `log` records every call, `ledger` each attempt. The function raises `UsageError` for a name
+    `log` records every call, `ledger` each attempt; `spent` and `known` are what a run that is
+    resumed has spent, and was replied. The function raises `UsageError` for a name
     that is none, and `DataError` for a script.
     """
-    async with Serving(settings or Settings(), log, ledger=ledger, on_wait=on_wait) as serving:
+    async with Serving(
+        settings or Settings(), log, ledger=ledger, spent=spent, known=known, on_wait=on_wait
+    ) as serving:
 
         def opened(name: str) -> Model:
             if not name.startswith(scripts.PREFIX):
@@ -100,16 +117,27 @@ def _example(path: Path, number: int, line: str) -> Example:
 
 
 class TrainingBoard:
-    """Stores the sessions of a training as one run of a blackboard."""
+    """Stores the sessions of a training as one run of a blackboard.
 
-    def __init__(self, blackboard: SqlBlackboard, plan: dict[str, object], data: str) -> None:
+    A training that was stopped goes on in its `run`, if that has the same plan and `data`.
+    """
+
+    def __init__(
+        self, blackboard: SqlBlackboard, plan: dict[str, object], data: str, run: str = ""
+    ) -> None:
         self._blackboard = blackboard
-        held = hashlib.sha256(data.encode()).hexdigest()
         said = json.dumps(plan, sort_keys=True)
-        record = RunRecord(NETWORKS, NETWORKS, said, 0, __version__, held)
-        self.run = blackboard.start_numbered_run(record).run
+        record = RunRecord(NETWORKS, NETWORKS, said, 0, __version__, data)
+        known = [one for one in blackboard.runs() if one.run == run]
+        self.resumes = any(one.data_fingerprint == data and _is_of(one, plan) for one in known)
+        self.run = run if self.resumes else blackboard.start_numbered_run(record).run
+
+    def stored(self, name: str) -> tuple[Entry, ...]:
+        return self._blackboard.entries(name)
 
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
+        if any(record.session == name for record in self._blackboard.sessions(self.run)):
+            return self._blackboard
         _run, repetition, position = name.rsplit("/", 2)
         automaton = rules.automaton
         record = SessionRecord(
@@ -129,6 +157,12 @@ class TrainingBoard:
         )
         self._blackboard.start_session(record)
         return self._blackboard
+
+
+def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:
+    """Whether a run has that plan, whatever its network has become since."""
+    stored: object = json.loads(record.plan)
+    return isinstance(stored, dict) and {**stored, "network": plan.get("network")} == plan
 
 
 @dataclass(frozen=True)
@@ -153,35 +187,40 @@ class Training:
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
     ) -> tuple[ExampleResult, ...]:
-        """Train it; the file is written anew after each change of the network."""
-        lan = Lan.load(self.path)
-        saved = lan.version
+        """Train it; each change of the network is written to its file, and each thing that happens
+        to the file of the training's progress beside it, from which a stopped training goes on.
+        """
+        lan, kept = Lan.load(self.path), progress.path_of(self.path)
+        lan.on_change = lambda: lan.save(self.path)
+        outcomes = await self._carried(lan, self._stopped(lan, kept), on_event)
+        kept.unlink(missing_ok=True)
+        return outcomes
 
-        def told(event: Told) -> None:
-            nonlocal saved
-            on_event(event)
-            if isinstance(event, Moved) and saved != lan.version:
-                lan.save(self.path)
-                saved = lan.version
+    def _stopped(self, lan: Lan, path: Path) -> Progress:
+        """The progress of the training that was stopped, if it had the same examples."""
+        data = progress.digest_of(self.examples)
+        if path.exists():
+            found = progress.load(path)
+            if found.data == data:
+                return found
+        return Progress(data=data, version=lan.version)
 
-        try:
-            return await self._carried(lan, told)
-        finally:
-            if saved != lan.version:  # edited since the last row, and left
-                lan.save(self.path)
-
-    async def _carried(self, lan: Lan, told: Callable[[Told], None]) -> tuple[ExampleResult, ...]:
+    async def _carried(
+        self, lan: Lan, now: Progress, told: Callable[[Told], None]
+    ) -> tuple[ExampleResult, ...]:
         if self.database is None:
             async with models_of(self.settings, self.on_wait) as opened:
-                return await self._trained(lan, opened, told)
+                return await self._trained(lan, now, opened, told)
 
         with SqlBlackboard(self.database) as blackboard:
-            board = self._board(blackboard, lan)
+            board = self._board(blackboard, lan, now)
             log = CallsOf(blackboard, board.run)
-            async with models_of(self.settings, self.on_wait, log, log) as opened:
-                return await self._trained(lan, opened, told, board)
+            spent = blackboard.spending(board.run)
+            known = blackboard.replies(board.run) if board.resumes else ()
+            async with models_of(self.settings, self.on_wait, log, log, spent, known) as opened:
+                return await self._trained(lan, now, opened, told, board)
 
-    def _board(self, blackboard: SqlBlackboard, lan: Lan) -> TrainingBoard:
+    def _board(self, blackboard: SqlBlackboard, lan: Lan, now: Progress) -> TrainingBoard:
         plan: dict[str, object] = {
             "network": lan.network.fingerprint,
             "model": self.model,
@@ -190,12 +229,12 @@ class Training:
             "retries": self.limits.retries,
             "same": self.same.name if self.judge is None else self.judge,
         }
-        data = json.dumps([[one.external, one.truth] for one in self.examples])
-        return TrainingBoard(blackboard, plan, data)
+        return TrainingBoard(blackboard, plan, now.data, now.name)
 
     async def _trained(
         self,
         lan: Lan,
+        now: Progress,
         opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
@@ -215,6 +254,8 @@ class Training:
             supervision=Supervision(judge=agree, board=board),
             name=NETWORKS if board is None else board.run,
             on_event=told,
+            progress=now,
+            keep=lambda one: progress.save(one, progress.path_of(self.path)),
         )
         return await trainer.train(self.examples)
 

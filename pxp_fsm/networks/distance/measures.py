@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pxp_fsm.errors import quoted
 from pxp_fsm.networks.distance.costs import EMPTY, cost, form_cost
 from pxp_fsm.networks.model.edits import apply
 from pxp_fsm.networks.model.history import Author, Change, History
@@ -24,6 +25,7 @@ from pxp_fsm.networks.model.operations import (
     Disconnect,
     Edit,
     Field,
+    Forget,
     Operation,
     Teach,
 )
@@ -48,6 +50,7 @@ class Action(StrEnum):
     UNDO = "undo"
     CONFIRM = "confirm a step"
     TAKE_OVER = "take a step over"
+    FORGET = "forget an example"
 
 
 TABLE_6 = tuple(Action)[:7]
@@ -159,6 +162,8 @@ def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
                 yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
             case Disconnect(source, target):
                 yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+            case Forget(external):
+                yield ManualAction(Action.FORGET, quoted(external), cost("delete"))
     if form is not None:
         yield from form.filled_in()
 

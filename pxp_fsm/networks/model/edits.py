@@ -30,6 +30,7 @@ from pxp_fsm.networks.model.operations import (
     Disconnect,
     Edit,
     Field,
+    Forget,
     Handle,
     Kind,
     Learn,
@@ -82,6 +83,8 @@ def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911 -
         case Handle(handled):
             others = (one for one in network.handled if one.external != handled.external)
             return replace(network, handled=(*others, handled))
+        case Forget(external):
+            return _forgotten(network, external)
 
 
 def _with(network: Network, name: str, agent: Agent) -> Network:
@@ -103,6 +106,25 @@ def _without(network: Network, name: str) -> Network:
             for one in network.handled
         ),
     )
+
+
+def _forgotten(network: Network, external: str) -> Network:
+    kept = tuple(one for one in network.handled if one.external != external)
+    if len(kept) == len(network.handled):
+        raise UsageError(f"no example with the input {quoted(external)} was handled")
+
+    def others(examples: tuple[_Example, ...]) -> tuple[_Example, ...]:
+        return tuple(one for one in examples if one.received.external != external)
+
+    agents = (
+        replace(
+            agent,
+            control=replace(agent.control, examples=others(agent.control.examples)),
+            examples=others(agent.examples),
+        )
+        for agent in network.agents
+    )
+    return replace(network, agents=tuple(agents), handled=kept)
 
 
 def _connected(network: Network, edge: Edge) -> Network:

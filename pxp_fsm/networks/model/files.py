@@ -31,6 +31,7 @@ from pxp_fsm.networks.model.operations import (
     Disconnect,
     Edit,
     Field,
+    Forget,
     Handle,
     Kind,
     Learn,
@@ -77,7 +78,7 @@ def network_from_json(raw: Mapping[str, Any]) -> Network:
         raw["task"],
         tuple(map(agent, raw["agents"])),
         frozenset((one, other) for one, other in raw.get("edges", ())),
-        tuple(map(_handled, raw.get("handled", ()))),
+        tuple(map(handled_example, raw.get("handled", ()))),
     )
 
 
@@ -113,8 +114,10 @@ def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case ea
         case "learn":
             decisions = tuple(map(_decision, raw.get("decisions", ())))
             return Learn(raw["name"], decisions, tuple(map(_result, raw.get("results", ()))))
+        case "forget":
+            return Forget(raw["external"])
         case _:
-            return Handle(_handled(raw["handled"]))
+            return Handle(handled_example(raw["handled"]))
 
 
 def agent(raw: Mapping[str, Any]) -> Agent:
@@ -136,19 +139,21 @@ def agent(raw: Mapping[str, Any]) -> Agent:
 
 
 def _decision(raw: Mapping[str, Any]) -> ControlExample:
-    return ControlExample(_received(raw["received"]), raw["active"], raw.get("made_by", ""))
+    return ControlExample(received(raw["received"]), raw["active"], raw.get("made_by", ""))
 
 
 def _result(raw: Mapping[str, Any]) -> ExecutionExample:
-    return ExecutionExample(_received(raw["received"]), raw["result"], raw.get("made_by", ""))
+    return ExecutionExample(received(raw["received"]), raw["result"], raw.get("made_by", ""))
 
 
-def _received(raw: Mapping[str, Any]) -> Received:
+def received(raw: Mapping[str, Any]) -> Received:
+    """What an agent received."""
     pieces = (Piece(one["author"], one["text"]) for one in raw.get("pieces", ()))
     return Received(raw["external"], tuple(pieces))
 
 
-def _handled(raw: Mapping[str, Any]) -> HandledExample:
+def handled_example(raw: Mapping[str, Any]) -> HandledExample:
+    """An example that was handled."""
     results = tuple((name, result) for name, result in raw["results"])
     return HandledExample(raw["external"], raw["truth"], raw["output"], results)
 

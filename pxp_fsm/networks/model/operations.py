@@ -1,7 +1,7 @@
 """Operations on a network, as data: the entries of its log.
 
-Manual editing is the first five kinds (EasyLAN, section 4.2.2). An update makes no others than
-`AUTOMATIC` ones: it deletes nothing, and changes no task (section 4.1.4).
+Manual editing is `MANUAL` (EasyLAN, section 4.2.2, and forgetting an example). An update makes no
+others than `AUTOMATIC` ones by itself: it deletes nothing, and changes no task (section 4.1.4).
 """
 
 from __future__ import annotations
@@ -115,7 +115,16 @@ class Handle:
     handled: HandledExample
 
 
-Operation = Begin | Create | Delete | Connect | Disconnect | Edit | Teach | Split | Learn | Handle
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """A handled example goes, and with it what every module learned from its input."""
 
-MANUAL = (Create, Delete, Connect, Disconnect, Edit)
+    external: str
+
+
+Operation = (
+    Begin | Create | Delete | Connect | Disconnect | Edit | Teach | Split | Learn | Handle | Forget
+)
+
+MANUAL = (Create, Delete, Connect, Disconnect, Edit, Forget)
 AUTOMATIC = (Create, Connect, Teach, Split, Learn, Handle)

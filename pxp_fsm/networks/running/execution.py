@@ -90,6 +90,11 @@ class Run:
     turns: Mapping[str, Turn]
 
     @property
+    def active(self) -> frozenset[str]:
+        """The agents that were active."""
+        return frozenset(name for name, turn in self.turns.items() if turn.active)
+
+    @property
     def results(self) -> tuple[tuple[str, str | None], ...]:
         """What each agent put out itself; None where it was inactive."""
         return tuple((name, turn.result) for name, turn in self.turns.items())
@@ -104,7 +109,17 @@ class AgentFailed(NoAnswer):
 
 
 class NoneActive(NoAnswer):
-    """No agent was active on an input, so that the network has no output."""
+    """No agent was active on an input, so that the network has no output.
+
+    In `run` the output is the network's input, which every agent has forwarded.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        turns = ", ".join(f"{name} ({turn.guard})" for name, turn in run.turns.items())
+        super().__init__(
+            f"no agent was active on {quoted(run.external)}, so there is no output: {turns}"
+        )
 
 
 @dataclass
@@ -146,14 +161,11 @@ class Runner:
             done[name].set()
 
         await _together(take(name) for name in network.order)
-        output = flow.output()
+        output, ordered = flow.output(), {name: turns[name] for name in network.order}
         if output is None:
-            raise NoneActive(
-                f"no agent was active on {quoted(external)}, so there is no output: "
-                + ", ".join(f"{name} ({turns[name].guard})" for name in network.order)
-            )
+            raise NoneActive(Run(external, external, ordered))
         on_event(Finished(output))
-        return Run(external, output, {name: turns[name] for name in network.order})
+        return Run(external, output, ordered)
 
     async def turn(
         self,

@@ -44,7 +44,9 @@ class Act:
 class StepView:
     """A step's result as the developer sees it; `proposal` is what a reset puts back.
 
-    `may_reject` says whether REJECT is allowed by now; `refused` why their last act was not.
+    `rationale` is the system's for `proposal`. Where their last act was refused, `version` is what
+    they wrote and `refused` says why; the proposal stays as it was. `may_reject` says whether
+    REJECT is allowed by now.
     """
 
     step: UpdateStep
@@ -57,12 +59,18 @@ class StepView:
     history: tuple[Message, ...] = field(default=(), repr=False)
     may_reject: bool = True
     refused: str = ""
+    version: object = None
 
 
 class RegressionChoice(StrEnum):
-    """What a developer says of earlier examples that would no longer be right."""
+    """What a developer says of earlier examples that would no longer be right.
+
+    ACCEPT: the new output will do, and is recorded (an example without one is forgotten). FORGET:
+    the examples go. Neither is asked about again.
+    """
 
     ACCEPT = "ACCEPT"
+    FORGET = "FORGET"
     RETRY = "RETRY"
     TAKE_OVER = "TAKE_OVER"
 

@@ -8,29 +8,30 @@ happens in each state, and what each row does. Source: EasyLAN (Pan, Yu, Li, Shi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from pxp_fsm.automata.automaton import Transition, one_hot
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, UsageError, quoted
 from pxp_fsm.networks.lan import Lan
-from pxp_fsm.networks.model.edits import apply
+from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.history import Author, Change
-from pxp_fsm.networks.model.network import ControlExample, ExecutionExample, HandledExample, Network
-from pxp_fsm.networks.model.operations import Handle, Learn, Operation
+from pxp_fsm.networks.model.network import Network
+from pxp_fsm.networks.model.operations import Forget, Operation
 from pxp_fsm.networks.model.soundness import Unsound
-from pxp_fsm.networks.running.execution import Event, Memory, Run, Runner
+from pxp_fsm.networks.running.execution import Memory, NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
-from pxp_fsm.networks.training.developer import Confirms, Developer
+from pxp_fsm.networks.training.developer import Confirms, Developer, RegressionChoice
+from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress, digest_of
 from pxp_fsm.networks.training.proposals import Context, Proposer
-from pxp_fsm.networks.training.regressions import Regression, holds, remembered, replay
+from pxp_fsm.networks.training.regressions import accepted, holds, recorded, remembered, replay
 from pxp_fsm.networks.training.steps import CAUSE_OF, Strategy, UpdateStep, problem_of
 from pxp_fsm.networks.training.strategies import Update, protected
-from pxp_fsm.networks.training.supervision import Agreement, Supervision
+from pxp_fsm.networks.training.supervision import Supervision
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.network_decisions import (
     PIPELINE,
-    Counters,
     Facts,
     counted,
     is_beginning,
@@ -39,33 +40,7 @@ from pxp_fsm.protocol.network_decisions import (
 from pxp_fsm.protocol.relations import Relation
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.machine import Machine
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A training example: an input of the network, and the output that is asked for."""
-
-    external: str
-    truth: str
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The pipeline took a row of its table; `facts` are what its guard looked at."""
-
-    row: Transition
-    facts: Facts | None = None
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleResult:
-    """What came of an example: handled after how many iterations, or not, and why."""
-
-    example: Example
-    handled: bool
-    iterations: int
-    why: str = ""
+from pxp_fsm.sessions.session import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +55,8 @@ class Limits:
             raise UsageError("an example needs at least 1 iteration, and at least 0 retries")
 
 
-Told = Moved | Event | Agreement
-
-
-@dataclass
-class _Hand:
-    """What the pipeline has in hand about the present example."""
-
-    example: Example = Example("", "")
-    run: Run | None = None
-    satisfied: bool = False
-    values: dict[UpdateStep, object] = field(default_factory=dict)
-    strategy: Strategy | None = None
-    operations: tuple[Operation, ...] = ()
-    copy: Network | None = None
-    refused: tuple[object, str] | None = None
-    regressions: tuple[Regression, ...] = ()
-    steps: int = 0
-    why: str = ""
-
-    @property
-    def ran(self) -> Run:
-        if self.run is None:
-            raise AssertionError("no step is made before the network has run")
-        return self.run
-
-    @property
-    def agent(self) -> str:
-        """The agent that the error is about; empty where it is about none."""
-        found = self.values.get(UpdateStep.REASON)
-        return str(found.get("agent_name", "")) if isinstance(found, dict) else ""
+EDITED = "the network changed"
+"""Why the pipeline runs the network again."""
 
 
 class Trainer:
@@ -117,6 +64,8 @@ class Trainer:
 
     `same` judges whether an output will do where nobody else says so. `name` begins the names of
     the sessions. `on_event` is told of each row taken, each agent's turn, each step's end.
+    `progress` is that of a training that was stopped, which goes on from there; `keep` is called
+    with it whenever something has happened.
     """
 
     def __init__(
@@ -130,49 +79,82 @@ class Trainer:
         supervision: Supervision | None = None,
         name: str = "lan",
         on_event: Callable[[Told], None] = lambda _event: None,
+        progress: Progress | None = None,
+        keep: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         self.lan = lan
-        self.machine = Machine(builtin(PIPELINE))
-        self.outcomes: list[ExampleResult] = []
+        self.progress = progress or Progress(version=lan.version)
+        self.progress.name = name
         self._same = same
         self._developer = developer
         self._limits = limits
         self._supervision = supervision or Supervision()
-        self._name = name
         self._on_event = on_event
+        self._keep = keep
         self._memory: Memory = remembered(lan.network)
         self._runner = Runner(Requester(model, bundled()), self._memory)
         self._proposer = Proposer(self._runner.asker)
-        self._counters = Counters()
-        self._version = lan.version
-        self._hand = _Hand()
+        self._example = Example("", "")
+        self._satisfied = False
+        self._copy: Network | None = None
+        self.machine = Machine(builtin(PIPELINE), self._state())
 
     @property
     def calls(self) -> int:
         """How often the agents of the network have asked the model."""
         return self._runner.calls
 
+    @property
+    def outcomes(self) -> list[ExampleResult]:
+        """What came of each example so far."""
+        return self.progress.outcomes
+
     async def train(self, examples: Iterable[Example]) -> tuple[ExampleResult, ...]:
-        """Handle the examples in turn. Raises `Halted` where the run cannot go on now."""
-        for example in examples:
+        """Handle the examples in turn. Raises `Halted` where the run cannot go on now.
+
+        Those of which the progress tells what came of them are not handled again.
+        """
+        some = tuple(examples)
+        self.progress.data = digest_of(some)
+        for example in some[len(self.outcomes) :]:
             await self.handle(example)
         self._take(self.machine.happen("FINISH"))
         return tuple(self.outcomes)
 
     async def handle(self, example: Example) -> ExampleResult:
         """Iterate until the example is handled, or given up."""
-        if self.machine.state != "IDLE":
-            raise UsageError(f"the pipeline is in state {self.machine.state}, not waiting")
-        self._hand = _Hand(example)
-        row = self._take(self.machine.happen("EXAMPLE"))
+        self._example = example
+        if self.machine.state == "IDLE":
+            row = self._take(self.machine.happen("EXAMPLE"))
+        else:
+            number = len(self.outcomes) + 1
+            self._on_event(Resumed(example, number, self.machine.state))
         while self.machine.state != "IDLE":
             row = await self._advance()
-        handled = row.label == "RECORD"
-        outcome = ExampleResult(
-            example, handled, self._counters.iterations, "" if handled else self._hand.why
-        )
+        handled, now = row.label == "RECORD", self.progress
+        why = "" if handled else now.why
+        outcome = ExampleResult(example, handled, now.counters.iterations, why)
         self.outcomes.append(outcome)
+        self._kept()
         return outcome
+
+    def _state(self) -> str:
+        """The state in which the pipeline goes on: a commit that was written is done."""
+        now, changes = self.progress, self.lan.history.changes
+        pending, made = now.operations, changes[now.version : now.version + 1]
+        if now.state in ("REPLAY", "REGRESSION"):
+            if pending and made and made[0].operations[: len(pending)] == pending:
+                now.version, now.run = now.version + 1, None
+                return "RUN"
+            if self._is_fresh:
+                self._copy = applied(self.lan.network, pending)
+        if self._developer is None:  # whoever was asked is there no longer
+            return {"REGRESSION": "WEIGH", "HANDED": "HAND_OVER"}.get(now.state, now.state)
+        return now.state
+
+    @property
+    def _is_fresh(self) -> bool:
+        return self.progress.version == self.lan.version
 
     async def _advance(self) -> Transition:
         """One row: what happens in the state, or what its guards say; and what the row does."""
@@ -190,38 +172,54 @@ class Trainer:
 
     def _take(self, row: Transition, facts: Facts | None = None) -> Transition:
         """What taking `row` does at once: nothing can come between its guard and this."""
+        now = self.progress
         if row.label == "COMMIT":
-            self._commit(f"{self._hand.strategy}: {self._hand.agent}", self._hand.operations)
+            self._commit(f"{now.strategy}: {now.agent}", now.operations)
         elif row.label == "RECORD":
             self._record()
         elif row.label == "BEGIN":
-            self._hand.values.clear()
-            self._hand.strategy = self._hand.refused = None
+            now.values.clear()
+            now.strategy = now.refused = None
         elif row.label in Strategy.__members__:
-            self._hand.strategy = Strategy(row.label)
-            self._hand.refused = None
-        self._counters = counted(self._counters, row.label)
+            now.strategy = Strategy(row.label)
+            now.refused = None
+        elif row.label in ("REPEAT", "RETRY"):
+            now.agreed.pop(UpdateStep(row.target), None)
+        now.counters = counted(now.counters, row.label)
         if is_beginning(row.label):
-            self._version = self.lan.version
-        self._on_event(Moved(row, facts, self._hand.why))
+            now.version, now.run = self.lan.version, None
+        if row.label in ("EXAMPLE", "COMMIT", "RESUME"):
+            now.agreed.clear()
+            now.verdicts.clear()
+        if row.label == "EXAMPLE":
+            now.steps = 0
+        if row.label in ("RESTART", "RUN_AGAIN"):
+            now.why = EDITED
+        self._on_event(Moved(row, facts, now.why))
+        now.state = row.target
+        if row.target in _WAITING:
+            self._kept()
         return row
 
+    def _kept(self) -> None:
+        self._keep(self.progress)
+
     def _facts(self, state: str) -> Facts:
-        hand = self._hand
+        now = self.progress
         step = UpdateStep(state.removesuffix("_MADE")) if state.endswith("_MADE") else None
-        value = hand.values.get(step) if step is not None else None
+        value = now.values.get(step) if step is not None else None
         complete = step is not None and (
-            problem_of(step, value, self.lan.network, hand.strategy) is None
+            problem_of(step, value, self.lan.network, now.strategy) is None
         )
         reason = value.get("reason_type") if isinstance(value, dict) else None
         return Facts(
-            satisfied=hand.satisfied,
+            satisfied=self._satisfied,
             complete=complete,
-            fresh=self._version == self.lan.version,
-            valid=hand.copy is not None,
-            clean=not hand.regressions,
-            iterations_left=self._counters.iterations < self._limits.iterations,
-            retries_left=self._counters.retries < self._limits.retries,
+            fresh=self._is_fresh,
+            valid=self._copy is not None,
+            clean=not now.regressions,
+            iterations_left=now.counters.iterations < self._limits.iterations,
+            retries_left=now.counters.retries < self._limits.retries,
             attended=self._developer is not None,
             cause=CAUSE_OF.get(str(reason), ""),
         )
@@ -238,44 +236,65 @@ class Trainer:
         }[state]()
 
     async def _run(self) -> str:
-        hand = self._hand
+        now = self.progress
         try:
-            hand.run = await self._runner.run(
-                self.lan.network, hand.example.external, self._on_event
-            )
-            self.lan.last = hand.run
-            hand.satisfied = await self._satisfied(hand.run, hand.example.truth)
+            if now.run is None or not self._is_fresh:
+                now.version = self.lan.version
+                now.run = await self._ran()
+                self._kept()
+            self.lan.last = now.run
+            self._satisfied = await self._verdict(now.run)
         except NoAnswer as error:
-            hand.why = str(error)
+            now.why = str(error)
             return "FAILED"
-        hand.why = "" if hand.satisfied else f"the output was {quoted(hand.run.output)}"
+        now.why = "" if self._satisfied else f"the output was {quoted(now.run.output)}"
+        if not now.run.active:
+            now.why = "no agent was active: the output is the input"
         return "RAN"
 
-    async def _satisfied(self, run: Run, truth: str) -> bool:
-        if self._developer is not None:
-            return await self._developer.satisfied(run, truth, self.lan)
-        return await holds(self._same, run.output, truth)
+    async def _ran(self) -> Run:
+        """The network's run; where no agent is active, the input is forwarded as its output."""
+        try:
+            return await self._runner.run(self.lan.network, self._example.external, self._on_event)
+        except NoneActive as error:
+            return error.run
+
+    async def _verdict(self, run: Run) -> bool:
+        """Whether the output will do; nobody is asked twice about one output."""
+        truth, verdicts = self._example.truth, self.progress.verdicts
+        if not run.active:
+            return False
+        if any(
+            (one.external, one.truth, one.output) == (run.external, truth, run.output)
+            for one in self.lan.network.handled
+        ):
+            return True
+        if run.output not in verdicts:
+            if self._developer is not None:
+                verdicts[run.output] = await self._developer.satisfied(run, truth, self.lan)
+            else:
+                verdicts[run.output] = await holds(self._same, run.output, truth)
+        return verdicts[run.output]
 
     async def _step(self, step: UpdateStep) -> str:
         """A step as a session between the system and the developer."""
-        hand = self._hand
-        hand.steps += 1
+        now = self.progress
+        if not self._is_fresh:
+            return "RESTART"
         try:
-            context = Context(
-                step,
-                self.lan,
-                hand.ran,
-                hand.example.truth,
-                hand.strategy if step is UpdateStep.PARAMETERS else None,
-                hand.agent,
-                dict(hand.values),
-                hand.refused,
-            )
+            context = self._context(step)
+            plain = self._proposer.told(replace(context, refused=None))
             x = self._proposer.told(context)
         except UsageError as error:
-            hand.why = str(error)
+            now.why = str(error)
             return "FAILED"
-        session = f"{self._name}/{len(self.outcomes) + 1}/{hand.steps}"
+        known = now.agreed.get(step)
+        if known is not None and known[0] == plain:
+            now.values[step] = known[1]
+            self._on_event(Kept(step, known[1]))
+            return "AGREED"
+        now.steps += not now.entries
+        session = f"{now.name}/{len(self.outcomes) + 1}/{now.steps}"
         agreed = await self._supervision.step(
             session,
             x,
@@ -283,49 +302,79 @@ class Trainer:
             context.view,
             self._proposer.propose(context, session),
             context.problem,
+            now.entries,
+            self._said,
         )
+        now.entries = ()
         self._on_event(agreed)
-        hand.why = agreed.why
+        now.why = agreed.why
         if agreed.ending is Ending.RATIFIED:
-            hand.values[step] = agreed.value
-            return "AGREED"
-        return "REJECTED" if agreed.ending in (Ending.REJECTED, Ending.BOUND) else "FAILED"
+            now.values[step] = agreed.value
+            now.agreed[step] = plain, agreed.value
+            return "AGREED" if self._is_fresh else "RESTART"
+        if agreed.ending in (Ending.REJECTED, Ending.BOUND):
+            return "REJECTED"
+        return "FAILED" if self._is_fresh else "RESTART"
+
+    def _context(self, step: UpdateStep) -> Context:
+        now = self.progress
+        if now.run is None:
+            raise AssertionError("no step is made before the network has run")
+        strategy = now.strategy if step is UpdateStep.PARAMETERS else None
+        values, truth = dict(now.values), self._example.truth
+        return Context(step, self.lan, now.run, truth, strategy, now.agent, values, now.refused)
+
+    def _said(self, entries: tuple[Entry, ...]) -> None:
+        self.progress.entries = entries
+        self._kept()
 
     async def _apply(self) -> None:
         """Apply the strategy to a copy; a copy that could not be saved is none."""
-        hand = self._hand
-        hand.copy, hand.operations = None, ()
-        value = hand.values[UpdateStep.PARAMETERS]
-        if hand.strategy is None or not isinstance(value, dict):
+        now = self.progress
+        self._copy, now.operations = None, ()
+        value = now.values[UpdateStep.PARAMETERS]
+        if now.strategy is None or not isinstance(value, dict):
             raise AssertionError("a strategy is chosen, and its parameters are of their form")
-        update = Update(hand.strategy, hand.agent, value["parameters"])
+        update = Update(now.strategy, now.agent, value["parameters"])
         try:
-            hand.operations, hand.copy = await protected(update, self.lan.network, self._runner)
+            now.operations, self._copy = await protected(update, self.lan.network, self._runner)
         except (UsageError, Unsound, NoAnswer) as error:
-            hand.why = str(error)
-            hand.refused = (value, hand.why)
+            now.why = str(error)
+            now.refused = (value, now.why)
 
     async def _replay(self) -> str:
-        hand = self._hand
-        if hand.copy is None:
+        now = self.progress
+        now.regressions = ()
+        if not self._is_fresh:
+            return "REPLAYED"
+        if self._copy is None:
             raise AssertionError("only a copy that is valid is replayed")
-        hand.regressions = await replay(hand.copy, self._runner, self._same)
-        if hand.regressions:
-            lost = ", ".join(quoted(one.handled.external) for one in hand.regressions)
-            hand.why = f"earlier examples would no longer be right: {lost}"
-            hand.refused = (hand.values[UpdateStep.PARAMETERS], hand.why)
+        now.regressions = await replay(self._copy, self._runner, self._same)
+        if now.regressions:
+            lost = ", ".join(quoted(one.handled.external) for one in now.regressions)
+            now.why = f"earlier examples would no longer be right: {lost}"
+            now.refused = (now.values[UpdateStep.PARAMETERS], now.why)
         return "REPLAYED"
 
     async def _weigh(self) -> str:
-        hand = self._hand
-        if self._developer is None or hand.copy is None:
+        now = self.progress
+        if not self._is_fresh:
+            return "RESTART"
+        if self._developer is None or self._copy is None:
             raise AssertionError("only a developer weighs a regression")
-        return str(await self._developer.weigh(hand.regressions, hand.copy, self.lan))
+        choice = await self._developer.weigh(now.regressions, self._copy, self.lan)
+        if not self._is_fresh:
+            return "RESTART"
+        if choice is RegressionChoice.ACCEPT:
+            now.operations += accepted(self._copy, now.regressions)
+        elif choice is RegressionChoice.FORGET:
+            now.operations += tuple(Forget(one.handled.external) for one in now.regressions)
+        return str(choice)
 
     async def _handed(self) -> str:
         if self._developer is None:
             raise AssertionError("only a developer takes over")
-        return str(await self._developer.handed(self._hand.why, self.lan))
+        return str(await self._developer.handed(self.progress.why, self.lan))
 
     def _commit(self, about: str, operations: tuple[Operation, ...]) -> None:
         change = Change(Author.SYSTEM, about.rstrip(": "), operations)
@@ -334,22 +383,17 @@ class Trainer:
     def _record(self) -> None:
         """The inputs and outputs of every module in this run become its examples.
 
-        What the network holds already is no change: repeating a training that is over makes none.
+        Repeating a training that is over makes no change.
         """
-        run, network, example = self._hand.ran, self.lan.network, self._hand.example
-        operations: list[Operation] = []
-        for name, turn in run.turns.items():
-            agent = network.agent(name)
-            asked = agent.control_version if turn.guard in ("ON", "OFF") else ""
-            decision = ControlExample(turn.received, turn.active, asked)
-            results: tuple[ExecutionExample, ...] = ()
-            if turn.result is not None:
-                made_by = agent.execution_version
-                results = (ExecutionExample(turn.received, turn.result, made_by),)
-            operations.append(Learn(name, (decision,), results))
-        handled = HandledExample(example.external, example.truth, run.output, run.results)
-        new: list[Operation] = [one for one in operations if apply(network, one) != network]
-        if handled not in network.handled:
-            new.append(Handle(handled))
+        run = self.progress.run
+        if run is None:
+            raise AssertionError("only a run is recorded")
+        new = recorded(self.lan.network, run, self._example.truth)
         if new:
-            self._commit(f"handled {quoted(example.external)}", tuple(new))
+            self._commit(f"handled {quoted(run.external)}", new)
+
+
+_WAITING = frozenset(
+    {"IDLE", "RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED", "END"}
+)
+"""The states in which something is waited for: those in which a training can be stopped."""

@@ -1,4 +1,4 @@
-"""Regression tests: earlier examples, run on a copy before it is committed.
+"""Examples that are handled: recorded, and run again on a copy before it is committed.
 
 Calls are known by the version of the module and by what it received, so that they need not be made
 again for agents that an update did not touch.
@@ -7,11 +7,19 @@ again for agents that an update did not touch.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.networks.model.network import HandledExample, Network
-from pxp_fsm.networks.running.execution import Memory, Runner
+from pxp_fsm.networks.model.edits import apply
+from pxp_fsm.networks.model.network import (
+    ControlExample,
+    ExecutionExample,
+    HandledExample,
+    Network,
+)
+from pxp_fsm.networks.model.operations import Forget, Handle, Learn, Operation
+from pxp_fsm.networks.running.execution import Memory, Run, Runner
 from pxp_fsm.networks.running.modules import Module, ModuleOutput, known_as
 from pxp_fsm.protocol.relations import Outcome, Relation, reply_of
 
@@ -20,11 +28,16 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """An earlier example that a copy would no longer handle; `output` is None where it has none."""
+    """An earlier example that a copy would no longer handle; `run` is None without an output."""
 
     handled: HandledExample
-    output: str | None
+    run: Run | None
     why: str
+
+    @property
+    def output(self) -> str | None:
+        """What the copy puts out on it; None where it has no output."""
+        return None if self.run is None else self.run.output
 
 
 def remembered(network: Network) -> Memory:
@@ -66,8 +79,46 @@ async def _lost(
         if run.output == handled.output or await holds(same, run.output, handled.truth):
             return None
     except NoAnswer as error:
-        return Regression(handled, run.output, str(error))
-    return Regression(handled, run.output, "another output")
+        return Regression(handled, run, str(error))
+    return Regression(handled, run, "another output")
+
+
+def recorded(network: Network, run: Run, truth: str) -> tuple[Operation, ...]:
+    """What makes the inputs and outputs of every module in `run` its examples.
+
+    What the network holds already is no operation. Source: EasyLAN, section 4.1.
+    """
+    found: list[Operation] = []
+    for name, turn in run.turns.items():
+        agent = network.agent(name)
+        asked = agent.control_version if turn.guard in ("ON", "OFF") else ""
+        decision = ControlExample(turn.received, turn.active, asked)
+        results: tuple[ExecutionExample, ...] = ()
+        if turn.result is not None:
+            results = (ExecutionExample(turn.received, turn.result, agent.execution_version),)
+        found.append(Learn(name, (decision,), results))
+    found.append(Handle(HandledExample(run.external, truth, run.output, run.results)))
+    return tuple(one for one in found if not _is_held(network, one))
+
+
+def _is_held(network: Network, operation: Operation) -> bool:
+    if isinstance(operation, Handle):
+        return operation.handled in network.handled
+    return apply(network, operation) == network
+
+
+def accepted(copy: Network, lost: Iterable[Regression]) -> tuple[Operation, ...]:
+    """What records the new output of each regression as the right one.
+
+    An example without an output is forgotten.
+    """
+    found: list[Operation] = []
+    for one in lost:
+        if one.run is None:
+            found.append(Forget(one.handled.external))
+        else:
+            found += recorded(copy, one.run, one.handled.truth)
+    return tuple(found)
 
 
 async def holds(relation: Relation, left: str, right: str) -> bool:

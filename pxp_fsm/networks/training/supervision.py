@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -32,7 +32,7 @@ from pxp_fsm.protocol.relations import Judgement, Outcome, Relation, digest
 from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent, Members
-from pxp_fsm.sessions.session import Session
+from pxp_fsm.sessions.session import Entry, Session
 
 SYSTEM, DEVELOPER = "system", "developer"
 EFFORT = "EFFORT"
@@ -47,13 +47,18 @@ Propose = Callable[[str, str, str], Awaitable[Answer]]
 """A result by a model: given the last result, the developer's version, and their hint."""
 Check = Callable[[object], str | None]
 """Why a result that the developer wrote cannot be used, or None."""
+OnEntries = Callable[[tuple[Entry, ...]], None]
+"""Told of a step's messages whenever there is one more."""
 
 
 class Board(Protocol):
     """Where the sessions of an update are stored."""
 
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
-        """Record the session `name`, which begins; what its messages go to."""
+        """Record the session `name`, unless it has begun; what its messages go to."""
+
+    def stored(self, name: str) -> tuple[Entry, ...]:
+        """The messages of the session `name` so far; none where it has not begun."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,27 @@ class Agreement:
     rationale: str = ""
     why: str = ""
     messages: tuple[Message, ...] = field(default=(), repr=False)
+
+
+class _Kept:
+    """A blackboard that keeps a step's messages too, and is told of each."""
+
+    def __init__(
+        self, entries: Sequence[Entry], board: Blackboard | None, on_entries: OnEntries
+    ) -> None:
+        self._entries = tuple(entries)
+        self._board = board
+        self._on_entries = on_entries
+
+    def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
+        if self._board is not None:
+            self._board.append(message, context, judgements)
+        self._entries = (*self._entries, Entry(message, context, tuple(judgements)))
+        self._on_entries(self._entries)
+
+    def close(self, session: str, ending: str, cause: str, judgements: Sequence[Judgement]) -> None:
+        if self._board is not None:
+            self._board.close(session, ending, cause, judgements)
 
 
 class _System:
@@ -129,6 +155,19 @@ class _Supervisor:
         self._seconds = 0.0
         self._confirming: object = None
 
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """Go on after `entries`: what they wrote and confirmed is still confirmed."""
+        own = [one for one in entries if one.message.sender == DEVELOPER]
+        for judgement in own[-1].judgements if own else ():
+            if judgement.relation == EFFORT:
+                chosen = json.loads(judgement.detail)["choice"]
+                self._written(Choice(chosen), value_of(own[-1].message.answer.prediction))
+
+    def _written(self, choice: Choice, value: object) -> None:
+        """Note what is confirmed as soon as the system has taken it over."""
+        confirmed = choice is Choice.CONFIRM and not any(holes(value))
+        self._confirming = value if confirmed else None
+
     @property
     def name(self) -> str:
         return self._developer.name
@@ -151,21 +190,20 @@ class _Supervisor:
             self._guard = Guard.RAT
         else:
             self._guard = Guard.REF
-            if act.choice is Choice.CONFIRM and not any(holes(theirs)):
-                self._confirming = theirs
+            self._written(act.choice, theirs)
         confirmed = self._confirming is not None
         return Answer(written(theirs), "" if confirmed else act.hint.strip())
 
     async def _asked(self, question: Question, proposal: object) -> Act:
-        number = len(question.history) + 1
-        may = Guard.REJ in self._rules.allowed(number)
+        history = question.history
+        may = Guard.REJ in self._rules.allowed(len(history) + 1)
         view = replace(
-            self._view,
-            proposal=proposal,
-            rationale=question.history[-1].answer.explanation,
-            history=question.history,
-            may_reject=may,
+            self._view, proposal=proposal, rationale=_rationale(history), history=history
         )
+        if history[-1].tag == Tag.REFUTE:
+            theirs, why = history[-2].answer.prediction, history[-1].answer.explanation
+            view = replace(view, version=value_of(theirs), refused=why)
+        view = replace(view, may_reject=may)
         while True:
             act = await self._developer.review(view)
             if may or act.choice is not Choice.REJECT:
@@ -189,6 +227,12 @@ class _Supervisor:
         return one_hot(self._guard, situation.guards)
 
 
+def _rationale(history: Sequence[Message]) -> str:
+    """The system's for its present proposal: a refusal does not take its place."""
+    given = [one for one in history if one.sender == SYSTEM and one.tag != Tag.REFUTE]
+    return given[-1].answer.explanation
+
+
 @dataclass(frozen=True)
 class Supervision:
     """How steps are supervised: the protocol's bounds, who judges hints, where messages go."""
@@ -205,8 +249,10 @@ class Supervision:
         view: StepView,
         propose: Propose,
         check: Check,
+        entries: Sequence[Entry] = (),
+        on_entries: OnEntries = lambda _entries: None,
     ) -> Agreement:
-        """One step's session, to its end."""
+        """One step's session, to its end; `entries` are its messages so far."""
         match, agree = SameJson(), HintFollowed(self.judge)
         supervisor = _Supervisor(developer, view, self.rules)
         proposing, guards = _System(propose, check), _SystemGuards()
@@ -215,17 +261,17 @@ class Supervision:
             DEVELOPER: Agent(supervisor, match=match, agree=agree, guards=supervisor),
         }
         instance = Instance(f"{view.step}-{digest(x)[:12]}", x)
-        board: Blackboard | None = None
-        if self.board is not None:
-            board = self.board.begin(name, instance, members, self.rules)
+        board, known = self._begun(name, instance, members, entries)
         session = Session(
             self.rules,
             members,
             instance=instance,
             name=name,
-            blackboard=board,
+            blackboard=_Kept(known, board, on_entries),
             record_faults=True,
         )
+        supervisor.resume(known)
+        session.replay(known)
         await session.run()
         ending = session.ending or Ending.BROKEN
         if ending is not Ending.RATIFIED:
@@ -233,3 +279,16 @@ class Supervision:
         agreed = session.history[-1].answer
         value = value_of(agreed.prediction)
         return Agreement(ending, value, agreed.explanation, messages=session.history)
+
+    def _begun(
+        self, name: str, instance: Instance, members: Members, entries: Sequence[Entry]
+    ) -> tuple[Blackboard | None, Sequence[Entry]]:
+        """Where the step's messages go, and those that there are: kept here, or stored there."""
+        known = [replace(one, message=replace(one.message, session=name)) for one in entries]
+        if self.board is None:
+            return None, known
+        stored = self.board.stored(name)
+        board = self.board.begin(name, instance, members, self.rules)
+        for entry in known[len(stored) :]:
+            board.append(entry.message, entry.context, entry.judgements)
+        return board, max(known, stored, key=len)
