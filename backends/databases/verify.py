@@ -23,7 +23,7 @@ from backends.databases.faults import translated_errors
 from pxp_fsm.automata.actions import Choose
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import system_of
-from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
+from pxp_fsm.automata.tables import BUILTIN, builtin, stored_automaton
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.live import LiveSystem
@@ -247,7 +247,7 @@ def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Probl
     where = f"session {session['session']}"
     members = members_of(connection, session["session"])
     system = system_of(
-        [(one.name, parse_automaton(one.table, "table.json")) for one in members],
+        [(one.name, stored_automaton(one.table)) for one in members],
         parse_channel(session["channel"]),
     )
     if system.fingerprint != session["fingerprint"]:
