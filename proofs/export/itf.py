@@ -58,9 +58,9 @@ def actions_of(text: str, filename: str = "trace.itf.json") -> tuple[SystemActio
 
     Raises `FileError` where the text holds no such trace.
     """
-    raw = documents.read(text, "trace.json")
+    states = documents.read(text, filename, is_json=True).get("states")
     found = []
-    for index, state in enumerate(raw.get("states", ())[1:], start=1):
+    for index, state in enumerate(states[1:] if isinstance(states, list) else (), start=1):
         meta = state.get("#meta", {}) if isinstance(state, dict) else {}
         written = meta.get("action") if isinstance(meta, dict) else None
         fields = ActionRecord._fields

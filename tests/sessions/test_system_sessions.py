@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
+from proofs.export.itf import actions_of, to_itf
 from proofs.systems import Member, check_standard, parse_channel
 from pxp_fsm.automata.actions import Deliver, Exchange, External, Send
+from pxp_fsm.diagrams import SequenceChart
+from pxp_fsm.diagrams.notebook import diagram_of
 from pxp_fsm.errors import PXPError, Refused, TableError, UsageError, WrongType
 from pxp_fsm.protocol.relations import Outcome
 from pxp_fsm.protocol.rules import Ending
@@ -318,6 +321,42 @@ def test_a_counterexample_is_run_with_live_members() -> None:
     assert other.cause == "action 1 of the trace is a H/+Y, but a chose G"
     with pytest.raises(UsageError, match="action 1 of the trace cannot happen"):
         pxp.Session(STUCK, {}, follow=[Exchange("a", "b", "Y")])
+
+
+def test_a_trace_is_read_back_from_its_file() -> None:
+    system = system_over("lossy:1")
+    (found,) = check_standard(system, ["no-deadlock"])
+    assert found.verdict.trace is not None
+    written = to_itf(found.name, "contract", found.verdict)
+    trace = actions_of(written)
+    assert trace == tuple(step.action for step in found.verdict.trace.steps)
+    assert pxp.Session(system, {}, follow=trace).run_sync().ending is Ending.DEADLOCK
+    for wrong, said in (
+        ("[]", "not a list"),
+        ("{}", "no trace of a system"),
+        (written.replace('"lose"', '"loose"').replace('"send"', '"sent"'), "there is no action"),
+        (written.replace('"kind"', '"sort"'), "does not say by which action"),
+    ):
+        with pytest.raises(PXPError, match=said):
+            actions_of(wrong)
+
+
+def test_a_session_is_drawn_with_all_its_members() -> None:
+    session = contract("lossy:1", seed=1, faults=pxp.Faults(loss=0.3)).run_sync()
+    chart = diagram_of(session)
+    assert isinstance(chart, SequenceChart)
+    assert [one.name for one in chart.lifelines] == ["hub", "left", "right"]
+    sent = [one for one in session.actions if isinstance(one.action, Send)]
+    assert [arrow.number for arrow in chart.arrows] == [one.number for one in sent]
+    for arrow, one in zip(chart.arrows, sent, strict=True):
+        delivered = [
+            other.number
+            for other in session.actions
+            if isinstance(other.action, Deliver) and other.letter == one.letter
+        ]
+        fate = f"received in step {delivered[0]}" if delivered else "not received"
+        assert isinstance(one.action, Send)
+        assert arrow.texts[-1] == ("lost" if one.action.lost else fate)
 
 
 def test_a_trace_says_what_the_channel_does() -> None:
