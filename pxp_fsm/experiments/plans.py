@@ -319,12 +319,12 @@ def check_plan(plan: Plan) -> None:
         raise UsageError("a subject is the person in the human's role: give human too", "subject")
 
 
-def read_plan(plan: Plan) -> tuple[Task, DataSet]:
-    """The task of `plan` and its data, as chosen; nothing is stored.
+def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
+    """The task of `plan` (or the `task` given) and its data, as chosen; nothing is stored.
 
     Raises `UsageError` or `DataError` for whatever in the plan or its data cannot be used.
     """
-    task = find_task(plan.task)
+    task = task or find_task(plan.task)
     check_plan(plan)
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
     gate_of(plan, data)
