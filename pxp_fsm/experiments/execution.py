@@ -265,6 +265,7 @@ class Run:
             on_message=lambda message: on_step(Progress(*place, message)),
             earlier=earlier,
             record_faults=True,
+            update_context=self.task.update_context,
         )
         if stored is None:
             self._blackboard.start_session(self._record(session, slot, members))

@@ -78,7 +78,7 @@ class Plan:
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
     )
     data: str | None = option(
-        "A folder with data of your own (docs/data.md), or the authors'.",
+        "A folder of data, your own or the authors'.",
         None,
         metavar="DIR",
         default="the bundled set",

@@ -10,6 +10,7 @@ from pathlib import Path
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance
 from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import ContextFunction
 
 MACHINE, HUMAN = "m", "h"
 """The names of a task's two agents in its sessions; the machine begins."""
@@ -67,7 +68,7 @@ class Task:
     go on at a time: more than 1 only where no agent takes anything from one session to the next.
     `problem` is how models and people are asked; None where the task can only be answered by its
     own agents. `prompts` is the text of its file of prompts; None: those that come with a task of
-    its name.
+    its name. `update_context` says what each message adds to the context C, which models are shown.
     """
 
     name: str
@@ -80,3 +81,4 @@ class Task:
     problem: Problem | None = None
     role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prompts: str | None = None
+    update_context: ContextFunction | None = None
