@@ -13,6 +13,7 @@ from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question, text_problem
+from pxp_fsm.sessions.session import update_context
 
 PICTURE = "attached"
 """What stands for an instance that is told by its picture alone."""
@@ -34,14 +35,22 @@ def answer_schema(problem: Problem) -> Mapping[str, object]:
 def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
     """The request that `question` becomes; whoever sends it decides on schema and temperature.
 
-    What the context holds of earlier sessions comes before this one, each with its instance. Who is
+    What the context holds of earlier sessions comes before this one, each with its instance. What
+    UPDATE_CONTEXT added beside the messages follows the message that it was added at. Who is
     asked is the receiver of the latest message, or who speaks first.
     """
     asked = _asked(question)
     turns: list[Turn] = []
-    for told in (*question.earlier, Episode(question.instance, question.history)):
+    this = Episode(question.instance, question.history, question.context)
+    for told in (*question.earlier, this):
         turns.append(_opening(question.query, told.instance, problem, prompts))
-        turns += (_turn(message, asked, problem, prompts) for message in told.history)
+        whole = len(told.context) == len(told.history)
+        known = told.context if whole else ("",) * len(told.history)
+        for message, added in zip(told.history, known, strict=True):
+            turns.append(_turn(message, asked, problem, prompts))
+            if added and added != update_context(message):
+                said = prompts.answer.fill("context", context=framed({"context": added}))
+                turns.append(Turn(Role.USER, said))
     system = prompts.answer.fill(
         "system",
         query=question.query,

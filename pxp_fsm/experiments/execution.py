@@ -266,6 +266,7 @@ class Run:
             on_message=lambda message: on_step(Progress(*place, message)),
             earlier=earlier,
             record_faults=True,
+            update_context=self.task.update_context,
         )
         if stored is None:
             record = session_record(session, self.name, slot.repetition, slot.position)

@@ -17,14 +17,16 @@ from backends.people import PersonsRelation, TerminalPerson
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Capability, Image, Model
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompt, Prompts
+from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.situation import Derived, Guards
 from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.functions import AnswerFunction, as_respondent
 from pxp_fsm.sessions.session import Entry
 from pxp_fsm.tasks import prompts as written
 from pxp_fsm.tasks.task import HUMAN, MACHINE, DataSet, Task
@@ -78,6 +80,55 @@ def with_person(human: Agent, way: str, problem: Problem, folder: Path) -> Agent
         match=PersonsRelation(person, "prediction"),
         agree=PersonsRelation(person, "explanation, in what it says"),
     )
+
+
+Part = Agent | Respondent | AnswerFunction
+"""What a program may put in an agent's place: an agent, a respondent, a function."""
+
+
+def seated(task: Task, plan: Plan, machine: Part | None = None, human: Part | None = None) -> Task:
+    """`task` with a program's own `machine` and `human`, which are fresh in each repetition.
+
+    Raises `UsageError` for a part that the plan names already, or that learns and has no copy.
+    """
+    named = (("machine", machine, plan.machine or plan.preset), ("human", human, plan.human))
+    for field, part, other in named:
+        if part is not None and other is not None:
+            raise UsageError(f"the plan names its {field} already; leave one of the two out", field)
+        learner = part.respondent if isinstance(part, Agent) else part
+        if isinstance(learner, Learner) and not isinstance(learner, CopyableLearner):
+            raise UsageError(
+                f"{quoted(learner)} learns and has no copy(), so that no repetition could begin "
+                f"with one that has learned nothing",
+                field,
+            )
+    if machine is None and human is None:
+        return task
+
+    def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
+        own = task.agents(data, memo)
+        first, second = map(_fresh, own, (machine, human))
+        return replace(first, memo=memo), replace(second, memo=memo)
+
+    notes = {
+        role: said for role, said in task.role_notes.items() if role != "machine" or not machine
+    }
+    accuracy = task.accuracy if machine is None else lambda _data: ()
+    return replace(task, agents=agents, at_once=1, accuracy=accuracy, role_notes=notes)
+
+
+def _fresh(own: Agent, part: Part | None) -> Agent:
+    """The agent that `part` is, in the place of `own`, with nothing learned in this run."""
+    if part is None:
+        return own
+    if isinstance(part, Agent):
+        agent = part
+    else:
+        agent = replace(own, respondent=as_respondent(part), guards=Derived())
+    respondent = agent.respondent
+    if isinstance(respondent, CopyableLearner):
+        respondent = respondent.copy()
+    return replace(agent, respondent=respondent, query=agent.query or own.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +192,7 @@ def _able(
     settings: Settings | None,
 ) -> Selection:
     settings = settings or Settings()
-    prompts = written.prompts_of(plan.task, plan.prompts)
+    prompts = written.prompts_of(plan.task, plan.prompts or task.prompts)
     notes: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:

@@ -78,7 +78,7 @@ class Plan:
         schema={"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}, _NAMES]},
     )
     data: str | None = option(
-        "A folder with data of your own (docs/data.md), or the authors'.",
+        "A folder of data, your own or the authors'.",
         None,
         metavar="DIR",
         default="the bundled set",
@@ -319,12 +319,12 @@ def check_plan(plan: Plan) -> None:
         raise UsageError("a subject is the person in the human's role: give human too", "subject")
 
 
-def read_plan(plan: Plan) -> tuple[Task, DataSet]:
-    """The task of `plan` and its data, as chosen; nothing is stored.
+def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
+    """The task of `plan` (or the `task` given) and its data, as chosen; nothing is stored.
 
     Raises `UsageError` or `DataError` for whatever in the plan or its data cannot be used.
     """
-    task = find_task(plan.task)
+    task = task or find_task(plan.task)
     check_plan(plan)
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
     gate_of(plan, data)

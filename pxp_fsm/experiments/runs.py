@@ -12,6 +12,7 @@ from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.execution import Progress, Run
+from pxp_fsm.experiments.participants import Part
 from pxp_fsm.experiments.plans import (
     Plan,
     data_fingerprint,
@@ -19,6 +20,7 @@ from pxp_fsm.experiments.plans import (
     read_plan,
     stored_plan,
 )
+from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Task
 
 __all__ = ["Plan", "Progress", "Run", "resume", "run", "start"]
@@ -43,8 +45,7 @@ def start(
     gate = gate_of(plan, data)
     if gate is not None:
         gate.check(task.agents(data, plan.memo)[0].respondent)
-    if plan.data is not None:
-        plan = replace(plan, data=str(Path(plan.data).absolute()))
+    plan = _placed(plan)
     held = data_fingerprint(plan, data)
     record = RunRecord(
         name or plan.task,
@@ -62,26 +63,60 @@ def start(
     return Run(name, plan, task, data, blackboard, settings)
 
 
-def run(plan: Plan | str, blackboard: SqlBlackboard) -> Run:
+def run(
+    plan: Plan | str,
+    blackboard: SqlBlackboard,
+    *,
+    task: Task | None = None,
+    machine: Part | None = None,
+    human: Part | None = None,
+    name: str | None = None,
+    settings: Settings | None = None,
+) -> Run:
     """Run a task, `drug`, `rad` or an installed one, to its end; sessions go to `blackboard`.
 
+    `task` is one that is not installed. `machine` and `human` take the place of the task's own: an
+    agent, or a respondent (a function of the question, too) with the relations of the task's own. A
+    learner is copied for each repetition. `name` is the run's, else the next free one; a run that
+    is there under it, of the same plan, is carried on. `settings` are how models are asked.
+
     >>> import pxp_fsm as pxp
+    >>> def chemist(question: pxp.Question) -> pxp.Answer:
+    ...     return pxp.Answer("CO", "I would begin with methanol.")
     >>> with pxp.open_blackboard(":memory:") as board:
     ...     done = pxp.run(pxp.Plan("drug", instances="1"), board)
-    ...     [record.ending for record in board.sessions(done.name)]
-    ['ratified']
+    ...     mine = pxp.run(pxp.Plan("drug", instances="1"), board, machine=chemist)
+    ...     [record.ending for record in board.sessions()]
+    ['ratified', 'rejected']
 
     Raises `UsageError` or `DataError` for a plan that cannot be carried out.
     """
     if not isinstance(blackboard, SqlBlackboard):
         raise UsageError(f"a run needs a pxp.open_blackboard(FILE), not {quoted(blackboard)}")
-    started = start(Plan(plan) if isinstance(plan, str) else plan, blackboard)
-    started.execute()
-    return started
+    plan = Plan(plan) if isinstance(plan, str) else plan
+    seated = participants.seated(task or find_task(plan.task), plan, machine, human)
+    if name is not None and name in {record.run for record in blackboard.runs()}:
+        begun = resume(name, blackboard, settings, seated)
+        if _placed(begun.plan) != _placed(plan):
+            raise UsageError(f"run {name} has another plan; give this one another name", "name")
+    else:
+        begun = start(plan, blackboard, read_plan(plan, seated), settings, name)
+    begun.execute()
+    return begun
 
 
-def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = None) -> Run:
-    """The run `name`, to be carried on at the next message.
+def _placed(plan: Plan) -> Plan:
+    """The plan with the whole path of its data, as it is stored."""
+    return plan if plan.data is None else replace(plan, data=str(Path(plan.data).absolute()))
+
+
+def resume(
+    name: str,
+    blackboard: SqlBlackboard,
+    settings: Settings | None = None,
+    task: Task | None = None,
+) -> Run:
+    """The run `name`, to be carried on at the next message; `task`, where it is not installed.
 
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
     its plan, data or automaton are not what they were (what was learned could not be rebuilt), or a
@@ -99,7 +134,7 @@ def resume(name: str, blackboard: SqlBlackboard, settings: Settings | None = Non
             f"resume it with that version, or start a new run"
         )
     plan = stored_plan(record)
-    task, data = read_plan(plan)
+    task, data = read_plan(plan, task)
     if data_fingerprint(plan, data) != record.data_fingerprint:
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
     for session in blackboard.sessions(name, limit=1):

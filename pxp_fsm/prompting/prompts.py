@@ -28,6 +28,7 @@ SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
         "question": ({"query", "instance"}, set()),
         "received": ({"meaning"}, {"message"}),
         "again": (set(), {"reason"}),
+        "context": (set(), {"context"}),
     },
     "judge": {
         "system": (set(), {"form"}),
@@ -36,6 +37,9 @@ SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
     },
 }
 """Each text's slots: those that it may have, and those that it must have."""
+
+LEFT_OUT = {"context": "This is known besides:\n$context"}
+"""The texts that a file may leave out, and what stands in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Prompt:
 
     def fill(self, text: str, **slots: str) -> str:
         """The text of that name with its slots filled; slots that it has not are left out."""
-        return Template(self.texts[text]).substitute(slots)
+        return Template(self.texts.get(text) or LEFT_OUT[text]).substitute(slots)
 
     def has(self, text: str, slot: str) -> bool:
         """Whether the text of that name has the slot."""
@@ -119,7 +123,11 @@ def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Pro
     if not isinstance(table, dict):
         raise DataError(f"{where}: there is no table [{name}]")
     _keys(table, {*wanted, "max_tokens", "temperature", "effort"}, here)
-    texts = {text: _text(table.get(text), f"{here} {text}", *wanted[text]) for text in wanted}
+    texts = {
+        text: _text(table.get(text), f"{here} {text}", *wanted[text])
+        for text in wanted
+        if text in table or text not in LEFT_OUT
+    }
     most = table.get("max_tokens")
     if type(most) is not int or not 1 <= most <= MOST_TOKENS:
         raise DataError(f"{here}: max_tokens must be a whole number from 1, not {quoted(most)}")

@@ -73,10 +73,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A conversation that went before: an instance, and messages about it in order."""
+    """A conversation that went before: an instance, and messages about it in order.
+
+    `context` is what UPDATE_CONTEXT added at each of them; empty where that is not known.
+    """
 
     instance: Instance
     history: tuple[Message, ...]
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,10 +201,11 @@ class Participant:
             if self._lessons is None or self._lessons.again(received, judgement):
                 self.learn(received)
 
-    def episode(self, history: Sequence[Message]) -> Episode:
+    def episode(self, history: Sequence[Message], context: Sequence[str] = ()) -> Episode:
         """What a later session's context holds of this one for the agent."""
         kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
-        return Episode(self._instance, kept)
+        added = dict(zip(history, context, strict=False))
+        return Episode(self._instance, kept, tuple(added[each] for each in kept if each in added))
 
     def _teach(self, respondent: Respondent, message: Message) -> None:
         if not isinstance(respondent, Learner):

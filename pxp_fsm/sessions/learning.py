@@ -235,8 +235,8 @@ class Lessons:
     ) -> Weighing:
         before = self._gate.standing
         if before is None:
-            history = question.history[:-1]
-            before, _ = await self._right(untaught, replace(question, history=history), match, ask)
+            heard = replace(question, history=question.history[:-1], context=question.context[:-1])
+            before, _ = await self._right(untaught, heard, match, ask)
         after, unanswered = await self._right(taught, question, match, ask)
         return Weighing(before, after, len(self._gate.rows), unanswered)
 
@@ -248,7 +248,8 @@ class Lessons:
         ask: Ask,
     ) -> tuple[int, int]:
         """How many validation instances are answered rightly, and how many not at all."""
-        episodes = (*self._earlier, Episode(self._instance, question.history))
+        this = Episode(self._instance, question.history, question.context)
+        episodes = (*self._earlier, this)
         match = in_session(match, question.session)
         places = asyncio.Semaphore(AT_ONCE)
 

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, quoted
+from pxp_fsm.errors import (
+    GuardError,
+    NoAnswer,
+    Refused,
+    SessionFailed,
+    UsageError,
+    WrongType,
+    quoted,
+)
 from pxp_fsm.protocol.interfaces import Blackboard
-from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable
+from pxp_fsm.protocol.messages import Episode, Instance, Message, Tag, storable, text_problem
 from pxp_fsm.protocol.relations import (
     Assumption,
     Judgement,
@@ -48,8 +56,12 @@ class Entry:
     judgements: tuple[Judgement, ...]
 
 
+ContextFunction = Callable[[Instance, Message, tuple[str, ...]], str]
+"""UPDATE_CONTEXT: from the instance, message j and C_(j-1), what message j adds to the context."""
+
+
 def update_context(message: Message) -> str:
-    """UPDATE_CONTEXT: what `message` adds to C, as JSON.
+    """UPDATE_CONTEXT where none is given: C is derived from M, as JSON.
 
     It refers to the message; the texts are in the message table (`Question.history`) and are not
     repeated.
@@ -66,7 +78,8 @@ class Session:
     `limit` bounds the number of messages of a protocol that has no bound of its own; a session
     that reaches it has the ending `LIMIT`. `blackboard`, if given, receives each message in a
     transaction of its own, under the session's name; `on_message` is called after that. `earlier`
-    is what each agent, by its name, carries in its context from sessions before.
+    is what each agent, by its name, carries in its context from sessions before. `update_context`
+    says what each message adds to the context C; without it C is derived from the messages alone.
 
     What an agent's own code raises ends the session, and is raised again once that ending is
     stored. With `record_faults` it is only recorded, in `cause` and `fault`, as where one run has
@@ -97,6 +110,7 @@ class Session:
         on_message: Callable[[Message], None] | None = None,
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
         record_faults: bool = False,
+        update_context: ContextFunction | None = None,
     ) -> None:
         if not isinstance(rules, Interact | Pxp):
             raise UsageError(
@@ -122,6 +136,7 @@ class Session:
         self._limit = limit
         self._on_message = on_message
         self._record_faults = record_faults
+        self._update_context = update_context
         for each, agent in members.items():
             if not isinstance(agent, Agent):
                 raise UsageError(
@@ -157,7 +172,7 @@ class Session:
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
-        return {p.name: p.episode(self.history) for p in self._participants}
+        return {p.name: p.episode(self.history, self.context) for p in self._participants}
 
     @property
     def states(self) -> dict[str, str]:
@@ -201,7 +216,7 @@ class Session:
             move.answer,
             listener.name,
         )
-        context = update_context(message)
+        context = self._added(message)
         judgements = speaker.relations.take_log()
 
         def store(carried: Message) -> None:
@@ -250,6 +265,15 @@ class Session:
                 one()
 
         return withdraw
+
+    def _added(self, message: Message) -> str:
+        """What `message` adds to the context; what a user's function raises is raised."""
+        if self._update_context is None:
+            return update_context(message)
+        added = self._update_context(self.instance, message, self.context)
+        if not isinstance(added, str) or text_problem(added) is not None:
+            raise WrongType(f"UPDATE_CONTEXT returned {quoted(added)}, not a text to be stored")
+        return added
 
     def _check_stored(self, entry: Entry, speaker: Participant) -> None:
         """What a channel cannot know: j and k, who starts, that the session goes on."""

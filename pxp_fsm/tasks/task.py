@@ -10,6 +10,7 @@ from pathlib import Path
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance
 from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import ContextFunction
 
 MACHINE, HUMAN = "m", "h"
 """The names of a task's two agents in its sessions; the machine begins."""
@@ -66,15 +67,18 @@ class Task:
     are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
     go on at a time: more than 1 only where no agent takes anything from one session to the next.
     `problem` is how models and people are asked; None where the task can only be answered by its
-    own agents.
+    own agents. `prompts` is the text of its file of prompts; None: those that come with a task of
+    its name. `update_context` says what each message adds to the context C, which models are shown.
     """
 
     name: str
     about: str
     load: Callable[[Path | None], DataSet]
     agents: Callable[[DataSet, bool], tuple[Agent, Agent]]
-    accuracy: Callable[[DataSet], Sequence[str]]
+    accuracy: Callable[[DataSet], Sequence[str]] = lambda _data: ()
     notes: tuple[str, ...] = ()
     at_once: int = 1
     problem: Problem | None = None
     role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prompts: str | None = None
+    update_context: ContextFunction | None = None

@@ -1,90 +1,115 @@
-"""Whoever is asked is told in which session, and for what; sessions at once are never mixed."""
+"""UPDATE_CONTEXT: what a program adds to C is stored, resumed, and shown to models."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 
-from pxp_fsm.protocol.messages import Answer, Instance, Question
-from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome, Relation, Relations, in_session
+import pytest
+from pytest_httpserver import HTTPServer
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify_engine
+from backends.models.settings import Settings
+from guards.relations.text import exact
+from pxp_fsm.errors import WrongType
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.rules import Interact
-from pxp_fsm.sessions.learning import Gate, Keep
-from tests.sessions.agents import EXACT, Saying, agent, now, run
+from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.sessions.session import Session, update_context
+from pxp_fsm.tasks.registry import find_task
+from tests.experiments.scripted_server import (
+    Body,
+    Table,
+    agrees_when_convinced,
+    frames,
+    judging,
+    stubborn_then_convinced,
+)
 
 
-@dataclass(frozen=True)
-class Noting:
-    """A relation that notes in which session it was asked, and lets others go first."""
-
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    session: str = "none"
-    name: str = "noting"
-    assumptions: frozenset[Assumption] = NOISY
-
-    def for_session(self, session: str) -> Noting:
-        return replace(self, session=session)
-
-    async def holds(self, left: str, right: str) -> Outcome:
-        await asyncio.sleep(0)
-        self.asked.append((self.session, left))
-        return Outcome.NO
+def domain(instance: Instance, message: Message, before: tuple[str, ...]) -> str:
+    return f"{instance.key}: {message.tag} after {len(before)} <b>$message</b>"
 
 
-def test_a_question_names_its_session_and_what_it_is_for() -> None:
-    asked: list[Question] = []
+def asks(seen: list[tuple[str, ...]]) -> Agent:
+    def answer(question: Question) -> Answer:
+        seen.append(question.context)
+        return Answer("yes" if len(seen) % 2 else "no", "so it is")
 
-    def say(question: Question) -> Answer:
-        asked.append(question)
-        return Answer(f"y{len(asked)}", "e")
-
-    gate = Gate(Keep.BETTER, rows=[(Instance("v", "held back"), "right")])
-    machine = replace(agent(Saying(say)), gate=gate)
-    run(machine, agent(Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
-    assert {question.session for question in asked} == {"s"}
-    purposes = {(question.instance.key, question.purpose) for question in asked}
-    assert purposes == {("x", "answer"), ("v", "validation")}
+    return Agent(answer, match=exact, agree=exact)
 
 
-def test_a_relation_is_asked_in_the_session_of_its_agent() -> None:
-    match, agree = Noting(), Noting()
-    run(agent(match=match, agree=agree), agent(match=match, agree=agree), Interact())
-    assert {session for session, _ in (*match.asked, *agree.asked)} <= {"s"}
-    unlike = Saying(lambda _question: Answer("other", "other"))
-    run(agent(unlike, match=match), agent(match=match), Interact(2, 1))
-    assert {session for session, _ in match.asked} == {"s"}
+def test_each_message_adds_to_the_context_of_the_next() -> None:
+    seen = list[tuple[str, ...]]()
+    agent = asks(seen)
+    members = {"m": agent, "h": agent}
+    session = Session(Interact(n=4, k=4), members, instance="x", update_context=domain)
+    session.run_sync()
+    assert session.context == tuple(
+        f"x: {message.tag} after {place} <b>$message</b>"
+        for place, message in enumerate(session.history)
+    )
+    assert seen == [session.context[:place] for place in range(len(seen))]
 
 
-def test_a_lesson_is_weighed_by_the_relation_of_its_session() -> None:
-    match = Noting()
-    gate = Gate(Keep.BETTER, rows=[(Instance("v", "held back"), "right")])
-    said = iter(range(100))
-    fickle = Saying(lambda _question: Answer(f"y{next(said)}", "e"))
-    machine = replace(agent(fickle, match=match, agree=EXACT), gate=gate)
-    run(machine, agent(Saying(lambda _question: Answer("other", "e"))), Interact(3, 1))
-    assert {session for session, _ in match.asked} == {"s"}
+@pytest.mark.parametrize("wrong", [None, 7, "a\0b", "\ud800"])
+def test_what_is_no_text_is_refused_and_nothing_is_sent(wrong: Any) -> None:
+    agent = asks([])
+    session = Session(
+        Interact(), {"m": agent, "h": agent}, instance="x", update_context=lambda *_: wrong
+    )
+    with pytest.raises(WrongType, match="UPDATE_CONTEXT returned"):
+        session.run_sync()
+    assert session.history == ()
 
 
-def test_sessions_that_ask_one_relation_at_once_are_not_mixed() -> None:
-    shared = Noting()
-
-    async def ask(session: str) -> None:
-        relations = Relations(shared, EXACT, session=session)
-        for number in range(5):
-            await relations.match(f"{session}{number}", "y")
-
-    async def both() -> None:
-        await asyncio.gather(ask("a"), ask("b"))
-
-    now(both())
-    assert len(shared.asked) == 10
-    assert all(left.startswith(session) for session, left in shared.asked)
-    assert {session for session, _ in shared.asked[:2]} == {"a", "b"}
+def test_without_one_the_context_is_derived_from_the_messages() -> None:
+    agent = asks([])
+    session = Session(Interact(n=3), {"m": agent, "h": agent}, instance="x").run_sync()
+    assert session.context == tuple(map(update_context, session.history))
 
 
-def test_binding_a_relation_changes_nothing_for_others() -> None:
-    plain: Relation = EXACT
-    assert in_session(plain, "s") is plain
-    judge = Noting()
-    assert Relations(judge, judge, session="a").shared_with(Relations(judge, judge)) is False
-    stable = replace(judge, assumptions=frozenset({Assumption.DETERMINISTIC}))
-    assert Relations(stable, stable, session="a").shared_with(Relations(stable, stable))
+@pytest.mark.parametrize("carry", [True, False])
+def test_models_are_shown_it_where_it_was_added(httpserver: HTTPServer, carry: bool) -> None:
+    table = Table(httpserver, stubborn_then_convinced, agrees_when_convinced)
+    plan = Plan(
+        "drug", instances="2", machine=table.model, judge=table.model, carry=carry, order="fixed"
+    )
+    task = replace(find_task("drug"), update_context=domain)
+
+    def shown(body: Body) -> list[object]:
+        return [frame["context"] for frame in frames(body) if "context" in frame]
+
+    with SqlBlackboard(":memory:") as board:
+        run = runs.start(plan, board, read_plan(plan, task), Settings(in_flight=1))
+        with pytest.raises(KeyboardInterrupt):
+            run.execute(_stop_after(3))
+        runs.resume(run.name, board, Settings(in_flight=1), task).execute()
+        assert verify_engine(board.engine).problems == ()
+        records = board.sessions(run.name)
+        stored = [[e.context for e in board.entries(one.session)] for one in records]
+    for record, added in zip(records, stored, strict=True):
+        assert added[0] == f"{record.instance.key}: INIT after 0 <b>$message</b>"
+    first, second = stored
+    asked = [shown(body) for body in table.asked if not judging(body)]
+    before = first if carry else []
+    expected = [
+        *(first[:n] for n in range(0, len(first), 2)),
+        *(before + second[:n] for n in range(0, len(second), 2)),
+    ]
+    assert [one for one in asked if one] == [one for one in expected if one]
+
+
+def _stop_after(messages: int) -> Any:
+    seen = 0
+
+    def stop(step: runs.Progress) -> None:
+        nonlocal seen
+        seen += step.message is not None
+        if seen == messages:
+            raise KeyboardInterrupt
+
+    return stop

@@ -17,7 +17,7 @@ from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
-from pxp_fsm.experiments.plans import Plan, stored_deviations
+from pxp_fsm.experiments.plans import stored_deviations
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
@@ -174,7 +174,7 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
         ("task", report.task.about if report.task else plan.task),
         ("data", report.data.origin if report.data else "not known"),
         ("protocol", ", ".join((rules.automaton.title, *bounds))),
-        *_models(plan),
+        *_models(report),
         *((("subject", report.record.subject),) if report.record.subject else ()),
         ("sessions begun", begun),
         ("repetitions", f"{plan.repetitions:,}, seed {plan.seed}"),
@@ -184,15 +184,18 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _models(plan: Plan) -> Iterator[tuple[str, str]]:
+def _models(report: RunReport) -> Iterator[tuple[str, str]]:
     """The models that took part, and how they were asked."""
+    plan = report.plan
     chosen = (("machine", plan.machine), ("judge", plan.judge), ("preset", plan.preset))
     named = [f"{role} {name}" for role, name in chosen if name is not None]
     if not named:
         return
     whose = "of the task" if plan.prompts is None else "of a file"
     yield "models", ", ".join(named)
-    yield "prompts", f"{whose}, {prompts_of(plan.task, plan.prompts).fingerprint[:12]}"
+    source = plan.prompts or (report.task.prompts if report.task else None)
+    if source is not None or report.task is not None:
+        yield "prompts", f"{whose}, {prompts_of(plan.task, source).fingerprint[:12]}"
 
 
 def _flow(report: RunReport, key: str) -> Markup | None:
