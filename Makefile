@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 READY_DEEP := $(VENV)/.ready-deep
 
+# Some machines forbid it, and then each process that a test starts compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run quick test test-deep simulation mutants check bench findings clean
 
 help:

@@ -41,7 +41,8 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
     mark = board.read(lambda connection: mark_of(connection, run))
     with locked(anchor), anchor.open("a+b") as file:
         file.seek(0)
-        lines = list(_lines(anchor, file.read()))
+        raw = file.read()
+        lines = list(_lines(anchor, raw))
         line: Line = {
             "format": FORMAT,
             "run": mark.run,
@@ -52,7 +53,9 @@ def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKe
             "previous": _digest(lines[-1]) if lines else "",
         }
         line["signature"] = key.sign(_signed(line)).hex()
-        file.write((json.dumps(line, ensure_ascii=True) + "\n").encode())
+        # The line before may lack its end, where the machine was stopped while it was written.
+        start = "\n" if raw and not raw.endswith(b"\n") else ""
+        file.write(f"{start}{json.dumps(line, ensure_ascii=True)}\n".encode())
         file.flush()
         os.fsync(file.fileno())
     return mark
@@ -149,11 +152,14 @@ _TEXTS = ("format", "run", "mark", "created", "previous", "signature")
 
 
 def _lines(anchor: Path, raw: bytes) -> Iterator[Line]:
-    for number, written in enumerate(raw.splitlines(), start=1):
+    for number, written in enumerate(raw.splitlines(keepends=True), start=1):
         try:
             line = json.loads(written[:_MOST])
         except (ValueError, RecursionError) as error:
-            raise DataError.at(anchor, number, "this is not JSON; is it an anchor?") from error
+            said = "this is not JSON; is it an anchor?"
+            if written.startswith(b"{") and not written.endswith(b"\n"):
+                said = "this line was cut while it was written; remove it, and sign its run again"
+            raise DataError.at(anchor, number, said) from error
         known = isinstance(line, dict) and line.get("format") == FORMAT
         if not known or not all(isinstance(line.get(name), str) for name in _TEXTS):
             raise DataError.at(anchor, number, "this is not a line of an anchor")

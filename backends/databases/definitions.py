@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from backends.databases import schema
 from backends.databases.triggers import triggers
@@ -24,15 +24,16 @@ Finding = tuple[str, str]
 """Where something is not as it was made, and what."""
 
 
-def changed_definitions(connection: Connection) -> Iterator[Finding]:
-    """Every table, view, trigger and tag that is missing, replaced or too many."""
+def changed_definitions(connection: Connection, unknown: list[Finding]) -> Iterator[Finding]:
+    """Every table, view, trigger and tag that is missing, replaced or too many.
+
+    Views that could not be compared are appended to `unknown`.
+    """
     there = set(inspect(connection).get_table_names())
     missing = [name for name in schema.metadata.tables if name not in there]
     for name in missing:
         yield f"table {name}", _GONE
-    for name, found in sorted(_views(connection).items()):
-        if found is not True:
-            yield f"view {name}", _GONE if found is None else _REPLACED
+    yield from _views(connection, unknown)
     yield from _triggers(connection)
     if schema.tags.name not in missing:
         yield from _tags(connection)
@@ -47,22 +48,26 @@ def _tags(connection: Connection) -> Iterator[Finding]:
         yield "table tags", f"there is no tag {tag!r}"
 
 
-def _views(connection: Connection) -> dict[str, bool | None]:
-    """Of each view, whether it says what it did; None where it is gone."""
+def _views(connection: Connection, unknown: list[Finding]) -> Iterator[Finding]:
+    made: dict[str, str] = {}
+    failure = ""
     if connection.dialect.name == "sqlite":
         query = text("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
         found = dict(map(tuple, connection.execute(query)))
         made = {name: f"CREATE VIEW {name} AS {query}" for name, query in VIEWS.items()}
     else:
         found = _definitions(connection, "current_schema()::regnamespace")
-        made = _as_rewritten(connection)
-    return {
-        name: None if name not in found else _same(found[name], made.get(name)) for name in VIEWS
-    }
-
-
-def _same(found: object, made: str | None) -> bool:
-    return made is not None and str(found).split() == made.split()
+        try:
+            made = _as_rewritten(connection)
+        except DBAPIError as error:
+            failure = str(error.orig).partition("\n")[0]
+    for name in sorted(VIEWS):
+        if name not in found:
+            yield f"view {name}", _GONE
+        elif failure:
+            unknown.append((f"view {name}", f"no temporary view can be created ({failure})"))
+        elif str(found[name]).split() != made[name].split():
+            yield f"view {name}", _REPLACED
 
 
 def _definitions(connection: Connection, namespace: str) -> dict[str, str]:
@@ -73,14 +78,12 @@ def _definitions(connection: Connection, namespace: str) -> dict[str, str]:
 
 
 def _as_rewritten(connection: Connection) -> dict[str, str]:
-    """Our views as PostgreSQL writes them; none where it lets us make no temporary ones."""
+    """Our views as PostgreSQL writes them; raises `DBAPIError` where it allows no temporary one."""
     inner = connection.begin_nested()
     try:
         for name, query in VIEWS.items():
             connection.exec_driver_sql(f"CREATE TEMPORARY VIEW {name} AS {query}")
         return _definitions(connection, "pg_my_temp_schema()")
-    except SQLAlchemyError:
-        return {}
     finally:
         inner.rollback()
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, select, text
 
 from backends.databases import chain, schema
 from backends.databases.action_rows import members_of, occurrences
-from backends.databases.definitions import changed_definitions
+from backends.databases.definitions import Finding, changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.records import stored_system
@@ -52,10 +52,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `verify` found: nothing wrong if there are no problems."""
+    """What `verify` found: nothing wrong if there are no problems.
+
+    `unknown` is what could not be compared, and why.
+    """
 
     marks: tuple[Mark, ...]
     problems: tuple[Problem, ...]
+    unknown: tuple[Problem, ...] = ()
 
 
 def verify(database: str) -> Report:
@@ -73,12 +77,13 @@ def verify_engine(engine: Engine) -> Report:
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")
     with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
-        problems = [Problem(*found) for found in changed_definitions(connection)]
+        unknown: list[Finding] = []
+        problems = [Problem(*found) for found in changed_definitions(connection, unknown)]
         for check in (_texts, _prompts, _dangling_references):
             problems += _guarded("the database", check(connection))
         marks: list[Mark] = []
         problems += _guarded("the database", _runs(connection, marks))
-    return Report(tuple(marks), tuple(problems))
+    return Report(tuple(marks), tuple(problems), tuple(Problem(*each) for each in unknown))
 
 
 def _runs(connection: Connection, marks: list[Mark]) -> Iterator[Problem]:

@@ -159,8 +159,10 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
 
 def _signing_key(request: Request) -> Ed25519PrivateKey | None:
     """The key that signs the anchor, read before anything is run."""
-    if (request.anchor is None) is not (request.sign is None):
-        raise UsageError("--anchor requires --sign, the key that signs it, and no less")
+    if request.anchor is not None and request.sign is None:
+        raise UsageError("--anchor requires --sign, the key that signs it")
+    if request.sign is not None and request.anchor is None:
+        raise UsageError("--sign has no effect without --anchor")
     return None if request.sign is None else anchors.private_key(request.sign)
 
 

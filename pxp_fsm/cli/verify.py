@@ -21,10 +21,12 @@ CHANGED = 1
 
 def verify(request: options.Verify) -> int:
     """Print the mark of each run, and what was changed."""
+    if request.anchor is not None and request.key is None:
+        raise UsageError("--anchor requires --key, the public key that signed it")
+    if request.key is not None and request.anchor is None:
+        raise UsageError("--key has no effect without --anchor")
     wanted = dict(_pair(text) for text in request.expected)
     report = verified(request.database)
-    if (request.anchor is None) is not (request.key is None):
-        raise UsageError("--anchor requires --key, the public key that signed it, and no less")
     problems = list(report.problems)
     if request.anchor is not None and request.key is not None:
         problems += anchors.differences(request.anchor, request.key, report.marks)
@@ -35,11 +37,12 @@ def verify(request: options.Verify) -> int:
     for mark in report.marks:
         counted = f"{mark.sessions} sessions, {mark.messages} messages"
         click.echo(f"{printable(mark.run)}: {counted}, mark {mark.mark}")
-    for problem in problems:
-        click.echo(f"Changed: {printable(problem.where)}: {printable(problem.what)}")
+    for label, listed in (("Changed", problems), ("Not compared", report.unknown)):
+        for problem in listed:
+            click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
     if problems:
         return CHANGED
-    click.echo("Nothing was changed.")
+    click.echo(f"Nothing{' that was compared' if report.unknown else ''} was changed.")
     return 0
 
 

@@ -135,6 +135,29 @@ def test_a_line_that_was_changed_or_taken_out_is_seen(anchored: tuple[Path, Path
     assert database.is_file()
 
 
+def test_a_last_line_that_was_cut_is_named_and_what_to_do(
+    anchored: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    database, anchor, public = anchored
+    private, whole = anchors.private_key(tmp_path / "key"), anchor.read_bytes()
+    second = whole.index(b"\n") + 1
+    with SqlBlackboard(str(database)) as board:
+        for end in (second + 1, (second + len(whole)) // 2, len(whole) - 2):
+            anchor.write_bytes(whole[:end])
+            with pytest.raises(DataError, match=r"line 2: this line was cut .* sign its run again"):
+                anchors.differences(anchor, public, ())
+            with pytest.raises(DataError, match="line 2: this line was cut"):
+                anchors.sign_run(board, "drug-2", anchor, private)
+            assert anchor.read_bytes() == whole[:end]
+        anchor.write_bytes(whole[:second])
+        anchors.sign_run(board, "drug-2", anchor, private)
+        assert found(anchored) == []
+        anchor.write_bytes(whole[:-1])  # nothing but the end of the line is missing
+        anchors.sign_run(board, "drug-1", anchor, private)
+    assert found(anchored) == []
+    assert len(anchor.read_bytes().splitlines()) == 3
+
+
 def test_another_key_is_not_believed(anchored: tuple[Path, Path, Path], tmp_path: Path) -> None:
     database, anchor, _public = anchored
     other, others = keys(tmp_path, "other")
@@ -179,6 +202,9 @@ def test_a_run_is_signed_at_its_end_and_verified_by_command(
     assert pxp(*asked, "--anchor", "lab.anchor", "--sign", "key") == 0
     signed = ["verify", "b.sqlite", "--anchor", "lab.anchor"]
     assert pxp(*signed) == 2
+    assert "--anchor requires --key" in capsys.readouterr().err
+    assert pxp("verify", "nowhere.sqlite", "--key", "key.pub") == 2  # before anything is verified
+    assert "--key has no effect without --anchor" in capsys.readouterr().err
     assert pxp(*signed, "--key", "key.pub") == 0
     Path("b.sqlite").unlink()
     assert pxp(*asked) == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -67,11 +69,27 @@ def unprivileged() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
-def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pxp_fsm.cli", *arguments]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, preexec_fn=unprivileged
+READING = """
+import json, pathlib, sys
+from tests.command_line import pxp
+done = [pxp(*arguments, cwd=pathlib.Path.cwd()) for arguments in json.load(sys.stdin)]
+print(json.dumps([(each.returncode, each.stdout, each.stderr) for each in done]))
+"""
+
+
+def run_all(commands: list[list[str]], cwd: Path) -> list[tuple[int, str, str]]:
+    """The exit codes and outputs of `commands` in one process for which permissions count."""
+    done = subprocess.run(
+        [sys.executable, "-c", READING],
+        cwd=cwd,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=unprivileged,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
@@ -96,17 +114,17 @@ def test_a_database_that_may_not_be_written_can_be_read(
     folder.chmod(folder_mode)
     try:
         place = ("--database", str(path))
-        for arguments, says in (
-            (("sessions", *place), NAME),
-            (("sessions", NAME, *place), "1  m → h  INIT"),
-            (("draw", NAME, *place, "-o", str(tmp_path / "a.svg")), "Drawn"),
-            (("verify", str(path)), "Nothing was changed."),
-        ):
-            done = pxp(*arguments, cwd=tmp_path)
-            assert (done.returncode, says in done.stdout) == (0, True), done.stderr
-        done = pxp("run", "drug", *place, cwd=tmp_path)
-        assert (done.returncode, "may be written" in done.stderr) == (3, True), done.stderr
-        assert "Traceback" not in done.stderr
+        reads = {
+            NAME: ["sessions", *place],
+            "1  m → h  INIT": ["sessions", NAME, *place],
+            "Drawn": ["draw", NAME, *place, "-o", str(tmp_path / "a.mmd")],
+            "Nothing was changed.": ["verify", str(path)],
+        }
+        *read, (code, _, error) = run_all([*reads.values(), ["run", "drug", *place]], tmp_path)
+        for says, (done, out, wrong) in zip(reads, read, strict=True):
+            assert (done, says in out) == (0, True), wrong
+        assert (code, "may be written" in error) == (3, True), error
+        assert "Traceback" not in error
     finally:
         folder.chmod(0o755)
     assert contents(folder) == before

@@ -202,16 +202,18 @@ POLICIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("parts", [(0.5,), pytest.param((0, 0.2, 0.8, 1), marks=pytest.mark.deep)])
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_run_under_any_policy_resumes_as_if_it_had_not_been_stopped(
-    policy: dict[str, Any],
+    policy: dict[str, Any], parts: tuple[float, ...]
 ) -> None:
+    """`parts` is how far the run is when it is stopped."""
     plan = replace(Plan("drug", instances="3", repetitions=2, seed=5), **policy)
     with SqlBlackboard(":memory:") as board:
         runs.start(plan, board).execute()
         whole = outline(board, "drug-1")
         total = sum(record.messages for record in board.sessions("drug-1"))
-    for after in (1, 4, total // 2, total - 1):
+    for after in (1 + int(part * (total - 2)) for part in parts):
         seen = 0
 
         def stop(step: Progress, after: int = after) -> None:
