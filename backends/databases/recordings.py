@@ -331,14 +331,14 @@ _PREDICTIONS = text(
     """
     SELECT digest, text FROM texts WHERE digest IN (
       SELECT entries.prediction_digest FROM sessions
-      JOIN entries ON entries.session = sessions.session AND entries.sender = sessions.initiator
+      JOIN entries ON entries.session = sessions.session
       WHERE sessions.run = :run)
     """
 )
 
 
-def machine_predictions(board: SqlBlackboard, run: str) -> Mapping[str, str]:
-    """The predictions that initiators sent in `run`, by digest."""
+def predictions(board: SqlBlackboard, run: str) -> Mapping[str, str]:
+    """The predictions that were sent in `run`, by digest."""
     return board.read(
         lambda connection: dict(map(tuple, connection.execute(_PREDICTIONS, {"run": run})))
     )

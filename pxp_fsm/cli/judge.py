@@ -15,8 +15,9 @@ from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.experiments import participants, rejudging
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.plans import Plan, stored_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.rejudging import Judged
+from pxp_fsm.experiments.stored_plans import stored_plan
 from pxp_fsm.tasks.prompts import prompts_text
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet

@@ -108,7 +108,7 @@ def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if given.get("preset") is None:
         return {}
     paper = dict(find_preset(given["preset"]).plan)
-    if given.get("human") is not None:
+    if given.get("human") in plans.PERSONS:
         paper.pop("learn", None)
     return paper
 
@@ -223,16 +223,16 @@ def _announce(run: runs.Run, output: Path) -> None:
 
 def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
-    if plan.human is not None and not has_terminal():
+    if plan.person is not None and not has_terminal():
         raise UsageError(
-            f"--human {plan.human} requires a terminal as input and output; run the command in a "
+            f"--human {plan.person} requires a terminal as input and output; run the command in a "
             f"terminal, without a pipe"
         )
 
 
 def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
     run.on_wait = live.say = lambda line: click.echo(printable(line), err=True)
-    if run.plan.human is not None:
+    if run.plan.person is not None:
         _with_a_person(run, output, live)
     elif sys.stderr.isatty():
         _with_a_bar(run, live)

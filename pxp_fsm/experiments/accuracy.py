@@ -24,8 +24,9 @@ from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.participants import Opened, Participants
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan, stored_plan
+from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan
 from pxp_fsm.experiments.reports.tallies import Point, over_repetitions
+from pxp_fsm.experiments.stored_plans import stored_plan
 from pxp_fsm.experiments.units import together
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.interfaces import Learner
@@ -96,7 +97,9 @@ class Examination:
         self._normal = normal_form(self.task)
         alone = replace(self.plan, human=None)
         about = (alone, self.task, self.data, Path(defaults.OUTPUT))
-        self._sit = Participants(*about, replace(self.selection, judge=None), self.opened)
+        self._sit = Participants(
+            *about, replace(self.selection, judge=None, human=None), self.opened
+        )
 
     @property
     def learns(self) -> bool:

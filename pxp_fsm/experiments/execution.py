@@ -150,7 +150,7 @@ class Run:
         async with self._serving() as serving:
             roles = self._participants(serving)
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
-            if serving is None or self.plan.human is not None:
+            if serving is None or self.plan.person is not None:
                 for each in lanes:
                     await together(each, 1 if self.carries else self._at_once(serving))
             else:  # who waits for a server holds up nobody
@@ -228,7 +228,7 @@ class Run:
 
     def _at_once(self, serving: Serving | None) -> int:
         """How many sessions go on at a time: all of them in batches, and one with a person."""
-        if self.plan.human is not None:
+        if self.plan.person is not None:
             return 1
         if serving is None:
             return self.task.at_once if self.plan.goes_on else defaults.AT_ONCE

@@ -129,7 +129,7 @@ def spread(
     Raises `UsageError` where a person takes part, and `BlackboardError` where another process works
     on the run by itself, or a worker was lost or could not do its part.
     """
-    if run.plan.human is not None:
+    if run.plan.person is not None:
         raise UsageError(
             "a person works at one terminal, so such a run cannot be spread over workers",
             "executor",

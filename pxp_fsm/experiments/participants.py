@@ -18,7 +18,7 @@ from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError, quoted
-from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.plans import PERSONS, Plan
 from pxp_fsm.prompting.model import Capability, Image, Model
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompt, Prompts
@@ -31,8 +31,7 @@ from pxp_fsm.sessions.session import Entry
 from pxp_fsm.tasks import prompts as written
 from pxp_fsm.tasks.task import HUMAN, MACHINE, DataSet, Task
 
-NAMES_TAGS, JUDGES = "terminal", "terminal:relations"
-"""The ways of a person at the terminal: they name the tag, or answer MATCH and AGREE."""
+NAMES_TAGS, JUDGES = PERSONS
 
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg"}
 
@@ -144,15 +143,16 @@ class Selection:
     prompts: Prompts | None = None
     notes: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
+    human: str | None = None
 
     @property
     def roles(self) -> tuple[tuple[str, str | None], ...]:
         """Each role with its model, if it has one."""
-        return ("machine", self.machine), ("judge", self.judge)
+        return ("machine", self.machine), ("human", self.human), ("judge", self.judge)
 
     @property
     def any(self) -> bool:
-        return self.machine is not None or self.judge is not None
+        return any(model is not None for _, model in self.roles)
 
 
 def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = None) -> Selection:
@@ -165,10 +165,11 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
     machine, judge = plan.machine, plan.judge
     if paper is not None:
         machine, judge = machine or paper.machine.model, judge or paper.judge.model
-    if machine is None and judge is None:
+    if machine is None and judge is None and plan.human_model is None:
         return _none(plan)
-    if machine is not None and task.problem is None:
-        raise UsageError(f"task {task.name} cannot be answered by a model", "machine")
+    for role, model in (("machine", machine), ("human", plan.human_model)):
+        if model is not None and task.problem is None:
+            raise UsageError(f"task {task.name} cannot be answered by a model", role)
     return _able(machine, judge, plan, task, data, paper, settings)
 
 
@@ -204,6 +205,7 @@ def _able(
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
         prompts = replace(prompts, answer=answer, judge=verdict)
     wanted = (
+        (plan.human_model, _asked(task, data, prompts), prompts.answer.effort),
         (machine, _asked(task, data, prompts), prompts.answer.effort),
         (judge, _judged(prompts), prompts.judge.effort),
     )
@@ -214,9 +216,8 @@ def _able(
         if effort is not None:
             registry.check_effort(name, effort, settings)
         notes += catalogue(settings.catalogue).facts(name).warnings(date.today())
-    return Selection(
-        machine, judge, prompts, *(tuple(dict.fromkeys(n)) for n in (notes, deviations))
-    )
+    told, other = (tuple(dict.fromkeys(lines)) for lines in (notes, deviations))
+    return Selection(machine, judge, prompts, told, other, plan.human_model)
 
 
 def _paper(plan: Plan) -> Preset | None:
@@ -281,9 +282,12 @@ def _judged(prompts: Prompts) -> Iterable[Capability]:
 def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     """Remarks on the participants that a reader of the results needs."""
     kept = [*selection.deviations, *selection.notes, *task.notes]
-    for role, model in (("judge", selection.judge), ("machine", selection.machine)):
-        if model is None:
+    taken = {"human": plan.human, "judge": selection.judge, "machine": selection.machine}
+    for role, taker in taken.items():
+        if taker is None:
             kept += task.role_notes.get(role, ())
+    if selection.human is not None:
+        kept.append(f"The human's role has {selection.human}, a model, which may REVISE.")
     if selection.judge is not None:
         scope = scope_of(plan)
         assumed = ", ".join(sorted(GIVES[scope])) or "nothing (noisy)"
@@ -327,7 +331,7 @@ class Participants:
         selection: Selection,
         opened: Opened,
     ) -> None:
-        check_person(plan.human, task)
+        check_person(plan.person, task)
         self._plan = plan
         self._task = task
         self._data = data
@@ -340,17 +344,26 @@ class Participants:
         """Fresh agents, the machine first, for one repetition, counted from 1."""
         machine, human = self._task.agents(self._data, self._plan.memo)
         selection, problem = self._selection, self._task.problem
-        if selection.machine is not None and selection.prompts is not None and problem is not None:
-            respondent = ModelRespondent(
-                self._opened(selection.machine), problem, selection.prompts, repetition=repetition
-            )
-            machine = replace(machine, respondent=respondent, query=machine.query or problem.query)
+        if selection.machine is not None:
+            machine = self._model(machine, selection.machine, repetition)
+        if selection.human is not None:
+            human = self._model(human, selection.human, repetition)
+            human = replace(human, guards=Derived())  # no oracle agent: it may REVISE
         if self._judges is not None:
             first, second = self._judges
             machine, human = replace(machine, agree=first), replace(human, agree=second)
-        if self._plan.human is not None and problem is not None:
-            human = with_person(human, self._plan.human, problem, self._folder)
+        if self._plan.person is not None and problem is not None:
+            human = with_person(human, self._plan.person, problem, self._folder)
         return {MACHINE: machine, HUMAN: human}
+
+    def _model(self, agent: Agent, name: str, repetition: int) -> Agent:
+        """`agent` with the model `name` as its respondent."""
+        problem, prompts = self._task.problem, self._selection.prompts
+        if problem is None or prompts is None:
+            return agent
+        model = self._opened(name)
+        respondent = ModelRespondent(model, problem, prompts, repetition=repetition)
+        return replace(agent, respondent=respondent, query=agent.query or problem.query)
 
     def remember(self, session: str, initiator: str, entries: Iterable[Entry]) -> None:
         """Tell the judges what they were asked in a stored session, before the run goes on."""

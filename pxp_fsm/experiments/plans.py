@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
@@ -23,6 +23,9 @@ from pxp_fsm.tasks.task import DataSet, Row, Task
 
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
+
+PERSONS = ("terminal", "terminal:relations")
+"""The ways of a person at the terminal: they name the tag, or answer MATCH and AGREE."""
 
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
@@ -115,11 +118,11 @@ class Plan:
         key="agents.machine",
     )
     human: str | None = option(
-        "Take the human's role yourself, at this terminal: choose the tags (terminal), or "
-        "answer MATCH and AGREE (terminal:relations).",
+        "Who has the human's role: you at this terminal, who choose the tags (terminal) or answer "
+        "MATCH and AGREE (terminal:relations); or a model, as for machine.",
         None,
+        metavar="terminal|terminal:relations|MODEL",
         default="the task's own human",
-        choices=("terminal", "terminal:relations"),
         key="agents.human",
     )
     subject: str | None = option(
@@ -209,6 +212,16 @@ class Plan:
         raise UsageError(f"there is no protocol {self.protocol!r}; there are: interact, pxp")
 
     @property
+    def person(self) -> str | None:
+        """The way of the person in the human's role; None where no person is."""
+        return self.human if self.human in PERSONS else None
+
+    @property
+    def human_model(self) -> str | None:
+        """The model in the human's role; None where no model is."""
+        return None if self.human in PERSONS else self.human
+
+    @property
     def goes_on(self) -> bool:
         """Whether the machine goes on with what it has learned; a model does only if asked to."""
         return self.machine is None and self.preset is None if self.carry is None else self.carry
@@ -225,57 +238,6 @@ class Plan:
 
 _LATER = ("effort", "subject", "test", "validation")
 """Fields that are left out where they are not set: plans that were stored before have none."""
-
-
-class StoredRun(Protocol):
-    """A run as it is stored: its name, its task, and its plan as JSON."""
-
-    @property
-    def run(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def plan(self) -> str: ...
-
-
-def stored_deviations(record: StoredRun) -> tuple[str, ...]:
-    """What of a stored run was not as in its paper, as was known when it began."""
-    found = json.loads(record.plan).get(DEVIATIONS, [])
-    return tuple(map(str, found)) if isinstance(found, list) else ()
-
-
-def stored_plan(record: StoredRun) -> Plan:
-    """The plan that is stored with a run; `UsageError` where it is none."""
-    run = record.run
-    if record.task == defaults.OWN:
-        raise UsageError(
-            f"run {quoted(run)} has sessions of a program of your own, and no plan; they can be "
-            f"listed, drawn and audited"
-        )
-    if record.task == defaults.NETWORKS:
-        raise UsageError(
-            f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"
-        )
-    try:
-        raw = json.loads(record.plan)
-        wrong = _no_plan(raw)
-        if wrong is None:
-            plan = Plan(**{name: value for name, value in raw.items() if name != DEVIATIONS})
-            check_plan(plan)
-            return plan
-    except (UsageError, ValueError, RecursionError) as error:
-        wrong = str(error)
-    raise UsageError(
-        f"the plan of run {quoted(run)} cannot be read ({wrong}); it was changed, or another "
-        f"program wrote it: start a new run"
-    )
-
-
-def _no_plan(raw: object) -> str | None:
-    if not isinstance(raw, dict) or "task" not in raw:
-        return "it names no task"
-    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, DEVIATIONS})
-    return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
 
 
 def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
@@ -315,7 +277,12 @@ def check_plan(plan: Plan) -> None:
             f"a pseudonym has 1 to 40 letters, digits, '_', '.' or '-', not {quoted(plan.subject)}",
             "subject",
         )
-    if plan.subject is not None and plan.human is None:
+    if plan.human_model is not None and ":" not in plan.human_model:
+        there = ", ".join(PERSONS)
+        raise UsageError(
+            f"there is no human {quoted(plan.human)}; there are: {there}, and models", "human"
+        )
+    if plan.subject is not None and plan.person is None:
         raise UsageError("a subject is the person in the human's role: give human too", "subject")
 
 

@@ -18,8 +18,8 @@ from pxp_fsm.experiments.plans import (
     data_fingerprint,
     gate_of,
     read_plan,
-    stored_plan,
 )
+from pxp_fsm.experiments.stored_plans import stored_plan
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Task
 
@@ -40,7 +40,7 @@ def start(
     `BlackboardError` before anything is.
     """
     task, data = found or read_plan(plan)
-    participants.check_person(plan.human, task)
+    participants.check_person(plan.person, task)
     selection = participants.models(plan, task, data, settings)
     gate = gate_of(plan, data)
     if gate is not None:
@@ -140,7 +140,7 @@ def resume(
     for session in blackboard.sessions(name, limit=1):
         check_table(session)
     found = Run(name, plan, task, data, blackboard, settings)
-    if plan.human is not None and found.finished == found.total:
+    if plan.person is not None and found.finished == found.total:
         raise UsageError(
             f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
             f"would be asked anything; for somebody else give another subject, and to see what "

@@ -63,12 +63,13 @@ class Task:
     sessions m and h, for
     one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
     printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
-    beside the order of instances; `role_notes` say it of the task's own `machine` and `judge`, and
-    are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
-    go on at a time: more than 1 only where no agent takes anything from one session to the next.
-    `problem` is how models and people are asked; None where the task can only be answered by its
-    own agents. `prompts` is the text of its file of prompts; None: those that come with a task of
-    its name. `update_context` says what each message adds to the context C, which models are shown.
+    beside the order of instances; `role_notes` say it of the task's own `machine`, `human` and
+    `judge`, and are shown where nobody else sits in their place. `at_once` is how many sessions of
+    a repetition may go on at a time: more than 1 only where no agent takes anything from one
+    session to the next. `problem` is how models and people are asked; None where the task can only
+    be answered by its own agents. `prompts` is the text of its file of prompts; None: those that
+    come with a task of its name. `update_context` says what each message adds to the context C,
+    which models are shown.
     """
 
     name: str

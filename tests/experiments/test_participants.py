@@ -22,11 +22,10 @@ from pxp_fsm.experiments import participants, runs
 from pxp_fsm.experiments.plans import (
     build_plan,
     read_plan,
-    stored_deviations,
-    stored_plan,
 )
 from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
+from pxp_fsm.experiments.stored_plans import stored_deviations, stored_plan
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.tasks.drug.task import DRUG
 from pxp_fsm.tasks.prompts import bundled_prompts
@@ -264,7 +263,10 @@ ELSEWHERE = "openai:x@http://127.0.0.1:9/v1"
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"human": "openai:x"}, "there is no human"),
+        ({"human": "somebody"}, "there is no human 'somebody'; there are: terminal,"),
+        ({"human": "gemini:x"}, "there is no model"),
+        ({"human": "anthropic:claude-sonnet-4-5"}, "requires a key"),
+        ({"human": ELSEWHERE, "subject": "h1"}, "a subject is the person in the human's role"),
         ({"machine": "gemini:x"}, "there is no model"),
         ({"machine": "anthropic:claude-sonnet-4-5"}, "requires a key"),
         ({"judge": "anthropic:claude-sonnet-4-5"}, "requires a key"),

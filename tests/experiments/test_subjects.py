@@ -16,6 +16,7 @@ from pxp_fsm.experiments import files, participants, plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import sheets
 from pxp_fsm.experiments.reports.contents import gather
+from pxp_fsm.experiments.stored_plans import stored_plan
 
 FILE = """format = 1
 title = "DRUG, uncontrolled"
@@ -83,7 +84,7 @@ def test_a_file_may_name_its_subject_and_the_command_line_another(tmp_path: Path
 @given(st.builds(Plan, st.just("drug"), seed=st.integers(0, 9), n=st.integers(1, 9)))
 def test_a_plan_without_a_subject_means_what_it_meant_before_there_were_any(plan: Plan) -> None:
     assert "subject" not in plan.meaning()
-    assert plans.stored_plan(_Stored(plan)) == plan
+    assert stored_plan(_Stored(plan)) == plan
 
 
 class _Stored:

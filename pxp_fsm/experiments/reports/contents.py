@@ -8,18 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
-from backends.databases.recordings import machine_predictions
+from backends.databases.recordings import predictions
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments import accuracy
-from pxp_fsm.experiments.accuracy import LONGEST, normal_form
+from pxp_fsm.experiments.accuracy import LONGEST, Normal, normal_form
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan, stored_plan
+from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan
 from pxp_fsm.experiments.reports import tallies
 from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.performance import CorrectPredictions
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
 from pxp_fsm.experiments.statistics import Statistics, statistics_of
+from pxp_fsm.experiments.stored_plans import stored_plan
 from pxp_fsm.tasks.task import DataSet, Task
 
 REPLAYED = 500
@@ -28,10 +29,15 @@ REPLAYED = 500
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Machine performance against length, in both readings; a text says why one is not there."""
+    """Performance against length; a text says why a curve is not there.
+
+    The machine's in both readings, and the human's on the sessions' own instances, which says
+    something only where the human is a person or a model.
+    """
 
     in_sessions: tuple[Point, ...] | str
     on_test_set: tuple[tuple[int, Point], ...] | str
+    human: tuple[Point, ...] | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +86,15 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
     """
     plan = stored_plan(record)
     task, data, away = _data(plan, record)
-    tally, rightness = _counted(board, record.run, task, data)
+    tally, *rightness = _counted(board, record.run, task, data)
     rules, outcomes = plan.rules(), outcomes_of(board, record.run)
     until = min(LONGEST, max(rules.n or tally.longest, 1))
     planned = plan.repetitions * len(data.sessions) if data else None
     tested, short = _on_test_set(board, record.run, plan, task, data, tally, until, test_set)
-    measured = Performance(
-        rightness.curve(until) or "no session has a machine's prediction" if rightness else away,
-        tested or away,
-    )
+    own, theirs = (one.curve(until) or "no session has a prediction" for one in rightness)
+    if plan.human is None:
+        theirs = "the human is the task's own, whose predictions are taken to be right"
+    measured = Performance(away or own, tested or away, away or theirs)
     return RunReport(
         record,
         plan,
@@ -119,17 +125,22 @@ def _data(plan: Plan, record: RunRecord) -> tuple[Task | None, DataSet | None, s
 
 def _counted(
     board: SqlBlackboard, run: str, task: Task | None, data: DataSet | None
-) -> tuple[Tally, CorrectPredictions | None]:
-    tally, rightness = Tally(), None
+) -> tuple[Tally, CorrectPredictions, CorrectPredictions]:
+    """What is counted of the sessions, and of the machine's and the human's predictions."""
+    right, texts = dict[str, str](), dict[str, str]()
+    normal: Normal = str
     if task is not None and data is not None:
-        normal = normal_form(task)
+        normal, texts = normal_form(task), dict(predictions(board, run))
         right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
-        rightness = CorrectPredictions(right, normal, machine_predictions(board, run).__getitem__)
+    own, theirs = (
+        CorrectPredictions(right, normal, texts.__getitem__, role) for role in (True, False)
+    )
+    tally = Tally()
     for session in observed(board, run):
         tally.add(session)
-        if rightness is not None:
-            rightness.add(session)
-    return tally, rightness
+        own.add(session)
+        theirs.add(session)
+    return tally, own, theirs
 
 
 def _on_test_set(

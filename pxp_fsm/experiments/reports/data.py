@@ -64,6 +64,9 @@ def _run(report: RunReport) -> dict[str, Any]:
             "in_sessions": measured.in_sessions
             if isinstance(measured.in_sessions, str)
             else [_point(p.number, p) for p in measured.in_sessions],
+            "human_in_sessions": measured.human
+            if isinstance(measured.human, str)
+            else [_point(p.number, p) for p in measured.human],
             "on_test_set": tested if isinstance(tested, str) else [_point(j, p) for j, p in tested],
         },
         "flow": [

@@ -17,7 +17,6 @@ from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
-from pxp_fsm.experiments.plans import stored_deviations
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
@@ -26,6 +25,7 @@ from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
 from pxp_fsm.experiments.reports.tables import Table
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.experiments.stored_plans import stored_deviations
 from pxp_fsm.tasks.prompts import prompts_of
 
 LISTED = 1000
@@ -140,7 +140,8 @@ def _section(report: RunReport, place: int, whole: Mapping[str, Sequence[str]]) 
     )
     remarks = [f"Not as in the paper: {line}" for line in stored_deviations(report.record)]
     if report.task is not None and report.data is not None:
-        remarks += report.task.notes
+        human = report.task.role_notes.get("human", ())
+        remarks += [*report.task.notes, *(human if report.plan.human is None else ())]
     remarks += explanation(report.outcomes)
     if report.sessions <= REPLAYED:
         remarks += order_lines(report.outcomes, report.plan.seed)
@@ -187,7 +188,12 @@ def _facts(report: RunReport) -> tuple[tuple[str, str], ...]:
 def _models(report: RunReport) -> Iterator[tuple[str, str]]:
     """The models that took part, and how they were asked."""
     plan = report.plan
-    chosen = (("machine", plan.machine), ("judge", plan.judge), ("preset", plan.preset))
+    chosen = (
+        ("machine", plan.machine),
+        ("human", plan.human_model),
+        ("judge", plan.judge),
+        ("preset", plan.preset),
+    )
     named = [f"{role} {name}" for role, name in chosen if name is not None]
     if not named:
         return
@@ -232,9 +238,12 @@ def _performance(report: RunReport, key: str) -> Markup | None:
     measured, lines = report.performance, []
     if not isinstance(measured.in_sessions, str):
         shown = _floats((p.number, p) for p in measured.in_sessions)
-        lines.append(Curve("own instances", "machine", "s", shown))
+        lines.append(Curve("machine, own instances", "machine", "s", shown))
+    if not isinstance(measured.human, str):
+        shown = _floats((p.number, p) for p in measured.human)
+        lines.append(Curve("human, own instances", "human", "o", shown))
     if not isinstance(measured.on_test_set, str):
-        lines.append(Curve("test set", "both", "^", _floats(measured.on_test_set)))
+        lines.append(Curve("machine, test set", "both", "^", _floats(measured.on_test_set)))
     if not lines:
         return None
     title = _told("Share of right predictions by message", lines)

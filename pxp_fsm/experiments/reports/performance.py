@@ -1,7 +1,8 @@
-"""Machine performance on the sessions' own instances, against length.
+"""Performance on the sessions' own instances, against length.
 
-How often the machine's latest prediction, when a session is cut after message j, is the right one.
-Its accuracy on test data, the other reading of Figure 2, is in `experiments/accuracy.py`.
+How often an agent's latest prediction, when a session is cut after message j, is the right one: the
+machine's, and the human's where that is nobody who is taken to be right. The machine's accuracy on
+test data, the other reading of Figure 2, is in `experiments/accuracy.py`.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from pxp_fsm.experiments.reports.tallies import Point, over_repetitions
 
 @dataclass
 class CorrectPredictions:
-    """How many sessions' latest machine prediction is right after each message, by repetition.
+    """How many sessions' latest prediction is right after each message, by repetition.
 
-    `right` are the right predictions by instance, normal; `texts` finds a prediction by digest.
-    Sessions about an instance without a right answer are not counted.
+    It is the machine's, or the human's where `machine` is False. `right` are the right predictions
+    by instance, normal; `texts` finds a prediction by digest. Sessions about an instance without a
+    right answer are not counted.
     """
 
     right: Mapping[str, str]
     normal: Normal
     texts: Callable[[str], str]
+    machine: bool = True
     changes: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     totals: Counter[int] = field(default_factory=Counter)
 
@@ -39,7 +42,7 @@ class CorrectPredictions:
         self.totals[session.repetition] += 1
         was = False
         for number, step in enumerate(session.steps, start=1):
-            if step.machine:
+            if step.machine is self.machine:
                 now = self.normal(self.texts(step.prediction)) == wanted
                 if now != was:
                     self.changes[session.repetition][number] += 1 if now else -1

@@ -118,6 +118,9 @@ def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:
     if not isinstance(measured.in_sessions, str):
         points = [(p.number, p) for p in measured.in_sessions]
         yield from _points(report.name, "machine right, on the sessions' own instances", points)
+    if not isinstance(measured.human, str):
+        points = [(p.number, p) for p in measured.human]
+        yield from _points(report.name, "human right, on the sessions' own instances", points)
     if not isinstance(measured.on_test_set, str):
         yield from _points(report.name, "machine right, on the test set", measured.on_test_set)
 

@@ -138,8 +138,8 @@ DRUG = Task(
     agents=agents,
     accuracy=accuracy,
     problem=PROBLEM,
-    notes=("The human is a database (an oracle agent: it never REVISEs).",),
     role_notes={
+        "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (
             "AGREE is an approximation: it reads the class of reaction out of the explanations.",
         ),

@@ -188,11 +188,9 @@ RAD = Task(
     agents=agents,
     accuracy=accuracy,
     problem=PROBLEM,
-    notes=(
-        "Nothing here is a diagnosis.",
-        "The human is a database (an oracle agent: it never REVISEs).",
-    ),
+    notes=("Nothing here is a diagnosis.",),
     role_notes={
+        "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (
             "AGREE is an approximation: it reads findings and their sides out of the reports.",
         ),

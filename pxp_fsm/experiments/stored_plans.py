@@ -1,0 +1,61 @@
+"""Plans as they are stored with their runs, read again."""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+from pxp_fsm import defaults
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.plans import DEVIATIONS, Plan, check_plan
+
+
+class StoredRun(Protocol):
+    """A run as it is stored: its name, its task, and its plan as JSON."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+
+
+def stored_deviations(record: StoredRun) -> tuple[str, ...]:
+    """What of a stored run was not as in its paper, as was known when it began."""
+    found = json.loads(record.plan).get(DEVIATIONS, [])
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def stored_plan(record: StoredRun) -> Plan:
+    """The plan that is stored with a run; `UsageError` where it is none."""
+    run = record.run
+    if record.task == defaults.OWN:
+        raise UsageError(
+            f"run {quoted(run)} has sessions of a program of your own, and no plan; they can be "
+            f"listed, drawn and audited"
+        )
+    if record.task == defaults.NETWORKS:
+        raise UsageError(
+            f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"
+        )
+    try:
+        raw = json.loads(record.plan)
+        wrong = _no_plan(raw)
+        if wrong is None:
+            plan = Plan(**{name: value for name, value in raw.items() if name != DEVIATIONS})
+            check_plan(plan)
+            return plan
+    except (UsageError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    raise UsageError(
+        f"the plan of run {quoted(run)} cannot be read ({wrong}); it was changed, or another "
+        f"program wrote it: start a new run"
+    )
+
+
+def _no_plan(raw: object) -> str | None:
+    if not isinstance(raw, dict) or "task" not in raw:
+        return "it names no task"
+    unknown = sorted(set(raw) - {*Plan.__dataclass_fields__, DEVIATIONS})
+    return f"it has {quoted(', '.join(unknown))}, which is unknown" if unknown else None
