@@ -35,7 +35,7 @@ class CallFailed(NoAnswer):
     `again` says whether the same request may still succeed, after `wait` seconds if the server
     said so; `billed` whether it may have cost money, and `cost` how many dollars at most, where
     that is known. `sent` is False where no server was reached; `refused` says that a server did not
-    take the request as it is.
+    take the request as it is, `malformed` that its reply was none.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class CallFailed(NoAnswer):
         sent: bool = True,
         cost: float = 0.0,
         refused: bool = False,
+        malformed: bool = False,
     ) -> None:
         super().__init__(cause)
         self.again = again
@@ -58,12 +59,17 @@ class CallFailed(NoAnswer):
         self.sent = sent
         self.cost = cost
         self.refused = refused
+        self.malformed = malformed
 
 
 def malformed(what: str, request_id: str = "") -> CallFailed:
     """A reply that is none: it was made, so it may have been billed."""
     return CallFailed(
-        f"its reply is malformed: {what}", again=True, billed=True, request_id=request_id
+        f"its reply is malformed: {what}",
+        again=True,
+        billed=True,
+        request_id=request_id,
+        malformed=True,
     )
 
 

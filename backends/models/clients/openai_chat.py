@@ -15,7 +15,7 @@ from backends.models.clients.anthropic_messages import STREAMED, merged
 from backends.models.clients.bounds import PLAIN, http_options, longest
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, explained, malformed
-from pxp_fsm.errors import Halted, UsageError
+from pxp_fsm.errors import Halted, UsageError, quoted
 from pxp_fsm.prompting.model import (
     Capability,
     Reply,
@@ -167,7 +167,8 @@ def _whole(said: Any) -> _Said:
     first = choices[0] if isinstance(choices, list) and choices else None
     message = getattr(first, "message", None)
     if message is None:
-        raise malformed("it is not a completion")
+        shown = f", but {quoted(said)}" if isinstance(said, str) else ""
+        raise malformed(f"it is not a completion{shown}")
     text, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     if not all(isinstance(one, str | None) for one in (text, refusal)):
         raise malformed("its text is none")

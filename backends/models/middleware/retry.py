@@ -13,7 +13,8 @@ from pxp_fsm.prompting.model import Ask, Layer, Reply, Request, Stop, Usage
 
 ATTEMPTS = 10
 UNREACHED = 3
-"""How often a server that cannot be reached is tried: a wrong address does not become right."""
+"""How often a server is tried that cannot be reached, or never gave a reply that is one: a wrong
+address does not become right."""
 LONGER = 4
 """By how much the bound of a reply grows that was cut by it; it grows twice at most."""
 TOLD = 5.0
@@ -68,9 +69,11 @@ def retried(
                 spent += error.cost
                 if error.refused and not answers:
                     raise Halted(f"{error}: mend that, then resume the run") from error
-                most = patience.attempts if error.sent else min(UNREACHED, patience.attempts)
+                no_reply = error.malformed and not answers and patience.attempts >= UNREACHED
+                elsewhere = not error.sent or no_reply
+                most = min(UNREACHED, patience.attempts) if elsewhere else patience.attempts
                 if not error.again or failed >= most:
-                    raise _given_up(error, failed, spent) from error
+                    raise _given_up(error, failed, spent, elsewhere) from error
                 if (error.wait or 0.0) > patience.longest:
                     raise Halted(
                         f"{error}; it asks to wait {error.wait:.0f} s: resume the run then"
@@ -100,10 +103,13 @@ def _with(cut: Sequence[Reply], reply: Reply, failed: int, spent: float) -> Repl
     return replace(reply, usage=usage, served=replace(reply.served, retries=retries, cost=cost))
 
 
-def _given_up(error: CallFailed, failed: int, lost: float) -> Exception:
-    """A server that cannot be reached is no session's fault; a reply that cannot be had is."""
+def _given_up(error: CallFailed, failed: int, lost: float, elsewhere: bool) -> Exception:
+    """A server that cannot be reached is no session's fault; a reply that cannot be had is.
+
+    `elsewhere`: it may be no server of models at all.
+    """
     times = f"; tried {failed} times" if failed > 1 else ""
-    if not error.sent:
+    if elsewhere and error.again:
         return Halted(f"{error}{times}: check the server and the network, then resume the run")
     return CallFailed(
         f"{error}{times}",

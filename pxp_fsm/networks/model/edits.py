@@ -66,8 +66,8 @@ def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911 -
             return replace(network, agents=(*network.agents, agent))
         case Delete(name):
             return _without(network, network.agent(name).name)
-        case Connect(source, target):
-            return _connected(network, (source, target))
+        case Connect(source, target, required):
+            return _connected(network, (source, target), required)
         case Disconnect(source, target):
             return _disconnected(network, (source, target))
         case Edit(name, Field.NAME, value):
@@ -127,12 +127,16 @@ def _forgotten(network: Network, external: str) -> Network:
     return replace(network, agents=tuple(agents), handled=kept)
 
 
-def _connected(network: Network, edge: Edge) -> Network:
+def _connected(network: Network, edge: Edge, required: bool) -> Network:
     for name in edge:
         network.agent(name)
     if edge in network.edges:
         raise UsageError(f"{quoted(edge[0])} and {quoted(edge[1])} are already connected")
-    return replace(network, edges=network.edges | {edge})
+    connected = replace(network, edges=network.edges | {edge})
+    if not required:
+        return connected
+    target = network.agent(edge[1])
+    return _with(connected, target.name, _requiring(target, (*target.control.required, edge[0])))
 
 
 def _disconnected(network: Network, edge: Edge) -> Network:
@@ -245,8 +249,9 @@ def _split(network: Network, split: Split) -> Network:
                 f"{quoted(old.name)} cannot be split into parallel parts: {quoted(requiring[0])} "
                 f"requires it, and would require all of them; split it into sequential ones"
             )
-    parts = _inheriting(old, split)
-    names = [part.name for part in parts]
+    names = [part.name for part in split.parts]
+    edges = _split_edges(network, split, names)
+    parts = _inheriting(old, split, edges)
     last = names[-1]
     stands_for = dict(split.chosen)
     if not set(stands_for.values()) <= set(names):
@@ -265,23 +270,29 @@ def _split(network: Network, split: Split) -> Network:
     return replace(
         moved,
         agents=(*kept[:place], *parts, *kept[place:]),
-        edges=frozenset(_edges(network, old.name, names, split.kind)),
+        edges=frozenset(edge for edge in network.edges if old.name not in edge) | edges,
         handled=tuple(_assigned(one, old.name, names, name) for one in network.handled),
     )
 
 
-def _inheriting(old: Agent, split: Split) -> tuple[Agent, ...]:
-    """The parts, with what the agent knew and no part knows, and with what it required."""
+def _inheriting(old: Agent, split: Split, edges: frozenset[Edge]) -> tuple[Agent, ...]:
+    """The parts, with what the agent required where they receive it, and what it knew.
+
+    A piece of knowledge that some parts have is theirs alone; what none has goes to the last part,
+    or to all: to each parallel part, and to each part's control module.
+    """
     shared = {text for part in split.parts for text in part.knowledge}
     left = tuple(text for text in old.knowledge if text not in shared)
+    decided = {text for part in split.parts for text in part.control.knowledge}
+    known = tuple(text for text in old.control.knowledge if text not in decided)
     parallel = split.kind is Kind.PARALLEL
     found = []
     for place, part in enumerate(split.parts, start=1):
         takes = left if parallel or place == len(split.parts) else ()
-        known = tuple(text for text in old.control.knowledge if text not in part.control.knowledge)
+        inherited = (one for one in old.control.required if (one, part.name) in edges)
         control = Control(
             enabled=part.control.enabled or old.control.enabled or parallel,
-            required=old.control.required,
+            required=tuple(dict.fromkeys((*inherited, *part.control.required))),
             knowledge=(*known, *part.control.knowledge),
             examples=part.control.examples,
         )
@@ -289,14 +300,53 @@ def _inheriting(old: Agent, split: Split) -> tuple[Agent, ...]:
     return tuple(found)
 
 
-def _edges(network: Network, old: str, names: list[str], kind: Kind) -> Iterable[Edge]:
-    """All parts receive what the agent received; the last, or parallel ones all, send on."""
-    yield from (edge for edge in network.edges if old not in edge)
-    yield from ((before, name) for before in network.predecessors(old) for name in names)
-    senders = names if kind is Kind.PARALLEL else names[-1:]
-    yield from ((name, after) for after in network.successors(old) for name in senders)
-    if kind is Kind.SEQUENTIAL:
-        yield from pairwise(names)
+def _split_edges(network: Network, split: Split, names: list[str]) -> frozenset[Edge]:
+    """The edges of the parts: as the split says, or as its kind does. Raises `UsageError`.
+
+    By its kind all parts receive what the agent received; the last, or parallel ones all, send on.
+    """
+    before, after = network.predecessors(split.name), network.successors(split.name)
+    parallel = split.kind is Kind.PARALLEL
+    if split.edges:
+        _check_split_edges(split, names, before, after)
+        return frozenset(split.edges)
+    senders = names if parallel else names[-1:]
+    return frozenset(
+        (
+            *((one, name) for one in before for name in names),
+            *((name, one) for one in after for name in senders),
+            *(() if parallel else pairwise(names)),
+        )
+    )
+
+
+def _check_split_edges(
+    split: Split, names: list[str], before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    """Refuse edges of parts by which the agent would lose its place or its meaning."""
+    sources, targets = {one for one, _other in split.edges}, {two for _one, two in split.edges}
+    among = {(one, two) for one, two in split.edges if one in names and two in names}
+    for one, two in split.edges:
+        inward, outward = one in before and two in names, one in names and two in after
+        if not (inward or outward or (one, two) in among):
+            raise UsageError(
+                f"an edge of the parts cannot lead from {quoted(one)} to {quoted(two)}: it leads "
+                f"between the parts, from an agent before {quoted(split.name)}, or to one after it"
+            )
+    lost = [one for one in before if one not in sources]
+    lost += [two for two in after if two not in targets]
+    if lost:
+        raise UsageError(f"{quoted(lost[0])} must stay connected, with one of the parts at least")
+    if split.kind is Kind.PARALLEL:
+        if among:
+            raise UsageError("parallel parts are not connected; split it into sequential ones")
+        return
+    last = names[-1]
+    if any(one in names and one != last and two in after for one, two in split.edges):
+        raise UsageError(f"of sequential parts only the last, {quoted(last)}, sends on")
+    idle = [name for name in names[:-1] if not any(one == name for one, _two in among)]
+    if idle:
+        raise UsageError(f"the part {quoted(idle[0])} sends to none of the parts after it")
 
 
 def _assigned(handled: HandledExample, old: str, names: list[str], name: Naming) -> HandledExample:

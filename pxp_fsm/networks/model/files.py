@@ -69,6 +69,8 @@ def of_change(change: Change) -> dict[str, Any]:
 def of_operation(operation: Operation) -> dict[str, Any]:
     """An operation; `do` says which."""
     found: dict[str, Any] = _told({"do": type(operation).__name__.lower(), **asdict(operation)})
+    if isinstance(operation, Connect) and not operation.required:
+        del found["required"]
     return found
 
 
@@ -98,7 +100,7 @@ def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case ea
         case "delete":
             return Delete(raw["name"])
         case "connect":
-            return Connect(raw["source"], raw["target"])
+            return Connect(raw["source"], raw["target"], raw.get("required", False))
         case "disconnect":
             return Disconnect(raw["source"], raw["target"])
         case "edit":
@@ -110,7 +112,8 @@ def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case ea
         case "split":
             parts = tuple(map(agent, raw["parts"]))
             chosen = tuple((one, other) for one, other in raw.get("chosen", ()))
-            return Split(raw["name"], Kind(raw["kind"]), parts, chosen)
+            edges = tuple((one, other) for one, other in raw.get("edges", ()))
+            return Split(raw["name"], Kind(raw["kind"]), parts, chosen, edges)
         case "learn":
             decisions = tuple(map(_decision, raw.get("decisions", ())))
             return Learn(raw["name"], decisions, tuple(map(_result, raw.get("results", ()))))

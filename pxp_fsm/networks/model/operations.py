@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pxp_fsm.networks.model.network import Agent, ControlExample, ExecutionExample, HandledExample
+from pxp_fsm.networks.model.network import (
+    Agent,
+    ControlExample,
+    Edge,
+    ExecutionExample,
+    HandledExample,
+)
 
 
 class Field(StrEnum):
@@ -54,10 +60,11 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A new edge."""
+    """A new edge; with `required`, its target is inactive where its source is."""
 
     source: str
     target: str
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +98,15 @@ class Split:
     """An agent is replaced by its parts, which keep its place between the others.
 
     `chosen` names, for an input, the part that stands for the agent there; else it is the last one.
+    `edges` are those between the parts, and between them and the agent's neighbours; none are those
+    of its kind: each part receives what the agent did, and sequential ones one another's results.
     """
 
     name: str
     kind: Kind
     parts: tuple[Agent, ...]
     chosen: tuple[tuple[str, str], ...] = ()
+    edges: tuple[Edge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,7 +393,5 @@ class Trainer:
             self._commit(f"handled {quoted(run.external)}", new)
 
 
-_WAITING = frozenset(
-    {"IDLE", "RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED", "END"}
-)
+_WAITING = frozenset({"RUN", *UpdateStep.__members__, "REPLAY", "REGRESSION", "HANDED"})
 """The states in which something is waited for: those in which a training can be stopped."""

@@ -67,6 +67,7 @@ def _agent(**more: object) -> dict[str, object]:
         task=text("its subtask"),
         output=text("what its output is"),
         enabled={"type": "boolean", "description": "false: it is active under any input"},
+        required={**_NAMES, "description": "predecessors without which it is inactive"},
         control_knowledge=_TEXTS,
         knowledge=_TEXTS,
         **more,
@@ -84,12 +85,34 @@ _PARAMETERS: Mapping[Strategy, dict[str, object]] = {
     Strategy.SPLIT: form(
         kind={"type": "string", "enum": ["sequential", "parallel"]},
         agents={"type": "array", "items": _agent(), "minItems": 2},
+        edges={
+            "type": "array",
+            "items": form(**{"from": text("an agent"), "to": text("an agent")}),
+            "description": "between the parts, and between them and the agent's neighbours; empty: "
+            "each part receives what the agent did, sequential ones also the one before",
+        },
     ),
     Strategy.ADD_INPUTS: form(
         **{"from": _FROM},
+        required={**_NAMES, "description": "those of its inputs without which it is inactive"},
         new_agents={"type": "array", "items": _agent(**{"from": _FROM})},
     ),
 }
+
+
+_MAY_BE_LEFT_OUT = frozenset({"required", "edges"})
+
+
+def _relaxed(schema: Any) -> Any:
+    """A form in which what may be left out, as by a script that is older than it, may be."""
+    if isinstance(schema, list):
+        return list(map(_relaxed, schema))
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _relaxed(one) for key, one in schema.items()}
+    if schema.get("type") == "object":
+        found["required"] = [one for one in schema["required"] if one not in _MAY_BE_LEFT_OUT]
+    return found
 
 
 def form_of(step: UpdateStep, strategy: Strategy | None = None) -> dict[str, object]:
@@ -122,7 +145,7 @@ def problem_of(
         return f"there is a hole at {format_path(found)}"
     if not isinstance(value, dict):
         return f"it is not a JSON object, but {quoted(value)}"
-    wrong = faults(value, form_of(step, strategy))
+    wrong = faults(value, _relaxed(form_of(step, strategy)))
     if wrong:
         return "; ".join(fault.message for fault in wrong)
     return _named_problem(value, network) if step is UpdateStep.REASON else None

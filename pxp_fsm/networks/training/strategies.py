@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, UsageError, quoted
 from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.network import (
     Agent,
@@ -60,7 +60,8 @@ def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
         case Strategy.SPLIT:
             network.agent(update.agent)
             parts = tuple(_plain_agent(one) for one in given["agents"])
-            return (Split(update.agent, Kind(given["kind"]), parts),)
+            edges = tuple((one["from"], one["to"]) for one in given.get("edges", ()))
+            return (Split(update.agent, Kind(given["kind"]), parts, (), edges),)
         case Strategy.ADD_INPUTS:
             return tuple(_inputs(update, network))
         case strategy:
@@ -70,19 +71,31 @@ def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
 
 def _inputs(update: Update, network: Network) -> Iterator[Operation]:
     target = network.agent(update.agent).name
+    required = _required(update, target, network)
     new = [(_agent(raw, network), raw["from"]) for raw in update.parameters["new_agents"]]
     yield from (Create(agent) for agent, _sources in new)
     for agent, sources in new:
         yield from (Connect(source, agent.name) for source in sources)
-        yield Connect(agent.name, target)
+        yield Connect(agent.name, target, agent.name in required)
     made = {agent.name for agent, _sources in new}
     for source in update.parameters["from"]:
         if source not in made and (source, target) not in network.edges:
-            yield Connect(source, target)
+            yield Connect(source, target, source in required)
+
+
+def _required(update: Update, target: str, network: Network) -> frozenset[str]:
+    """The new inputs that the agent requires. Raises `UsageError` for one that is no new input."""
+    given = update.parameters
+    new = {*given["from"], *(raw["name"] for raw in given["new_agents"])}
+    required = frozenset[str](given.get("required", ()))
+    for name in sorted(required - new - set(network.agent(target).control.required)):
+        raise UsageError(f"{quoted(name)} is required, but is none of the new inputs")
+    return required
 
 
 def _plain_agent(raw: Mapping[str, Any]) -> Agent:
-    control = Control(raw["enabled"], (), tuple(raw["control_knowledge"]))
+    required = tuple(raw.get("required", ()))
+    control = Control(raw["enabled"], required, tuple(raw["control_knowledge"]))
     return Agent(raw["name"], raw["task"], raw["output"], control, tuple(raw["knowledge"]))
 
 
