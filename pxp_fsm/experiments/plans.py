@@ -112,6 +112,14 @@ class Plan:
         metavar="NAME",
         key="agents.preset",
     )
+    precedents: str | None = option(
+        "What the machine of drug may cite: published reactions of other molecules (others), or "
+        "those that make the very molecule as well (all).",
+        None,
+        default="others",
+        choices=("others", "all"),
+        key="agents.precedents",
+    )
     prompts: str | None = option(
         "A file with your own prompts (docs/prompts.md).",
         None,
@@ -180,13 +188,19 @@ class Plan:
     @property
     def goes_on(self) -> bool:
         """Whether the machine goes on with what it has learned; a model does only if asked to."""
-        return self.machine is None and self.preset is None if self.carry is None else self.carry
+        return self.goes_without_model if self.carry is None else self.carry
+
+    @property
+    def goes_without_model(self) -> bool:
+        """Whether the machine is the task's own."""
+        return self.machine is None and self.preset is None
 
     def meaning(self) -> dict[str, Any]:
         """Every choice by its field's name; those that came later only where they are made."""
         chosen = asdict(self)
-        if self.effort is None:
-            del chosen["effort"]
+        for later in ("effort", "precedents"):
+            if chosen[later] is None:
+                del chosen[later]
         return chosen
 
     def as_json(self) -> str:
@@ -280,7 +294,10 @@ def read_plan(plan: Plan) -> tuple[Task, DataSet]:
     """
     task = find_task(plan.task)
     check_plan(plan)
+    if plan.precedents is not None and not (task.has_precedents and plan.goes_without_model):
+        raise UsageError("precedents requires drug's own machine", "precedents")
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
+    data = replace(data, same_product=plan.precedents == "all")
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pxp_fsm.prompting.problem import Problem
-from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.agent import Agent
 
 MACHINE, HUMAN = "m", "h"
@@ -29,6 +29,7 @@ class DataSet:
 
     `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
     them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
+    With `same_product` a machine with precedents may use those of the very instance.
     """
 
     origin: str
@@ -37,6 +38,7 @@ class DataSet:
     test: tuple[Row, ...] = ()
     in_sample: bool = False
     whole: tuple[Row, ...] = ()
+    same_product: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -54,6 +56,10 @@ class DataSet:
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
+Recorded = tuple[str, Sequence[Message]]
+"""The key of a session's instance, and the session's messages."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A problem that sessions can be about.
@@ -66,7 +72,9 @@ class Task:
     are shown where no model sits in their place. `at_once` is how many sessions of a repetition may
     go on at a time: more than 1 only where no agent takes anything from one session to the next.
     `problem` is how models and people are asked; None where the task can only be answered by its
-    own agents.
+    own agents. `has_precedents` says that the machine cites published instances. `learned` says,
+    as lines to be printed, what the machine's answers in sessions (instance's key and messages)
+    owe to lessons.
     """
 
     name: str
@@ -78,3 +86,5 @@ class Task:
     at_once: int = 1
     problem: Problem | None = None
     role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    has_precedents: bool = False
+    learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None
