@@ -1,7 +1,7 @@
 """One molecule, one session: the predictor and a chemist's answer, offline.
 
-The chemist's last step to atenolol opens an epoxide. The machine learns from what it is told; its
-weights afterwards are those of reactions, never of molecules.
+The chemist's last step to atenolol opens an epoxide. What the chemist sends is a precedent for the
+machine from then on; it takes up the reactants only where it derives them itself.
 """
 
 import pxp_fsm as pxp
@@ -27,8 +27,8 @@ def main() -> None:
         print(f"{message.number} {message.sender} {message.tag}: {message.answer.prediction}")
         print(f"    {message.answer.explanation}")
     print(f"ended: {session.ending}")
-    for name, weight in sorted(machine.weights.items()):
-        print(f"learned: {name} {weight:+.2f}")
+    for lesson in machine.lessons:
+        print(f"learned: {lesson.reactants} gives {lesson.product}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -113,6 +114,21 @@ class UsageError(PXPError):
     def __init__(self, problem: str = "", field: str | None = None) -> None:
         self.field = field
         super().__init__(problem)
+
+
+def require_extra(extra: str, what: str, modules: Mapping[str, str]) -> None:
+    """Raise `UsageError`, with the line that installs `extra`, where `what` misses a module.
+
+    `modules` maps the names of modules to those of their packages.
+    """
+    missing = [package for module, package in modules.items() if find_spec(module) is None]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        raise UsageError(
+            f"{what} needs {' and '.join(missing)}, which {are} not installed; install the extra "
+            f"{extra}: pip install 'pxp-fsm[{extra}]', "
+            f"in a clone .venv/bin/pip install -e '.[{extra}]'"
+        )
 
 
 class WrongType(TypeError):

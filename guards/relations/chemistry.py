@@ -13,8 +13,11 @@ from importlib.resources import files
 from itertools import chain
 
 from guards.relations.lexicon import WEIGHTS, Found, Lexicon
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, require_extra
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
+
+RDKIT = {"rdkit": "RDKit"}
+"""The module that chemistry needs, and its package's name."""
 
 LONGEST_SMILES = 5_000
 """Characters read in one text; RDKit can take seconds for more, and nothing interrupts it."""
@@ -80,6 +83,7 @@ def canonical_smiles(smiles: str) -> str:
 
 def _canonical_molecule(smiles: str) -> str:
     """One molecule's canonical SMILES; a `ValueError` says why there is none."""
+    _require_rdkit()
     from rdkit import Chem, rdBase
 
     if not smiles:
@@ -101,6 +105,11 @@ def _canonical_molecule(smiles: str) -> str:
         if plain is None:
             raise ValueError("RDKit cannot read its own canonical form of it")
         return str(Chem.MolToSmiles(plain))
+
+
+@cache
+def _require_rdkit() -> None:
+    require_extra("drug", "reading molecules", RDKIT)
 
 
 def _reason(smiles: str) -> str:

@@ -355,7 +355,7 @@ def _finish(
     lines = [*comparison.explanation(outcomes)]
     if run.carries:
         lines += comparison.order_lines(outcomes, run.plan.seed)
-    for line in [*lines, *summary.remarks(run, statistics), *told]:
+    for line in [*lines, *summary.remarks(run, statistics, board), *told]:
         click.echo(printable(line))
     if run.meter.shown():
         click.echo(f"Models were asked: {run.meter.shown()}")

@@ -146,6 +146,14 @@ class Plan:
         metavar="NAME",
         key="agents.preset",
     )
+    precedents: str | None = option(
+        "What the machine of drug may cite: published reactions of other molecules (others), or "
+        "those that make the very molecule as well (all).",
+        None,
+        default="others",
+        choices=("others", "all"),
+        key="agents.precedents",
+    )
     prompts: str | None = option(
         "A file with your own prompts (docs/prompts.md).",
         None,
@@ -224,7 +232,12 @@ class Plan:
     @property
     def goes_on(self) -> bool:
         """Whether the machine goes on with what it has learned; a model does only if asked to."""
-        return self.machine is None and self.preset is None if self.carry is None else self.carry
+        return self.goes_without_model if self.carry is None else self.carry
+
+    @property
+    def goes_without_model(self) -> bool:
+        """Whether the machine is the task's own."""
+        return self.machine is None and self.preset is None
 
     def meaning(self) -> dict[str, Any]:
         """Every choice by its field's name; those that came later only where they are made."""
@@ -236,7 +249,7 @@ class Plan:
         return json.dumps(self.meaning() | ({DEVIATIONS: list(deviations)} if deviations else {}))
 
 
-_LATER = ("effort", "subject", "test", "validation")
+_LATER = ("effort", "precedents", "subject", "test", "validation")
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
@@ -293,7 +306,10 @@ def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
     """
     task = task or find_task(plan.task)
     check_plan(plan)
+    if plan.precedents is not None and not (task.has_precedents and plan.goes_without_model):
+        raise UsageError("precedents requires drug's own machine", "precedents")
     data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
+    data = replace(data, same_product=plan.precedents == "all")
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data

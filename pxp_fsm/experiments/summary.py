@@ -21,6 +21,7 @@ from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run
 from pxp_fsm.experiments.statistics import Published, Statistics, published
+from pxp_fsm.protocol.messages import Message
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -130,8 +131,8 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
-    """What a reader must know to read the table rightly."""
+def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[str]:
+    """What a reader must know to read the table rightly; `board` has the sessions of `run`."""
     tags = ", ".join(
         f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
     )
@@ -148,8 +149,16 @@ def remarks(run: Run, statistics: Statistics) -> Sequence[str]:
         lines.append(f"{told} and in no count of the table.")
     lines += run.notes
     if run.selection.machine is None:
+        if run.task.learned is not None:
+            lines += run.task.learned(run.data, _recorded(board, run.name))
         lines += run.task.accuracy(run.data)
     return lines
+
+
+def _recorded(board: SqlBlackboard, run: str) -> Iterator[tuple[str, Sequence[Message]]]:
+    for session in board.sessions(run):
+        messages = [entry.message for entry in board.entries(session.session)]
+        yield session.instance.key, messages
 
 
 def write_artifacts(

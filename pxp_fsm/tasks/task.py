@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pxp_fsm.prompting.problem import Problem
-from pxp_fsm.protocol.messages import Answer, Instance
+from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import ContextFunction
 
@@ -30,6 +30,7 @@ class DataSet:
 
     `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
     them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
+    With `same_product` a machine with precedents may use those of the very instance.
     """
 
     origin: str
@@ -38,6 +39,7 @@ class DataSet:
     test: tuple[Row, ...] = ()
     in_sample: bool = False
     whole: tuple[Row, ...] = ()
+    same_product: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -55,6 +57,10 @@ class DataSet:
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
+Recorded = tuple[str, Sequence[Message]]
+"""The key of a session's instance, and the session's messages."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A problem that sessions can be about.
@@ -69,7 +75,9 @@ class Task:
     session to the next. `problem` is how models and people are asked; None where the task can only
     be answered by its own agents. `prompts` is the text of its file of prompts; None: those that
     come with a task of its name. `update_context` says what each message adds to the context C,
-    which models are shown.
+    which models are shown. `has_precedents` says that the machine cites
+    published instances. `learned` says, as lines to be printed, what the machine's answers in
+    sessions (instance's key and messages) owe to lessons.
     """
 
     name: str
@@ -83,3 +91,5 @@ class Task:
     role_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prompts: str | None = None
     update_context: ContextFunction | None = None
+    has_precedents: bool = False
+    learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None

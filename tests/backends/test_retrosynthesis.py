@@ -15,13 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdkit import Chem
 
-from backends.models.local.retrosynthesis import Candidate, Retrosynthesis, learning
+from backends.models.local.retrosynthesis import Candidate, Retrosynthesis, precedents_of
 from backends.models.local.retrosynthesis.disconnections import (
     canonical_set,
     disconnections,
     product_of,
 )
-from backends.models.local.retrosynthesis.predictor import explained
+from backends.models.local.retrosynthesis.explanation import explained
+from backends.models.local.retrosynthesis.learning import LIFT
+from backends.models.local.retrosynthesis.ranking import Named
 from backends.models.local.retrosynthesis.templates import Example, Template, builtin, load, parse
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.protocol.interfaces import Learner
@@ -42,7 +44,8 @@ def best(agent: Retrosynthesis, smiles: str) -> Candidate:
 
 
 def by_template(agent: Retrosynthesis, smiles: str, template: str) -> Candidate:
-    return next(c for c in agent.rank(smiles, 100) if c.template.id == template)
+    """The first candidate that the named `template` gives."""
+    return next(c for c in agent.rank(smiles, 1_000) if template in c.steps)
 
 
 def elements(molecule: Chem.Mol) -> Counter[str]:
@@ -87,7 +90,8 @@ def test_an_explanation_names_bond_and_reaction_and_leaks_no_placeholder(
 ) -> None:
     for leaving in template.retros:
         reactants = ".".join(canonical_set(example_of(template).reactants) or ())
-        text = explained(Candidate(reactants, template, leaving, 0.0), builtin())
+        named = (Named(template, leaving, 0.0),)
+        text = explained(Candidate(reactants, 0.0, None, named, frozenset()), builtin())
         assert template.name[1:] in text
         assert template.bond in text
         assert template.gives in text
@@ -114,7 +118,7 @@ def test_the_order_of_atoms_maps_and_counter_ions_does_not_matter() -> None:
     [
         ("no molecule", "not a SMILES"),
         ("", "not a SMILES"),
-        ("CCCC", "no reaction template applies to 'CCCC'"),
+        ("C", "no reaction template applies to 'C'"),
         ("C" * 3_000, "at most 2000"),
         ("C" * 200, "200 heavy atoms"),
     ],
@@ -124,59 +128,74 @@ def test_what_it_cannot_answer_it_says(smiles: str, why: str) -> None:
     with pytest.raises(NoAnswer, match=re.escape(why)):
         asyncio.run(agent.answer(Question("", Instance("x", smiles))))
     agent.learn(Instance("x", smiles), message(Tag.REFUTE, "CCO", "Suzuki coupling"))
-    assert not agent.weights
+    assert not agent.lessons
 
 
-def test_its_answer_is_its_best_candidate_in_words() -> None:
+def test_its_answer_is_its_best_candidate_in_words_with_precedents() -> None:
     agent = Retrosynthesis()
-    answer = asyncio.run(agent.answer(Question("", Instance("x", "CC(=O)Oc1ccccc1"))))
-    assert answer.prediction == "CC(=O)OC(C)=O.Oc1ccccc1"
-    assert answer.explanation == (
-        "O-acetylation with acetic anhydride makes the ester C-O bond: acetic anhydride and an "
-        "alcohol or phenol give an acetate. The reactants are acetic anhydride and phenol."
+    answer = asyncio.run(agent.answer(Question("", Instance("x", ANILIDE))))
+    top = best(agent, ANILIDE)
+    assert answer.prediction == top.reactants
+    assert top.proposal is not None
+    assert top.named[0].template.bond in answer.explanation
+    assert re.search(
+        r"precedents? (is|are) in patents? US\w+ \(similarity 0\.\d\d\)", answer.explanation
     )
+    for one in top.proposal.support[:1]:
+        assert f"{one.precedent.patent} (similarity {one.similarity:.2f})" in answer.explanation
+        assert one.precedent in precedents_of(one.precedent.product)
     assert isinstance(agent, Learner)
 
 
-@pytest.mark.parametrize(
-    ("product", "template", "second"),
-    [
-        (ANILIDE, "amide-coupling", SAME_REACTION),
-        (ANILIDE, "amide-ester", SAME_REACTION),
-        ("c1ccc(COc2ccccc2)cc1", "mitsunobu", "CCCOc1ccccc1"),
-    ],
-)
-def test_equal_refutations_flip_the_answer_and_carry_over(
-    product: str, template: str, second: str
-) -> None:
+def test_why_not_tells_the_rank_and_the_reaction_of_other_reactants() -> None:
     agent = Retrosynthesis()
-    target = by_template(agent, product, template)
-    assert best(agent, product).template.id != template
-    assert best(agent, second).template.id != template
-    for _ in range(8):
-        agent.learn(Instance("x", product), message(Tag.REFUTE, target.reactants))
-    assert best(agent, product).reactants == target.reactants
-    assert best(agent, second).template.id == template
-    assert best(agent.untouched(), product).template.id != template
+    third = agent.rank(ANILIDE, 3)[2]
+    why = agent.why_not(ANILIDE, third.reactants)
+    assert why.startswith("These reactants have rank 3 of ")
+    assert explained(third, builtin()) in why
+    assert "no precedent speaks for it" in agent.why_not(ANILIDE, "CCO")
+    assert "no precedent speaks for it" in agent.why_not(ANILIDE, "no molecule")
 
 
-def test_reject_and_term_teach_nothing_and_ratify_little() -> None:
+@pytest.mark.parametrize("tag", [Tag.INIT, Tag.REFUTE, Tag.REVISE, Tag.RATIFY])
+def test_what_was_sent_is_a_precedent_for_this_molecule_and_for_similar_ones(tag: Tag) -> None:
     agent = Retrosynthesis()
-    target = by_template(agent, ANILIDE, "amide-ester")
+    before = agent.rank(ANILIDE, 1_000)
+    target = before[3]
+    agent.learn(Instance("x", ANILIDE), message(tag, target.reactants))
+    after = agent.rank(ANILIDE, 1_000)
+    scores = {c.reactants: c.score for c in before}
+    lifted = {c.reactants: c.score - scores[c.reactants] for c in after}
+    assert lifted.pop(target.reactants) == pytest.approx(LIFT)
+    assert set(lifted.values()) == {0.0}  # of this molecule it speaks for these reactants alone
+    related = next(c for c in agent.rank(SAME_REACTION, 1_000) if c.steps & target.steps)
+    plain = {c.reactants: c.score for c in Retrosynthesis().rank(SAME_REACTION, 1_000)}
+    assert plain[related.reactants] < related.score < plain[related.reactants] + LIFT
+    assert agent.untouched().rank(ANILIDE, 1_000) == before
+
+
+def test_what_it_cannot_derive_is_never_echoed() -> None:
+    agent = Retrosynthesis()
+    before = agent.rank(ANILIDE, 1_000)
+    agent.learn(Instance("x", ANILIDE), message(Tag.REFUTE, "CCO", "Made by amide coupling."))
+    assert agent.rank(ANILIDE, 1_000) == before
+    assert not agent.lessons
+
+
+def test_reject_and_term_teach_nothing() -> None:
+    agent = Retrosynthesis()
+    target = agent.rank(ANILIDE)[2]
     for tag in (Tag.REJECT, Tag.TERM):
-        agent.learn(Instance("x", ANILIDE), message(tag, target.reactants, "amide coupling"))
-        assert not agent.weights
-    agent.learn(Instance("x", ANILIDE), message(Tag.RATIFY, target.reactants))
-    assert set(agent.weights) == target.features
-    assert all(weight == learning.RATIFIED for weight in agent.weights.values())
+        agent.learn(Instance("x", ANILIDE), message(tag, target.reactants))
+        assert not agent.lessons
 
 
-def test_words_raise_the_reaction_they_name_when_the_reactants_are_not_its_own() -> None:
+def test_a_copy_learns_apart() -> None:
     agent = Retrosynthesis()
-    lesson = message(Tag.REFUTE, "CCO", "Made by amide coupling with EDC.")
-    agent.learn(Instance("x", ANILIDE), lesson)
-    assert "template:amide-coupling" in agent.weights
-    assert all(0 < weight <= learning.HINT for weight in agent.weights.values())
+    copy = agent.copy()
+    copy.learn(Instance("x", ANILIDE), message(Tag.REFUTE, agent.rank(ANILIDE)[1].reactants))
+    assert copy.lessons
+    assert not agent.lessons
 
 
 HOSTILE = [
@@ -189,15 +208,14 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["instructions", "control", "everything", "format"])
 @pytest.mark.parametrize("prediction", ["CCO", "C" * 1_000_000, "\x00", "CC(C)CC(=O)O"])
-def test_hostile_text_moves_only_bounded_weights_and_soon(text: str, prediction: str) -> None:
+def test_hostile_text_teaches_nothing_and_soon(text: str, prediction: str) -> None:
     agent = Retrosynthesis()
-    best(agent, ANILIDE)
+    before = agent.rank(ANILIDE)
     start = time.perf_counter()
     for _ in range(10):
         agent.learn(Instance("x", ANILIDE), message(Tag.REVISE, prediction, text))
     assert time.perf_counter() - start < 2
-    assert len(agent.weights) <= learning.HINTED_TEMPLATES
-    assert all(0 < weight <= learning.HINT_LIMIT for weight in agent.weights.values())
+    assert agent.rank(ANILIDE) == before
 
 
 lessons = st.lists(
@@ -213,7 +231,7 @@ lessons = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(lessons)
-def test_the_same_lessons_give_the_same_agent_and_no_memory_of_molecules(
+def test_the_same_lessons_give_the_same_agent_and_no_new_reactants(
     taught: list[tuple[str, Tag, int, str]],
 ) -> None:
     first, second, untaught = Retrosynthesis(), Retrosynthesis(), Retrosynthesis()
@@ -223,12 +241,10 @@ def test_the_same_lessons_give_the_same_agent_and_no_memory_of_molecules(
             reactants = candidates[place].reactants if place < len(candidates) else "CCO"
             agent.learn(Instance("x", product), message(tag, reactants, text))
     for product in PRODUCTS:
+        known = {candidate.reactants for candidate in untaught.rank(product, 1_000)}
         assert first.rank(product, 5) == second.rank(product, 5) == first.copy().rank(product, 5)
-    names = {f"template:{t.id}" for t in TEMPLATES}
-    names |= {f"class:{t.reaction_class}" for t in TEMPLATES}
-    names |= {f"leaving:{name}" for t in TEMPLATES for name in t.shares if name}
-    assert set(first.weights) <= names
-    assert all(abs(w) <= learning.LIMIT + learning.HINT_LIMIT for w in first.weights.values())
+        assert {candidate.reactants for candidate in first.rank(product, 1_000)} == known
+    assert len(first.lessons) == len(set(first.lessons)) <= len(taught)
 
 
 def test_a_bad_template_is_refused_with_its_line() -> None:

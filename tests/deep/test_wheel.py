@@ -31,7 +31,7 @@ def test_the_wheel_installs_and_runs_elsewhere(tmp_path: Path) -> None:
     home = tmp_path / "venv"
     venv.create(home, with_pip=True)
     python = home / "bin" / "python"
-    subprocess.run([python, *pip[1:], "install", "-q", wheel], check=True)
+    subprocess.run([python, *pip[1:], "install", "-q", f"{wheel}[drug]"], check=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +14,15 @@ import pytest
 from backends.databases.proxy import Proxy
 from backends.models import Retrosynthesis
 from guards import Derived, Reactants, SameReaction
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.experiments.plans import Plan, read_plan
 from pxp_fsm.protocol.interfaces import Respondent
-from pxp_fsm.protocol.messages import Answer, Instance, Question
+from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.drug.data import bundled, published
+from pxp_fsm.tasks.drug.task import DRUG
 
 ROOT = Path(__file__).parents[2]
 AUTHORS = Path(
@@ -75,6 +80,74 @@ def test_the_machine_rejects_what_it_can_only_reject_after_k() -> None:
     human = Turning(Answer("C.CC", own.explanation), Answer("C.CC", "A Suzuki coupling."))
     sent = tags_of(ANILIDE, human, k=4, revises=True)
     assert sent[-1] == "REJECT_m", sent
+
+
+WITHOUT_RDKIT = "import sys; sys.modules['rdkit'] = None\n"
+
+
+def test_without_the_extra_a_command_says_the_line_that_installs_it(tmp_path: Path) -> None:
+    code = f"{WITHOUT_RDKIT}from pxp_fsm.cli import main; main(['run', 'drug'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'pxp-fsm[drug]'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_the_rest_can_be_imported_and_checked() -> None:
+    code = f"{WITHOUT_RDKIT}import pxp_fsm as pxp; assert list(pxp.check('pxp'))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_extra_molecules_are_refused_in_python_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"needs RDKit, which is not installed.*pxp-fsm\[drug\]"):
+        Retrosynthesis()
+
+
+def test_precedents_of_the_very_molecule_count_only_if_asked_for() -> None:
+    data = replace(
+        bundled(), sessions=tuple(r for r in bundled().sessions if r.instance.key == "moclobemide")
+    )
+    left_out, counted = (
+        DRUG.accuracy(replace(data, same_product=same))[0] for same in (False, True)
+    )
+    assert "1 of the 1 molecules are products" in left_out
+    assert left_out.endswith("precedents of the same product are left out.")
+    assert counted.endswith("precedents of the same product count as well.")
+    for value, problem in (("some", "no precedents"), ("all", "drug's own machine")):
+        with pytest.raises(UsageError, match=problem):
+            read_plan(Plan("rad" if value == "all" else "drug", precedents=value))
+
+
+def test_a_run_says_what_its_answers_owe_to_lessons() -> None:
+    data = bundled()
+    row = data.sessions[0]
+    untaught, *others = Retrosynthesis().rank(row.instance.x, 3)
+    told = [
+        Message("s", n, sender, tag, Answer(y, ""), "")
+        for n, (sender, tag, y) in enumerate(
+            [
+                ("m", Tag.INIT, untaught.reactants),
+                ("h", Tag.REFUTE, others[0].reactants),
+                ("m", Tag.REVISE, others[0].reactants),
+                ("h", Tag.REFUTE, others[1].reactants),
+                ("m", Tag.REVISE, untaught.reactants),
+            ],
+            start=1,
+        )
+    ]
+    taught = [replace(told[0], answer=Answer(others[0].reactants, ""))]
+    assert DRUG.learned is not None
+    (line,) = DRUG.learned(data, [(row.instance.key, told), (row.instance.key, taught)])
+    assert line == (
+        "Revisions of the machine: 2, of which 1 took up the human's reactants. "
+        "Lessons of earlier sessions changed 1 of its 2 first answers."
+    )
 
 
 class Turning:

@@ -287,7 +287,7 @@ def test_the_authors_films_load_as_they_are() -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "find_spec", lambda _name: None)
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"pxp-fsm\[rad\]"):
         RAD.load(None)
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from backends.databases.proxy import Proxy
-from backends.models.local.retrosynthesis import Retrosynthesis
+from backends.models.local.retrosynthesis import Precedent, Retrosynthesis, precedents_of
 from guards.relations.chemistry import (
+    RDKIT,
     Reactants,
     SameReaction,
     canonical_reactants,
     canonical_smiles,
 )
-from pxp_fsm.errors import DataError, NoAnswer, quoted
+from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.problem import Problem
-from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.protocol.messages import Instance, Tag
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.tasks.drug.data import bundled, published
 from pxp_fsm.tasks.own_data import Form, read_data, table_of
-from pxp_fsm.tasks.task import DataSet, Row, Task
+from pxp_fsm.tasks.task import MACHINE, DataSet, Recorded, Row, Task
 
 QUERY = "Which reactants make this molecule in one step, and by which reaction?"
 
@@ -83,7 +85,11 @@ _TOP = (1, 5, 10)
 
 
 def load(folder: Path | None) -> DataSet:
-    """Reactions of one's own or the authors' from `folder`, or the bundled molecules."""
+    """Reactions of one's own or the authors' from `folder`, or the bundled molecules.
+
+    Raises `UsageError` without RDKit: no command about molecules works without it.
+    """
+    require_extra("drug", "DRUG", RDKIT)
     if folder is None:
         return bundled()
     return published(folder) if table_of(folder) is None else read_data(folder, FORM)
@@ -93,20 +99,65 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     """A machine that has learned nothing yet, and the database proxy as the human."""
     match, agree = Reactants(), SameReaction()
     answers = {row.instance.key: row.answer for row in data.sessions}
-    machine = Agent(Retrosynthesis(), match=match, agree=agree, query=QUERY, memo=memo)
+    respondent = Retrosynthesis(same_product=data.same_product)
+    machine = Agent(respondent, match=match, agree=agree, query=QUERY, memo=memo)
     return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
 
 
 def accuracy(data: DataSet) -> Sequence[str]:
-    """How often the untaught machine names the very reactants of a row, as lines to print."""
-    told = "The untaught machine names the right reactants"
-    everything = data.whole or data.sessions
-    if not data.in_sample:
-        return [f"{told}:", f"  {data.origin}: {_percentages(everything)}"]
-    sets = {"sessions": everything, "validation": data.validation, "test": data.test}
+    """What the untaught machine knows of the session rows, as lines to print.
+
+    How many it has precedents of, and how often it names the very reactants.
+    """
+    machine = Retrosynthesis(same_product=data.same_product)
+    ranks = [rank_of(machine, row) for row in data.sessions]
+    shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
+    parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
+    told = "The untaught machine names the right reactants of these"
+    return [*_contamination(data), f"{told} {len(ranks)} molecules: {', '.join(parts)}."]
+
+
+def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
+    """What the machine's answers owe to lessons, as a line to print."""
+    untaught = Retrosynthesis(same_product=data.same_product)
+    xs = {row.instance.key: row.instance.x for row in data.sessions}
+    revisions = taken = firsts = changed = 0
+    for key, messages in sessions:
+        said = [message for message in messages if message.sender == MACHINE]
+        firsts += bool(said)
+        if said and said[0].answer.prediction != untaught.rank(xs[key], 1)[0].reactants:
+            changed += 1
+        for before, message in pairwise(messages):
+            if message.sender == MACHINE and message.tag == Tag.REVISE:
+                revisions += 1
+                taken += _same(before.answer.prediction, message.answer.prediction)
     return [
-        f"{told} (in-sample: the same hands wrote machine and sets):",
-        *(f"  {name}: {_percentages(rows)}" for name, rows in sets.items() if rows),
+        f"Revisions of the machine: {revisions}, of which {taken} took up the human's reactants. "
+        f"Lessons of earlier sessions changed {changed} of its {firsts} first answers."
+    ]
+
+
+def _same(one: str, other: str) -> bool:
+    return canonical_reactants(one) == canonical_reactants(other)
+
+
+def published_reactions(row: Row) -> tuple[Precedent, ...]:
+    """The machine's precedents whose product is the molecule of `row`."""
+    return precedents_of(canonical_smiles(row.instance.x))
+
+
+def _contamination(data: DataSet) -> Sequence[str]:
+    found = [published_reactions(row) for row in data.sessions]
+    known = sum(map(bool, found))
+    right = sum(
+        any(one.reactants == canonical_smiles(row.answer.prediction) for one in those)
+        for row, those in zip(data.sessions, found, strict=True)
+    )
+    used = "count as well" if data.same_product else "are left out"
+    return [
+        f"{known} of the {len(data.sessions)} molecules are products of the machine's own "
+        f"precedents (USPTO-50k), {right} with these reactants; precedents of the same product "
+        f"{used}."
     ]
 
 
@@ -123,14 +174,6 @@ def rank_of(machine: Retrosynthesis, row: Row, among: int = 10) -> float:
     return float("inf")
 
 
-def _percentages(rows: Sequence[Row]) -> str:
-    machine = Retrosynthesis()
-    ranks = [rank_of(machine, row) for row in rows]
-    shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
-    parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
-    return f"{len(rows)} molecules, {', '.join(parts)}"
-
-
 DRUG = Task(
     name="drug",
     about="one-step retrosynthesis of drug molecules",
@@ -138,6 +181,8 @@ DRUG = Task(
     agents=agents,
     accuracy=accuracy,
     problem=PROBLEM,
+    has_precedents=True,
+    learned=learned,
     role_notes={
         "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (

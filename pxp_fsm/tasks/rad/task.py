@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from backends.databases.proxy import Proxy
 from backends.models.local.radiograph import LABELS, Radiograph
 from guards.relations.radiology import NONE, LabelSets, SameFindings, format_labels, label_set
-from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.situation import Derived
@@ -69,17 +68,12 @@ PROBLEM = Problem(
 
 FORM = Form(lambda text, folder: reference(image_in(folder.absolute(), text)), from_text)
 
-_NEEDED = ("skimage", "sklearn")
+_NEEDED = {"skimage": "scikit-image", "sklearn": "scikit-learn"}
 
 
 def load(folder: Path | None) -> DataSet:
     """X-rays of one's own or the authors' from `folder`, or the bundled phantoms."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise UsageError(
-            "RAD's own machine needs scikit-image and scikit-learn, which are not installed; "
-            "install the extra rad: pip install 'pxp-fsm[rad]', "
-            "in a clone .venv/bin/pip install -e '.[rad]'"
-        )
+    require_extra("rad", "RAD's own machine", _NEEDED)
     if folder is None:
         return bundled()
     return published(folder) if table_of(folder) is None else read_data(folder, FORM)

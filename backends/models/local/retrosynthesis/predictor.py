@@ -1,161 +1,166 @@
-"""A local agent for DRUG: one-step retrosynthesis by templates, without key or network."""
+"""A local agent for DRUG: one-step retrosynthesis by precedents, without key or network."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
+from backends.models.local.retrosynthesis import precedents
 from backends.models.local.retrosynthesis.disconnections import (
-    Disconnection,
     canonical_set,
     disconnections,
     product_of,
 )
-from backends.models.local.retrosynthesis.learning import Weights, vocabulary
-from backends.models.local.retrosynthesis.ranking import (
-    Candidate,
-    distinct,
-    occurrences,
-    ranked,
-    unlearned,
-)
+from backends.models.local.retrosynthesis.explanation import explained
+from backends.models.local.retrosynthesis.learning import Lesson, Lessons
+from backends.models.local.retrosynthesis.precedents import Precedent, Precedents
+from backends.models.local.retrosynthesis.proposals import Proposal, proposals
+from backends.models.local.retrosynthesis.ranking import Candidate, Named, candidates, plausibility
 from backends.models.local.retrosynthesis.templates import Library, builtin
-from pxp_fsm.errors import NoAnswer
+from pxp_fsm.errors import NoAnswer, require_extra
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
-_NUMBERS = {2: "two", 3: "three", 4: "four"}
-
-
-def explained(candidate: Candidate, library: Library) -> str:
-    """Two sentences on `candidate`: the reaction and its bond, then the reactants."""
-    template = candidate.template
-    starting = [words.format(leaving=candidate.leaving) for words in template.starting]
-    verb = "gives" if len(starting) == 1 and not starting[0].startswith("two ") else "give"
-    name = template.name[0].upper() + template.name[1:]
-    fragments = _fragments(candidate.reactants.split("."), library)
-    are = "reactant is" if len(fragments) == 1 else "reactants are"
-    return (
-        f"{name} makes {template.bond}: {_listed(starting)} {verb} {template.gives}. "
-        f"The {are} {_listed(fragments)}."
-    )
-
-
-def _fragments(reactants: Sequence[str], library: Library) -> list[str]:
-    """Each different reactant in words, the largest first."""
-    names = {canonical_set(smiles): name for smiles, name in library.reagents.items()}
-    words = []
-    by_size = sorted(Counter(reactants).items(), key=lambda item: (-_size(item[0]), item[0]))
-    for smiles, count in by_size:
-        name = names.get((smiles,)) or _described(smiles, library)
-        words.append(name if count == 1 else f"{_NUMBERS.get(count, count)} equivalents of {name}")
-    return words
-
-
-def _described(smiles: str, library: Library) -> str:
-    """An unnamed reactant: its size, its most telling ring and up to two functional groups."""
-    size = _size(smiles)
-    rings = [name for name, smarts in library.rings.items() if occurrences(smiles, smarts)][:1]
-    groups = [name for name, smarts in library.groups.items() if occurrences(smiles, smarts)][:2]
-    compound = f"a compound of {size} heavy atom{'' if size == 1 else 's'}"
-    return f"{compound} ({', '.join([*rings, *groups])})" if rings or groups else compound
-
-
-def _size(smiles: str) -> int:
-    return occurrences(smiles, "[!#1]")
-
-
-def _listed(words: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 _REMEMBERED = 512
-"""Molecules whose disconnections are kept, so that a session takes its molecule apart once."""
+"""Molecules whose candidates are kept, so that a process takes each apart once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where candidates come from: named reactions, and precedents.
+
+    With `same_product`, precedents whose product is the very molecule count as well; those whose
+    numbers are `withheld` never do.
+    """
+
+    library: Library
+    precedents: Precedents
+    same_product: bool = False
+    withheld: tuple[int, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def builtin_sources(same_product: bool = False) -> Sources:
+    """The named reactions and the precedents that come with the package."""
+    return Sources(builtin(), precedents.builtin(), same_product)
+
+
+def precedents_of(product: str) -> tuple[Precedent, ...]:
+    """The bundled precedents of `product` (canonical SMILES)."""
+    known = precedents.builtin()
+    return tuple(map(known.__getitem__, known.of_product(product, known.similarity(product))))
 
 
 class Retrosynthesis:
     """Predicts the reactants of a molecule's last step, and explains the step.
 
     Fills `Respondent` and `Learner` of `pxp_fsm.protocol.interfaces`. x is the product's SMILES, y
-    the reactants as canonical SMILES, sorted and joined with dots. It learns weights of templates,
-    reaction classes and leaving groups, never an answer to a molecule: what it cannot propose
-    itself it cannot be taught, and two places for one reaction it cannot be taught to tell apart.
+    the reactants as canonical SMILES, sorted and joined with dots. Candidates come from published
+    precedents and from named reactions; precedents of the product itself are left out unless
+    `same_product`. What the other agent sends is a precedent from then on, but it only lifts
+    candidates that the predictor derives itself. Raises `UsageError` where RDKit is missing.
     """
 
-    def __init__(self, library: Library | None = None, weights: Weights | None = None) -> None:
-        self._library = library or builtin()
-        self._weights = weights or Weights()
-        self._vocabulary = vocabulary(self._library.templates)
+    def __init__(
+        self,
+        sources: Sources | None = None,
+        lessons: Lessons | None = None,
+        *,
+        same_product: bool = False,
+    ) -> None:
+        require_extra("drug", "retrosynthesis", {"rdkit": "RDKit"})
+        self._sources = sources or builtin_sources(same_product)
+        self._lessons = lessons or Lessons()
 
     @property
     def name(self) -> str:
         return "retrosynthesis"
 
     @property
-    def weights(self) -> Mapping[str, float]:
-        """What has been learned, by name: `template:...`, `class:...`, `leaving:...`."""
-        return self._weights.all()
+    def lessons(self) -> tuple[Lesson, ...]:
+        """What has been learned: the reactions that were heard and that it derives itself."""
+        return tuple(self._lessons)
 
     def untouched(self) -> Retrosynthesis:
         """The same predictor as it was before it learned anything."""
-        return Retrosynthesis(self._library)
+        return Retrosynthesis(self._sources)
 
     def copy(self) -> Retrosynthesis:
         """The same predictor with what it has learned, to learn on from apart."""
-        return Retrosynthesis(self._library, self._weights.copy())
+        return Retrosynthesis(self._sources, Lessons(self._lessons))
 
     async def answer(self, question: Question) -> Answer:
         best = self.rank(question.instance.x, 1)[0]
-        return Answer(best.reactants, explained(best, self._library))
+        return Answer(best.reactants, explained(best, self._sources.library))
 
     def rank(self, smiles: str, limit: int = 10) -> tuple[Candidate, ...]:
         """The `limit` best candidates for the product `smiles`, best first; at least one.
 
         Raises `NoAnswer` where RDKit cannot read `smiles`, where the molecule is too large, or
-        where no template applies to it.
+        where nothing derives it.
         """
-        return distinct(self._steps(smiles))[:limit]
+        product, found = _derived(smiles, self._sources)
+        if not found:
+            raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
+        return self._lessons.ranked(product, found)[:limit]
+
+    def why_not(self, smiles: str, reactants: str) -> str:
+        """Why the answer to the product `smiles` is not `reactants`: rank, reaction, precedents.
+
+        Raises `NoAnswer` as `rank` does.
+        """
+        found = self.rank(smiles, MOST)
+        wanted = ".".join(canonical_set(reactants) or ())
+        place = next((n for n, one in enumerate(found, 1) if one.reactants == wanted), None)
+        if place is None:
+            return (
+                f"None of the {len(found)} sets of reactants that templates derive is this one, so "
+                f"that no precedent speaks for it."
+            )
+        why = explained(found[place - 1], self._sources.library)
+        return f"These reactants have rank {place} of {len(found)}. {why}"
 
     def learn(self, instance: Instance, message: Message) -> None:
         """Learn from `message` about the product `instance.x`; REJECT and TERM teach nothing."""
         if message.tag in (Tag.REJECT, Tag.TERM):
             return
         try:
-            steps = self._steps(instance.x)
+            product, found = _derived(instance.x, self._sources)
         except NoAnswer:
             return
         received = ".".join(canonical_set(message.answer.prediction) or ())
-        same = [step for step in steps if step.reactants == received]
-        if message.tag == Tag.RATIFY:
-            if same:
-                self._weights.reinforce(same[0])
-            return
-        possible = {step.template.id: step.template for step in same or steps}
-        heard = self._vocabulary.heard(message.answer.explanation, possible.values())
-        if same:
-            # Of several reactions between the same reactants, the one that the other talks about;
-            # `same` is sorted, and where none is heard its first stays.
-            target = max(same, key=lambda step: heard.get(step.template.id, 0.0))
-            self._weights.prefer(target, steps[0])
-        else:
-            self._weights.hint(heard)
+        for candidate in found:
+            if candidate.reactants == received:
+                self._lessons.add(Lesson(product, received, candidate.steps))
 
-    def _steps(self, smiles: str) -> tuple[Candidate, ...]:
-        steps = ranked(_taken_apart(smiles, self._library), self._weights.of)
-        if not steps:
-            raise NoAnswer(f"no reaction template applies to {smiles[:80]!r}")
-        return steps
+
+MOST = 1_000
+"""More candidates than a molecule has."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _taken_apart(smiles: str, library: Library) -> tuple[tuple[Disconnection, float], ...]:
-    """Every disconnection of `smiles` with its unlearned score."""
+def _derived(smiles: str, sources: Sources) -> tuple[str, tuple[Candidate, ...]]:
+    """The product's canonical SMILES, and every candidate before anything is learned."""
+    written, proposed, named = taken_apart(smiles, sources)
+    return written, candidates(proposed, named)
+
+
+def taken_apart(
+    smiles: str, sources: Sources
+) -> tuple[str, list[Proposal], dict[str, list[Named]]]:
+    """The product's canonical SMILES, what precedents propose, and what named reactions do.
+
+    Raises `NoAnswer` where `smiles` cannot be taken apart.
+    """
     from rdkit import Chem
 
     product = product_of(smiles)
-    written = Chem.MolToSmiles(product)
-    return tuple(
-        (step, unlearned(step, written, library)) for step in disconnections(product, library)
-    )
+    written = str(Chem.MolToSmiles(product))
+    similarity = sources.precedents.similarity(written)
+    if not sources.same_product:
+        similarity[sources.precedents.of_product(written, similarity)] = 0
+    similarity[list(sources.withheld)] = 0
+    named: dict[str, list[Named]] = {}
+    for step in disconnections(product, sources.library):
+        one = Named(step.template, step.leaving, plausibility(step, written, sources.library))
+        named.setdefault(".".join(step.reactants), []).append(one)
+    return written, proposals(product, written, sources.precedents, similarity), named

@@ -1,21 +1,22 @@
-"""Ranking of disconnections: how plausible a step is, before and after learning.
+"""Ranking: how likely a set of reactants is, by its precedents and by named reactions.
 
-The score of a step is a sum of logarithms and small terms, in natural-log units:
-the template's prior and the leaving group's share, structural terms that are the same for every
-template, and the learned weights of its features.
+The plausibility of a named reaction is a sum of logarithms and small terms, in natural-log units:
+the template's prior, the leaving group's share, and structural terms that are the same for every
+template. The score of a set of reactants is a weighted sum of that and of what its precedents say.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from backends.models.local.retrosynthesis.disconnections import Disconnection, canonical_set
-from backends.models.local.retrosynthesis.templates import NO_LEAVING_GROUP, Library, Template
+from backends.models.local.retrosynthesis.proposals import Proposal
+from backends.models.local.retrosynthesis.templates import Library, Template
 
 BALANCE = 1.2
 """For two halves of equal size; nothing for a step that only changes a group."""
@@ -33,68 +34,152 @@ CONFLICT = -0.7
 
 _CENTRE = re.compile("@+")
 
+WEIGHTS = {
+    "relevance": 0.1,
+    "similarity": 0.0,
+    "product": 2.5,
+    "reactants": 4.0,
+    "made": 0.16,
+    "lost": 0.9,
+    "mean similarity": 3.0,
+    "mean made": 0.7,
+    "mean lost": 1.2,
+    "places": -0.2,
+    "frequency": 0.3,
+    "molecules": 0.4,
+    "named": 1.0,
+    "plausibility": 0.27,
+}
+"""What each feature adds to the score of a set of reactants; see `features`.
+
+Fitted by `build.py` on the validation set of USPTO-50k: conditional logistic regression, so that
+scores are log-odds up to a constant for each product."""
+
+_LEAST = 1e-3
+"""Added before a logarithm is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named reaction that gives the product, with its leaving group and its plausibility."""
+
+    template: Template
+    leaving: str
+    plausibility: float
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A set of reactants proposed for a product, by its most plausible step.
+    """A set of reactants proposed for a product: by precedents, by a named reaction, or by both.
 
-    `reactants` is canonical SMILES, sorted and joined with dots.
+    `reactants` is canonical SMILES, sorted and joined with dots. `score` is in natural-log units.
+    `steps` names every template that derives the reactants: lessons are shared by these names.
     """
 
     reactants: str
-    template: Template
-    leaving: str
     score: float
-
-    @property
-    def features(self) -> frozenset[str]:
-        """The names under which this step's weights are learned."""
-        return features(self.template, self.leaving)
+    proposal: Proposal | None
+    named: tuple[Named, ...]
+    steps: frozenset[str]
 
 
-def features(template: Template, leaving: str) -> frozenset[str]:
-    """`template:`, `class:` and, where there is one, `leaving:` with the name of each."""
-    names = {f"template:{template.id}", f"class:{template.reaction_class}"}
-    return frozenset(names if leaving == NO_LEAVING_GROUP else names | {f"leaving:{leaving}"})
-
-
-def unlearned(step: Disconnection, product: str, library: Library) -> float:
-    """The score of `step` towards `product` (canonical SMILES) before anything is learned."""
+def plausibility(step: Disconnection, product: str, library: Library) -> float:
+    """How plausible the named `step` towards `product` (canonical SMILES) is; higher is better."""
     share = step.template.shares[step.leaving] / max(step.template.shares.values())
     return math.log(step.template.prior) + math.log(share) + _structure(step, product, library)
 
 
-def ranked(
-    steps: Iterable[tuple[Disconnection, float]], weight: Callable[[frozenset[str]], float]
+def candidates(
+    found: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
 ) -> tuple[Candidate, ...]:
-    """`steps` with their unlearned scores as candidates, best first.
+    """Every set of reactants once, best first; equal scores are ordered by the SMILES.
 
-    Equal scores are ordered by the reactants' SMILES, then by the template's id.
+    `named` has the named reactions of each set of reactants.
     """
-    candidates = [
-        Candidate(
-            ".".join(step.reactants),
-            step.template,
-            step.leaving,
-            score + weight(features(step.template, step.leaving)),
+    merged = []
+    for reactants, ways in alternatives(found, named).items():
+        best = max(
+            ways, key=lambda way: (score(way), way.proposal.template if way.proposal else "")
         )
-        for step, score in steps
-    ]
-    return tuple(sorted(candidates, key=_order))
+        steps = {way.proposal.template for way in ways if way.proposal is not None}
+        steps |= {one.template.id for one in best.named}
+        merged.append(
+            Candidate(reactants, score(best), best.proposal, best.named, frozenset(steps))
+        )
+    return ranked(merged)
 
 
-def distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The first candidate of each set of reactants."""
-    first: dict[str, Candidate] = {}
-    for candidate in candidates:
-        first.setdefault(candidate.reactants, candidate)
-    return tuple(first.values())
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to a set of reactants: by one extracted template, or by named reactions alone.
+
+    `share` is what the precedents of the template count, of all that counts for the product.
+    """
+
+    proposal: Proposal | None
+    named: tuple[Named, ...]
+    share: float
 
 
-def _order(candidate: Candidate) -> tuple[float, str, str, str]:
-    # Rounded, so that the order of a sum's terms cannot decide a tie.
-    score = -round(candidate.score, 9)
-    return (score, candidate.reactants, candidate.template.id, candidate.leaving)
+def alternatives(
+    found: Iterable[Proposal], named: Mapping[str, Sequence[Named]]
+) -> dict[str, list[Way]]:
+    """The ways to each set of reactants; arguments as of `candidates`."""
+    proposals = list(found)
+    total = math.fsum({one.template: one.relevance for one in proposals}.values())
+    names = {key: tuple(sorted(those, key=_by_plausibility)) for key, those in named.items()}
+    ways: dict[str, list[Way]] = {}
+    for one in proposals:
+        way = Way(one, names.get(one.reactants, ()), one.relevance / total)
+        ways.setdefault(one.reactants, []).append(way)
+    return {key: [Way(None, those, 0.0)] for key, those in names.items()} | ways
+
+
+def features(way: Way) -> dict[str, float]:
+    """What speaks for a set of reactants that is reached this `way`, by the names in `WEIGHTS`.
+
+    `relevance` is the logarithm of the way's share; `product`, `reactants`, `made` and `lost` are
+    the greatest similarities to a precedent, `mean ...` those of all that are compared;
+    `similarity`, `places` and `frequency` are logarithms. Without precedents all of these are 0
+    but `relevance`.
+    """
+    found = dict.fromkeys(WEIGHTS, 0.0)
+    if way.named:
+        found |= {"named": 1.0, "plausibility": way.named[0].plausibility}
+    found["relevance"] = math.log(way.share + _LEAST**2)
+    proposal = way.proposal
+    if proposal is None or not proposal.support:
+        return found
+    support = proposal.support
+    count = len(support)
+    return found | {
+        "similarity": math.log(support[0].similarity + _LEAST),
+        "product": max(one.product for one in support),
+        "reactants": max(one.reactants for one in support),
+        "made": max(one.made for one in support),
+        "lost": max(one.lost for one in support),
+        "mean similarity": sum(one.similarity for one in support) / count,
+        "mean made": sum(one.made for one in support) / count,
+        "mean lost": sum(one.lost for one in support) / count,
+        "places": math.log(proposal.places),
+        "frequency": math.log(proposal.frequency),
+        "molecules": proposal.reactants.count(".") + 1.0,
+    }
+
+
+def score(way: Way) -> float:
+    """The score of a set of reactants that is reached this `way`, in natural-log units."""
+    found = features(way)
+    return math.fsum(weight * found[name] for name, weight in WEIGHTS.items())
+
+
+def ranked(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Candidates, best first; rounded, so that the order of a sum's terms decides no tie."""
+    return tuple(sorted(found, key=lambda one: (-round(one.score, 9), one.reactants)))
+
+
+def _by_plausibility(named: Named) -> tuple[float, str, str]:
+    return (-round(named.plausibility, 9), named.template.id, named.leaving)
 
 
 def _structure(step: Disconnection, product: str, library: Library) -> float:

@@ -1,0 +1,189 @@
+"""Circular environments of the atoms of many molecules at once, and their similarity.
+
+After the extended-connectivity fingerprints of Rogers and Hahn (J. Chem. Inf. Model. 2010, 50,
+742): an atom is known by its element and its number of bonds, and in each round by what it is
+bonded to.
+All molecules go through NumPy together, so that the fingerprints of 40,000 precedents need not be
+stored: they are computed from the SMILES when the precedents are loaded.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKEN = re.compile(r"\[[^\]]*\]|Br|Cl|%\d\d|[A-Za-z]|\d|[-=#$:/\\().~]")
+"""One token of a SMILES."""
+
+RADIUS = 2
+"""Bonds from the centre of an environment to its rim."""
+
+SIZE = 1024
+"""Bits of a fingerprint."""
+
+END = "\n"
+"""The token after each SMILES; its code is 0."""
+
+Integers = NDArray[Any]
+Bits = NDArray[np.uint64]
+"""Fingerprints, one row each: `SIZE` bits in words of 64."""
+
+_ORDERS = {"-": 1, "/": 1, "\\": 1, "=": 2, "#": 3, ":": 4, "$": 5}
+_AROMATIC = 4
+_ATOM, _OPEN, _CLOSE, _BOND, _RING, _APART = range(6)
+_MARKS = {END: _APART, ".": _APART, "(": _OPEN, ")": _CLOSE}
+_AT_ONCE = 4096
+"""Molecules whose bits are set together, which keeps them in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environments:
+    """The environments of the atoms of some molecules.
+
+    `molecule` is the number of each atom's molecule (ascending), and `rounds[r]` the environment of
+    radius r of each atom, as a hash of 32 bits.
+    """
+
+    molecule: Integers
+    rounds: tuple[Integers, ...]
+
+    def sets(self, molecules: int, least: int = 0) -> list[frozenset[int]]:
+        """The environments of each of so many molecules, from radius `least` on."""
+        edges = np.searchsorted(self.molecule, np.arange(molecules + 1))
+        rounds = np.stack(self.rounds[least:])
+        return [frozenset(rounds[:, start:end].ravel().tolist()) for start, end in pairwise(edges)]
+
+    def bits(self, molecules: int) -> Bits:
+        """The fingerprint of each of so many molecules: environments of radius 1 and more."""
+        packed = np.empty((molecules, SIZE // 8), np.uint8)
+        places = [(found >> np.uint32(7)) % np.uint32(SIZE) for found in self.rounds[1:]]
+        starts = range(0, molecules, _AT_ONCE)
+        edges = np.searchsorted(self.molecule, [*starts, molecules])
+        for number, start in enumerate(starts):
+            atoms = slice(edges[number], edges[number + 1])
+            rows = self.molecule[atoms] - start
+            unpacked = np.zeros((min(_AT_ONCE, molecules - start), SIZE), bool)
+            for place in places:
+                unpacked[rows, place[atoms]] = True
+            packed[start : start + len(unpacked)] = np.packbits(unpacked, axis=1)
+        return packed.view(np.uint64)
+
+
+def encode(texts: Iterable[str]) -> tuple[Integers, list[str]]:
+    """The tokens of SMILES as codes, an `END` after each, and the token of each code."""
+    found = [(*TOKEN.findall(text), END) for text in texts]
+    tokens = [END, *sorted({token for one in found for token in one} - {END})]
+    code = {token: number for number, token in enumerate(tokens)}
+    codes = [code[token] for one in found for token in one]
+    return np.array(codes, np.uint8 if len(tokens) <= 256 else np.uint16), tokens
+
+
+def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -> Environments:
+    """The environments of the molecules whose SMILES are `codes`, each ended by code 0.
+
+    The SMILES must be valid and without explicit hydrogens. Stereochemistry does not count.
+    """
+    kinds = np.array([_kind(token) for token in tokens], np.uint8)
+    kind = kinds[codes]
+    atoms = np.flatnonzero(kind == _ATOM)
+    molecule = np.cumsum(codes == 0, dtype=np.int32)[atoms]
+    first, second, order = _bonds(codes, kind, atoms, tokens)
+    if not len(atoms):
+        return Environments(molecule, (molecule.astype(np.uint32),) * (radius + 1))
+    aromatic = np.array([_invariant(token)[1] for token in tokens])[codes[atoms]]
+    ring = np.where(aromatic[first] & aromatic[second], _AROMATIC, 1)
+    weight = _mixed(np.where(order == 0, ring, order).astype(np.uint32))
+    bonds = np.bincount(first, minlength=len(atoms)) + np.bincount(second, minlength=len(atoms))
+    elements = np.array([_invariant(token)[0] for token in tokens], np.uint32)[codes[atoms]]
+    found = [_mixed(elements + bonds.astype(np.uint32))]
+    for _ in range(radius):
+        around = np.zeros(len(atoms), np.uint32)
+        np.add.at(around, second, _mixed(found[-1][first] ^ weight))
+        np.add.at(around, first, _mixed(found[-1][second] ^ weight))
+        found.append(_mixed(_mixed(found[-1] + np.uint32(len(found))) + around))
+    return Environments(molecule, tuple(found))
+
+
+def similarities(one: Bits, others: Bits, counts: Integers) -> NDArray[np.float32]:
+    """The Tanimoto coefficient of `one` with each of `others`, which have so many bits (`counts`).
+
+    Two fingerprints without bits have 0.
+    """
+    common = np.bitwise_count(others & one).sum(axis=1, dtype=np.int32)
+    union = counts + np.bitwise_count(one).sum(dtype=np.int32) - common
+    shares: NDArray[np.float32] = (common / np.maximum(union, 1)).astype(np.float32)
+    return shares
+
+
+def _bonds(
+    codes: Integers, kind: Integers, atoms: Integers, tokens: Sequence[str]
+) -> tuple[Integers, Integers, Integers]:
+    """The two atoms of each bond, as numbers within `atoms`, and its order: 0 if not written."""
+    orders = np.array([_ORDERS.get(token, 0) for token in tokens], np.uint8)
+    # The tokens before an atom: its bond, if written, and what the bond comes from.
+    written = np.where(atoms > 0, kind[atoms - 1] == _BOND, False)
+    origin = atoms - 1 - written
+    before = np.where(origin >= 0, kind[origin], _APART)
+    order = np.where(written, orders[codes[atoms - 1]], 0)
+    depth = np.cumsum((kind == _OPEN).astype(np.int8) - (kind == _CLOSE), dtype=np.int16)[atoms]
+    # An atom is bonded to the one before it, but after a branch to the last one at its own depth.
+    parent = np.arange(-1, len(atoms) - 1)
+    opened = np.flatnonzero(before == _OPEN)
+    opened = opened[kind[origin[opened] - 1] == _CLOSE]
+    for level in range(int(depth.max(initial=-1)) + 1):
+        same = np.flatnonzero(depth == level)
+        after = np.flatnonzero(before[same] == _CLOSE)
+        parent[same[after]] = same[after - 1]
+        branches = opened[depth[opened] == level + 1]
+        parent[branches] = same[np.searchsorted(same, branches) - 1]
+    bonded = np.flatnonzero(before != _APART)
+    ends = [(parent[bonded], bonded, order[bonded])]
+    for code, token in enumerate(tokens):
+        if _kind(token) == _RING:  # a ring's number opens and closes it by turns
+            places = np.flatnonzero(codes == code)
+            order = np.where(kind[places - 1] == _BOND, orders[codes[places - 1]], 0)
+            owners = np.searchsorted(atoms, places) - 1
+            ends.append((owners[::2], owners[1::2], np.maximum(order[::2], order[1::2])))
+    first, second, written = (np.concatenate(column) for column in zip(*ends, strict=True))
+    return first, second, written
+
+
+@cache
+def _kind(token: str) -> int:
+    if token[0] == "%" or token.isdigit():
+        return _RING
+    if token[0] == "[" or token.isalpha():
+        return _ATOM
+    return _MARKS.get(token, _BOND)
+
+
+@cache
+def _invariant(token: str) -> tuple[int, bool]:
+    """What an atom is before its bonds are seen, as a hash; and whether it is aromatic.
+
+    Hydrogens count at aromatic atoms only: elsewhere the bonds tell them.
+    """
+    if _kind(token) != _ATOM:
+        return 0, False
+    symbol = re.sub(r"[@\[\]]|^\[\d+|:\d+", "", token)
+    aromatic = symbol[0].islower()
+    if not aromatic:
+        symbol = re.sub(r"(?<=.)H\d*", "", symbol)
+    return zlib.crc32(symbol.encode()), aromatic
+
+
+def _mixed(values: Integers) -> Integers:
+    """`values` (32 bits) scattered over all 32-bit numbers."""
+    values = values * np.uint32(0x9E3779B1)
+    values ^= values >> np.uint32(15)
+    values *= np.uint32(0x85EBCA77)
+    values ^= values >> np.uint32(13)
+    return values

@@ -1,0 +1,136 @@
+"""Precedents: published reactions, and those that are most similar to a product.
+
+`precedents.zip` has the training reactions of USPTO-50k; `PROVENANCE` in it says where they come
+from, and `build.py` how they were packed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from backends.models.local.retrosynthesis.environments import (
+    Bits,
+    Integers,
+    encode,
+    environments,
+    similarities,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """A published reaction: canonical SMILES, the number of its template, the patent's number."""
+
+    product: str
+    reactants: str
+    template: int
+    patent: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Precedents:
+    """All published reactions, by number; a library is equal only to itself.
+
+    `templates` are reaction SMARTS (product >> reactants), the most frequent first; `frequency`
+    counts the reactions of each, and `template` has the template's number of each reaction.
+    """
+
+    templates: tuple[str, ...]
+    frequency: Integers
+    template: Integers
+    _patent: Integers
+    _patents: tuple[str, ...]
+    _products: _Texts
+    _reactants: _Texts
+    _bits: Bits = field(repr=False)
+    _counts: Integers = field(repr=False)
+    _order: Integers = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    def __getitem__(self, number: int) -> Precedent:
+        return Precedent(
+            self._products[number],
+            self._reactants[number],
+            int(self.template[number]),
+            self._patents[self._patent[number]],
+        )
+
+    def having(self, template: int) -> Integers:
+        """The numbers of the reactions that have the template of that number."""
+        end = int(self.frequency[: template + 1].sum())
+        return self._order[end - int(self.frequency[template]) : end]
+
+    def similarity(self, product: str) -> Integers:
+        """The Tanimoto coefficient of each reaction's product with `product` (SMILES)."""
+        return similarities(fingerprints([product]), self._bits, self._counts)
+
+    def of_product(self, product: str, similarity: Integers) -> list[int]:
+        """The numbers of the reactions of `product` (canonical SMILES), given its `similarity`."""
+        alike = np.flatnonzero(similarity == 1).tolist()
+        return [number for number in alike if self[number].product == product]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """SMILES in one array of codes, each ended by code 0."""
+
+    codes: Integers
+    ends: Integers
+    tokens: tuple[str, ...]
+
+    def __getitem__(self, number: int) -> str:
+        start = self.ends[number - 1] + 1 if number else 0
+        return "".join(map(self.tokens.__getitem__, self.codes[start : self.ends[number]].tolist()))
+
+
+def fingerprints(smiles: list[str]) -> Bits:
+    """The fingerprints of `smiles` (valid SMILES), one row each."""
+    return environments(*encode(smiles)).bits(len(smiles))
+
+
+@cache
+def builtin() -> Precedents:
+    """The precedents that come with the package."""
+    path = resources.files(__package__).joinpath("precedents.zip")
+    return unpacked(path.read_bytes())
+
+
+def unpacked(content: bytes) -> Precedents:
+    """The precedents in the bytes of `precedents.zip`."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        meta = json.loads(archive.read("meta.json"))
+        codes = {name: _codes(archive, name) for name in ("products", "reactants")}
+        template, patent = (
+            np.frombuffer(archive.read(name), "<u2") for name in ("template", "patent")
+        )
+    tokens = tuple(meta["tokens"])
+    texts = {
+        name: _Texts(array, np.flatnonzero(array == 0), tokens) for name, array in codes.items()
+    }
+    bits = environments(codes["products"], tokens).bits(len(template))
+    frequency = np.bincount(template, minlength=len(meta["templates"]))
+    return Precedents(
+        tuple(meta["templates"]),
+        frequency,
+        template,
+        patent,
+        tuple(meta["patents"]),
+        texts["products"],
+        texts["reactants"],
+        bits,
+        np.bitwise_count(bits).sum(axis=1, dtype=np.int32),
+        np.argsort(template, kind="stable"),
+    )
+
+
+def _codes(archive: zipfile.ZipFile, name: str) -> Integers:
+    return np.frombuffer(archive.read(name), np.uint8)
