@@ -129,7 +129,7 @@ def _bounded(
     else:
         names = [name for name in TITLES if name in (request.names or TITLES)]
         expected = {one.check: one for one in properties if one.check}
-        _check_names(list(expected), TITLES, "a system", "")
+        _check_names(tuple(expected), TITLES, "a system", "")
         for result in _standard(system, channels, names, effort, reduction):
             other = expected.get(result.name)
             yield result if other is None else replace(result, expected=Status(other.expected))

@@ -79,13 +79,13 @@ class SystemFile:
         """Each fault with its file and line; one of a row, with those of the member's table."""
         for fault in found:
             path = fault.path
-            if path[:1] == ("members",) and len(path) == 4 and path[2] == "rows":
-                table = self.members[int(path[1])].table
-                if table:
-                    yield from _in_table(Path(table), fault, int(path[3]))
-                    continue
-                fault = replace(fault, path=(*path[:2], "table"))
-            yield from located((fault,), self.text, self.path)
+            is_row = path[:1] == ("members",) and len(path) == 4 and path[2] == "rows"
+            table = self.members[int(path[1])].table if is_row else ""
+            if table:
+                yield from _in_table(Path(table), fault, int(path[3]))
+                continue
+            at = (*path[:2], "table") if is_row else path
+            yield from located((replace(fault, path=at),), self.text, self.path)
 
 
 def system_schema() -> dict[str, Any]:
@@ -188,7 +188,7 @@ def respondent_problem(name: str) -> str | None:
     if re.fullmatch(r"[A-Za-z_][\w.]*[:.][A-Za-z_][\w.]*(\(.*\))?", name) or name.endswith(".py"):
         return (
             f"{quoted(name)} looks like a Python function, and a file names no code; write "
-            f'"{PYTHON}", and pass the function in Python: pxp.Session(system, {{member: function}})'
+            f'"{PYTHON}", and pass the function in code: pxp.Session(system, {{name: function}})'
         )
     return f"{quoted(name)} is no respondent; write {RESPONDENTS}, or {PYTHON} for a function"
 
