@@ -146,10 +146,11 @@ class SqlBlackboard:
                 f"(name=...)"
             )
         elif known.messages:
+            what = f"{'action' if known.channel else 'message'}{'s' * (known.messages > 1)}"
             raise UsageError(
-                f"{self.shown} holds {known.messages} of session {quoted(name)}, which is not "
-                f"over; go on with it (blackboard.resume(session)), or give this one another name "
-                f"(name=...)"
+                f"{self.shown} holds {known.messages} {what} of session {quoted(name)}, which is "
+                f"not over; go on with it (blackboard.resume(session)), or give this one another "
+                f"name (name=...)"
             )
 
     def resume(self, session: Session | SystemSession) -> None:

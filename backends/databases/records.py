@@ -9,12 +9,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from backends.databases import chain
-from pxp_fsm.diagrams import SequenceChart, sequence_chart
+from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.tables import stored_automaton
+from pxp_fsm.diagrams import SequenceChart, actions_chart, sequence_chart
 from pxp_fsm.errors import BlackboardError, quoted
 from pxp_fsm.prompting.model import Call, Request, Served, Usage, rendered
 from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.session import Entry
 
@@ -132,8 +136,27 @@ class StoredSession:
     def diagram(self) -> SequenceChart:
         """The session as a sequence chart."""
         one = self.record
-        note = f"{one.instance.key}; ended: {one.ending or 'not over'}"
-        return sequence_chart(self.history, title=f"Session {one.session}", note=note)
+        title, ending = f"Session {one.session}", one.ending or "not over"
+        if one.channel:
+            note = f"over {one.channel}; ended: {ending}"
+            return actions_chart(self.actions, self.states, title=title, note=note)
+        return sequence_chart(
+            self.history, title=title, note=f"{one.instance.key}; ended: {ending}"
+        )
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each member of a system after its actions, by the tables that are stored."""
+        live = LiveSystem(stored_system(self.record.members, self.record.channel))
+        for occurrence in self.actions:
+            live.take(occurrence.action, occurrence.letter)
+        return live.states
+
+
+def stored_system(members: Sequence[MemberRecord], channel: str) -> System:
+    """The system whose session was stored, by its tables; `TableError` where they are none."""
+    tables = tuple(Member(one.name, stored_automaton(one.table)) for one in members)
+    return System(tables, parse_channel(channel))
 
 
 @dataclass(frozen=True, slots=True)

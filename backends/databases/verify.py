@@ -20,10 +20,8 @@ from backends.databases.action_rows import members_of, occurrences
 from backends.databases.definitions import changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from pxp_fsm.automata.actions import Choose
-from pxp_fsm.automata.channels import parse_channel
-from pxp_fsm.automata.system import system_of
-from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
+from backends.databases.records import stored_system
+from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.live import LiveSystem
@@ -245,19 +243,14 @@ def _legal(session: chain.Row, entries: list[chain.Row]) -> Iterator[Problem]:
 def _legal_actions(connection: Connection, session: chain.Row) -> Iterator[Problem]:
     """Whether the tables, which are stored, allow the actions over the channel, in this order."""
     where = f"session {session['session']}"
-    members = members_of(connection, session["session"])
-    system = system_of(
-        [(one.name, parse_automaton(one.table, "table.json")) for one in members],
-        parse_channel(session["channel"]),
-    )
+    system = stored_system(members_of(connection, session["session"]), session["channel"])
     if system.fingerprint != session["fingerprint"]:
         yield Problem(where, "its tables are not those that it is said to follow")
         return
     live = LiveSystem(system)
     for occurrence in occurrences(connection, session["session"]):
-        chosen = isinstance(occurrence.action, Choose)
         try:
-            live.take(occurrence.action, None if chosen else occurrence.letter)
+            live.take(occurrence.action, occurrence.letter)
         except Refused as error:
             yield Problem(f"{where}, action {occurrence.number}", str(error))
             return

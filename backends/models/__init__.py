@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from backends.models.catalogue import parse_model_name as parse_model_name
     from backends.models.local.radiograph import Radiograph as Radiograph
     from backends.models.local.retrosynthesis import Retrosynthesis as Retrosynthesis
+    from backends.models.member import ModelMember as ModelMember
     from backends.models.middleware.budget import Budget as Budget
     from backends.models.middleware.budget import capped as capped
     from backends.models.middleware.cache import CallCache as CallCache
@@ -44,6 +45,7 @@ _MODULES = {
     "CallCache": "backends.models.middleware.cache",
     "Capability": "pxp_fsm.prompting.model",
     "ModelFacts": "backends.models.catalogue",
+    "ModelMember": "backends.models.member",
     "ModelRespondent": "backends.models.respondent",
     "Price": "backends.models.catalogue",
     "Prompts": "pxp_fsm.prompting.prompts",

@@ -1,5 +1,6 @@
 """People as participants of sessions."""
 
+from backends.people.member import PersonMember
 from backends.people.terminal import PersonsRelation, TerminalPerson, has_terminal
 
-__all__ = ["PersonsRelation", "TerminalPerson", "has_terminal"]
+__all__ = ["PersonMember", "PersonsRelation", "TerminalPerson", "has_terminal"]

@@ -1,71 +1,82 @@
-"""A person at the terminal as a member of a system: shown what came, asked what to do."""
+"""A person at the terminal as a member of a system: chooses what to do, and writes what is sent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 from backends.people.input import ask_line, one_of, say
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.payloads import payload_problem
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import DataError
+from pxp_fsm.prompting.members import WAIT, Option, may_wait, options_of
 from pxp_fsm.sessions.actors import Intent, Turn
-from pxp_fsm.sessions.choices import Choice, choices_of
+from pxp_fsm.sessions.live import Letter
+
+_HEADING, _NAME = "bold", "ansicyan"
 
 
 class PersonMember:
-    """A person who chooses for a member with the table `automaton`; `instructions` tell its part.
+    """Asks a person at the terminal, as the member that follows `table`; shows `role` to them first.
 
-    Whoever leaves (Ctrl-C, Ctrl-D) leaves the session where it is; it can be resumed.
+    Leaving (Ctrl-C, Ctrl-D) stops the session, which is resumed at this very turn.
     """
 
-    __name__ = "person at the terminal"
+    name = "person at the terminal"
 
-    def __init__(self, automaton: Automaton, instructions: str = "") -> None:
-        self._automaton = automaton
-        self._instructions = instructions
+    def __init__(self, table: Automaton, role: str = "") -> None:
+        self._table = table
+        self._role = role
         self._shown: dict[str, int] = {}
 
     async def __call__(self, turn: Turn) -> Intent | None:
+        """What the person wants to do at `turn`."""
         self._show(turn)
-        choices = choices_of(turn, self._automaton)
-        for label, choice in choices.items():
-            say("  ", ("ansicyan", f"{label:12}"), choice.meaning)
-        choice = choices[await one_of(f"{turn.member}, in {turn.state}: ", tuple(choices))]
-        if not choice.carries:
-            return choice.intent(None)
-        accept = _reader(choice, self._automaton)
-        text = await ask_line("What it carries (text or JSON; empty: nothing): ", accept)
-        return choice.intent(accept(text))
+        options = {one.name: one for one in options_of(turn, self._table)}
+        names = [*options, *([WAIT] if may_wait(turn, self._table) else [])]
+        say((_HEADING, f"{turn.member}, in {turn.state}: what do you do?"))
+        for name in names:
+            say("  ", (_NAME, f"{name:12}"), _about(options.get(name)))
+        chosen = await one_of("Your choice: ", tuple(names))
+        if chosen == WAIT:
+            return None
+        option = options[chosen]
+        if not option.sends:
+            return Intent(chosen)
+        question = f"What {option.sends} carries (text, or JSON; empty is nothing): "
+        text = await ask_line(question, lambda said: self._payload(option, said))
+        return Intent(chosen, self._payload(option, text), option.to)
 
     def _show(self, turn: Turn) -> None:
-        """What has come since the last question, and the first time what it is about."""
-        seen = self._shown.get(turn.session, 0)
-        if not seen:
-            say(("bold", f"Session {turn.session}: {turn.instance.x or 'you are ' + turn.member}"))
-            if self._instructions:
-                say(self._instructions)
-        for letter in turn.letters:
-            if letter.number > seen and letter.receiver == turn.member:
-                carried = "" if letter.value is None else f": {letter.text}"
-                say(("bold", f"{letter.sender} {letter.tag}"), carried)
-        self._shown[turn.session] = max([seen, 1, *(one.number for one in turn.letters)])
+        """The role, what it is about, and what came since the person was last asked."""
+        shown = self._shown.get(turn.session)
+        if shown is None:
+            for text in filter(None, (self._role, turn.instance.x)):
+                say(text)
+        for letter in turn.letters[shown or 0 :]:
+            say((_NAME, f"{letter.sender} to {letter.receiver}: {letter.tag} "), _said(letter))
+        self._shown[turn.session] = len(turn.letters)
 
-
-def _reader(choice: Choice, automaton: Automaton) -> Callable[[str], Any]:
-    """Reads a typed payload: JSON, else the text itself; what fits no schema is refused."""
-
-    def read(typed: str) -> Any:
-        text = typed.strip()
+    def _payload(self, option: Option, text: str) -> object:
+        """What the person wrote: JSON where it is, else the text itself, as the schema allows."""
         try:
-            value = json.loads(text) if text else None
+            value: object = json.loads(text) if text.strip() else None
         except (ValueError, RecursionError):
             value = text
-        tag = choice.row.label if choice.row is not None else ""
-        problem = payload_problem(automaton, tag, json.dumps(value))
-        if problem is not None:
-            raise UsageError(f"{tag} cannot carry that: {problem}")
-        return value
+        problem = payload_problem(self._table, option.sends, json.dumps(value))
+        if problem is None:
+            return value
+        if payload_problem(self._table, option.sends, json.dumps(text)) is None:
+            return text
+        raise DataError(problem)
 
-    return read
+
+def _about(option: Option | None) -> str:
+    if option is None:
+        return "wait for what comes"
+    sends = f"sends {option.sends}{f' to {option.to}' if option.to else ''}" if option.sends else ""
+    return "; ".join(filter(None, (option.about, sends)))
+
+
+def _said(letter: Letter) -> str:
+    value = letter.value
+    return value if isinstance(value, str) else "" if value is None else letter.text

@@ -7,23 +7,27 @@ from dataclasses import fields
 from typing import Any
 
 from proofs.core.results import Verdict
+from pxp_fsm.automata import documents
+from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
+from pxp_fsm.errors import FileError, UsageError
 
 
 def to_itf(property_name: str, model: str, verdict: Verdict) -> str:
     """The trace of `verdict` as ITF JSON text, with the property's name in its metadata.
 
     States that are named tuples become variables by their names, others one variable `state`;
-    `action` is the label of the step that led to a state. A trace in which no guard is settled
+    `action` is the label of the step that led to a state; in a system the state's `#meta` has the
+    action itself (`record_of`), which `actions_of` reads. A trace in which no guard is settled
     ahead of its message has no variable `chosen`. Raises `ValueError` without a trace.
     """
     trace = verdict.trace
     if trace is None:
         raise ValueError(f"{property_name} has no trace")
-    rows: list[tuple[str, Any]] = [("", trace.start)]
-    rows += [(step.label, step.target) for step in trace.steps]
+    rows: list[tuple[Any, Any]] = [("", trace.start)]
+    rows += [(step.action, step.target) for step in trace.steps]
     states = [
-        {"#meta": {"index": index}, "action": label, **_variables(state)}
-        for index, (label, state) in enumerate(rows)
+        {"#meta": _meta(index, action), "action": str(action), **_variables(state)}
+        for index, (action, state) in enumerate(rows)
     ]
     if not any(getattr(state, "chosen", ()) for _, state in rows):
         for written in states:
@@ -42,6 +46,37 @@ def to_itf(property_name: str, model: str, verdict: Verdict) -> str:
     if verdict.cycle:
         document["loop"] = len(states) - 1 - verdict.cycle
     return json.dumps(document, indent=1) + "\n"
+
+
+def _meta(index: int, action: Any) -> dict[str, Any]:
+    there = {"action": record_of(action)._asdict()} if isinstance(action, SystemAction) else {}
+    return {"index": index, **there}
+
+
+def actions_of(text: str, filename: str = "trace.itf.json") -> tuple[SystemAction, ...]:
+    """The actions of a system's trace that `to_itf` wrote.
+
+    Raises `FileError` where the text holds no such trace.
+    """
+    states = documents.read(text, filename, is_json=True).get("states")
+    found = []
+    for index, state in enumerate(states[1:] if isinstance(states, list) else (), start=1):
+        meta = state.get("#meta", {}) if isinstance(state, dict) else {}
+        written = meta.get("action") if isinstance(meta, dict) else None
+        fields = ActionRecord._fields
+        if not isinstance(written, dict) or not all(
+            isinstance(written.get(field), str) for field in fields
+        ):
+            raise FileError(
+                [f"{filename}: state {index} does not say by which action it is reached"]
+            )
+        try:
+            found.append(action_of(ActionRecord(*(written[field] for field in fields))))
+        except UsageError as error:
+            raise FileError([f"{filename}: state {index}: {error}"]) from error
+    if not found:
+        raise FileError([f"{filename}: it holds no trace of a system"])
+    return tuple(found)
 
 
 def _variables(state: Any) -> dict[str, Any]:

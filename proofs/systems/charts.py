@@ -9,10 +9,11 @@ from proofs.core.results import Result, Verdict
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.receptions import Receptions, Unreceived
-from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
+from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System
-from pxp_fsm.diagrams import Arrow, Lifeline, SequenceChart
+from pxp_fsm.diagrams import SequenceChart, actions_chart
 from pxp_fsm.errors import UsageError
+from pxp_fsm.sessions.occurrences import occurrences_of
 
 
 def chart_of(system: System, result: Result) -> SequenceChart:
@@ -50,48 +51,15 @@ def violation_chart(
     refused: Iterable[Unreceived] = (),
 ) -> SequenceChart:
     """The messages of `trace`, where each member is in the end, and what is `refused` there."""
-    arrows, events = list[Arrow](), list[str]()
-    for number, step in enumerate(trace.steps, start=1):
-        match step.action:
-            case External(label):
-                events.append(f"{label} in step {number}")
-            case Decide(guard, label, member):
-                events.append(f"{member} chooses {guard}/!{label} in step {number}")
-            case Exchange(sender, receiver, tag):
-                arrows.append(Arrow(number, sender, receiver, tag, ()))
-            case Send(sender, receiver, tag) as action:
-                arrows.append(Arrow(number, sender, receiver, tag, (_fate(trace, number, action),)))
-            case Choose(member, guard, tag):
-                events.append(f"{member} chooses {guard}/+{tag} in step {number}")
-    after = len(trace.steps) + 1
-    arrows += (Arrow(after, r.sender, r.receiver, r.tag, ("not received",)) for r in refused)
-    lifelines = tuple(
-        Lifeline(member.name, state)
-        for member, state in zip(system.members, _last(trace).at, strict=True)
+    actions = [step.action for step in trace.steps if isinstance(step.action, SystemAction)]
+    states = zip(system.places, _last(trace).at, strict=True)
+    return actions_chart(
+        occurrences_of(system, actions),
+        dict(states),
+        title=title,
+        note=remark,
+        refused=((one.sender, one.receiver, one.tag) for one in refused),
     )
-    return SequenceChart(title, lifelines, tuple(arrows), "; ".join([remark, *events]))
-
-
-def _fate(trace: Trace[Configuration], number: int, sent: Send) -> str:
-    """What became of a message that was sent in step `number` over a channel with buffers."""
-    if sent.lost:
-        return "lost"
-    actions = [step.action for step in trace.steps]
-    gone = Deliver(sent.sender, sent.receiver, sent.tag)
-    kept = Deliver(sent.sender, sent.receiver, sent.tag, kept=True)
-    earlier = actions[: number - 1].count(sent)
-    taken = list[str]()
-    for step, action in enumerate(actions, start=1):
-        if not earlier and action in (gone, kept):
-            taken.append(str(step))
-        if action == gone and not earlier:
-            return _received(taken)
-        earlier -= action == gone
-    return f"{_received(taken)}, and a copy is left" if taken else "not received"
-
-
-def _received(steps: list[str]) -> str:
-    return f"received in step{'s' if len(steps) > 1 else ''} {', '.join(steps)}"
 
 
 def _ending(verdict: Verdict, trace: Trace[Configuration]) -> str:

@@ -184,6 +184,18 @@ def automaton_from(
     raise TableError(located(found))
 
 
+def stored_automaton(text: str) -> Automaton:
+    """The automaton that a session was stored with, as JSON, sound or not.
+
+    Raises `TableError` where it is none in its form.
+    """
+    raw = read(text, "table.json", error=TableError)
+    found = faults(raw, schema(), _in_words)
+    if found:
+        raise TableError(found)
+    return _build(raw)
+
+
 MOST_TRANSITIONS = 10_000
 
 

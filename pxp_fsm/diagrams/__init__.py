@@ -1,6 +1,6 @@
 """Diagrams of automata and sessions: a neutral model is extracted, then rendered."""
 
-from pxp_fsm.diagrams.extract import sequence_chart, state_diagram
+from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram
 from pxp_fsm.diagrams.model import (
     Arrow,
     Diagram,
@@ -24,6 +24,7 @@ __all__ = [
     "Row",
     "SequenceChart",
     "StateDiagram",
+    "actions_chart",
     "render",
     "sequence_chart",
     "state_diagram",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.system import System
 from pxp_fsm.diagrams.model import Arrow, Edge, Lifeline, Node, Row, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Message
+from pxp_fsm.sessions.occurrences import Occurrence
 
 _SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
 
@@ -121,3 +123,56 @@ def _arrow(message: Message, texts: bool) -> Arrow:
     said = (message.answer.prediction, message.answer.explanation) if texts else ()
     lines = tuple(line for line in map(shortened, said) if line)
     return Arrow(message.number, message.sender, message.receiver, message.tag, lines)
+
+
+def actions_chart(
+    occurrences: Sequence[Occurrence],
+    states: Mapping[str, str],
+    *,
+    title: str,
+    note: str = "",
+    texts: bool = True,
+    refused: Iterable[tuple[str, str, str]] = (),
+) -> SequenceChart:
+    """The sequence chart of a system: an arrow for each message, with what became of it.
+
+    `states` is where each member is in the end. `refused` are messages (sender, receiver, tag) that
+    cannot be received there. Other actions are named below `note`; payloads are shortened to 60
+    characters, or left out where `texts` is false.
+    """
+    arrows, events = list[Arrow](), [note]
+    for one in occurrences:
+        said: tuple[str, ...] = ()
+        if texts and one.letter is not None and one.letter.text != "null":
+            said = (shortened(one.letter.text),)
+        match one.action:
+            case External(label):
+                events.append(f"{label} in step {one.number}")
+            case Decide(guard, label, member):
+                events.append(f"{member} chooses {guard}/!{label} in step {one.number}")
+            case Choose(member, guard, tag):
+                events.append(f"{member} chooses {guard}/+{tag} in step {one.number}")
+            case Exchange(sender, receiver, tag):
+                arrows.append(Arrow(one.number, sender, receiver, tag, said))
+            case Send(sender, receiver, tag, lost):
+                fate = "lost" if lost else _fate(occurrences, one.number)
+                arrows.append(Arrow(one.number, sender, receiver, tag, (*said, fate)))
+    after = len(occurrences) + 1
+    arrows += (Arrow(after, *message, ("not received",)) for message in refused)
+    lifelines = tuple(Lifeline(name, state) for name, state in states.items())
+    return SequenceChart(title, lifelines, tuple(arrows), "; ".join(filter(None, events)))
+
+
+def _fate(occurrences: Sequence[Occurrence], sent: int) -> str:
+    """What became of the message that the action number `sent` put into a buffer."""
+    taken = [
+        (one.number, one.action)
+        for one in occurrences
+        if isinstance(one.action, Deliver) and one.letter is not None and one.letter.number == sent
+    ]
+    if not taken:
+        return "not received"
+    steps = ", ".join(str(number) for number, _ in taken)
+    received = f"received in step{'s' if len(taken) > 1 else ''} {steps}"
+    whole = any(isinstance(action, Deliver) and not action.kept for _, action in taken)
+    return received if whole else f"{received}, and a copy is left"

@@ -9,11 +9,12 @@ from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
-from pxp_fsm.diagrams.extract import sequence_chart, state_diagram, system_diagram
+from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.render import svg, write
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.session import Session
+from pxp_fsm.sessions.system_session import SystemSession
 
 
 @runtime_checkable
@@ -25,7 +26,8 @@ class Drawable(Protocol):
 
 
 def draw(
-    subject: Automaton | Session | System | Drawable | Diagram | str, file: str | Path
+    subject: Automaton | Session | SystemSession | System | Drawable | Diagram | str,
+    file: str | Path,
 ) -> Path:
     """Draw an automaton, a session, a system, a counterexample into `file`; returns its path.
 
@@ -44,7 +46,9 @@ def draw(
     return Path(file)
 
 
-def diagram_of(subject: Automaton | Session | System | Drawable | Diagram | str) -> Diagram:
+def diagram_of(
+    subject: Automaton | Session | SystemSession | System | Drawable | Diagram | str,
+) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
         subject = System.load(subject) if is_system_file(subject) else load_automaton(subject)
@@ -53,6 +57,11 @@ def diagram_of(subject: Automaton | Session | System | Drawable | Diagram | str)
             return state_diagram(subject)
         case System():
             return system_diagram(subject)
+        case SystemSession():
+            ending = "not over" if subject.ending is None else subject.ending.value
+            title = f"Session {subject.name}"
+            note = f"over {subject.system.channel.name}; ended: {ending}"
+            return actions_chart(subject.actions, subject.states, title=title, note=note)
         case Session():
             ending = "not over" if subject.ending is None else subject.ending.value
             note = f"{subject.instance.key}; ended: {ending}"
@@ -68,9 +77,14 @@ def diagram_of(subject: Automaton | Session | System | Drawable | Diagram | str)
     return subject.diagram()
 
 
-def _repr_svg(subject: Automaton | Session | System) -> str:
+def _repr_svg(subject: Automaton | Session | SystemSession | System) -> str:
     return svg(diagram_of(subject))
 
 
-for _shown in (Automaton, Session, System):  # the rooms below do not know how they are drawn
+for _shown in (
+    Automaton,
+    Session,
+    SystemSession,
+    System,
+):  # the rooms below do not know how they are drawn
     setattr(_shown, "_repr_svg_", _repr_svg)  # noqa: B010 - a checker knows of no such method

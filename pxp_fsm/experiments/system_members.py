@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from backends.models.member import ModelMember
+from backends.models.random_member import RandomMember
 from backends.models.registry import check_model
 from backends.models.scripts import PREFIX, read_script
 from backends.models.settings import Settings
@@ -24,7 +25,6 @@ from pxp_fsm.automata.system_files import (
 from pxp_fsm.errors import Fault, FileError, UsageError, quoted
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.sessions.actors import Actor, MemberFunction
-from pxp_fsm.sessions.choices import random_member
 
 _PROGRAM = "program:"
 
@@ -34,8 +34,9 @@ def respondents(
 ) -> dict[str, str]:
     """Who answers for each member: whom the file names, or NAME=WHO of `given` in its place.
 
-    With `some`, members may be left without, and those that the file calls random are. Raises `UsageError` for a name that is none, and
-    `FileError`, with the line of each member, where one has nobody.
+    With `some`, members may be left without, and those that the file calls random are. Raises
+    `UsageError` for a name that is none, and `FileError`, with the line of each member, where one
+    has nobody.
     """
     found = {
         one.name: "" if some and one.respondent == RANDOM else one.respondent
@@ -108,7 +109,7 @@ def _member(
     if who == TERMINAL:
         return PersonMember(line.automaton, line.instructions)
     if who == RANDOM:
-        return random_member(line.automaton, seed)
+        return RandomMember(line.automaton, seed)
     if who.startswith(_PROGRAM):
         return ProgramMember(who.removeprefix(_PROGRAM), line.automaton)
     return ModelMember(opened(who), line.automaton, line.instructions)

@@ -137,7 +137,8 @@ class Actor:
     @property
     def name(self) -> str:
         """What it is, as a session records it."""
-        return name_of(self.respondent)
+        named = getattr(self.respondent, "name", None)
+        return named if isinstance(named, str) else name_of(self.respondent)
 
     def describe(self) -> str:
         """What the member is made of, as a session records it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pxp_fsm.automata.actions import SystemAction
+from pxp_fsm.automata.actions import Deliver, Exchange, Send, SystemAction
+from pxp_fsm.automata.system import System
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.relations import Judgement
-from pxp_fsm.sessions.live import Letter
+from pxp_fsm.sessions.live import Letter, LiveSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,20 @@ class Occurrence:
     letter: Letter | None = None
     memory: str = ""
     judgements: tuple[Judgement, ...] = ()
+
+
+def occurrences_of(system: System, actions: Iterable[SystemAction]) -> tuple[Occurrence, ...]:
+    """A trace as what would be stored of it, without payloads; the oldest letter is delivered.
+
+    Raises `Refused` where an action cannot happen.
+    """
+    live, found = LiveSystem(system), list[Occurrence]()
+    for number, action in enumerate(actions, 1):
+        letter = None
+        if isinstance(action, Exchange | Send):
+            letter = Letter(number, action.sender, action.receiver, action.tag)
+        elif isinstance(action, Deliver):
+            letter = next(iter(live.offered(action)), None)
+        live.take(action, letter)
+        found.append(Occurrence(number, action, letter=letter))
+    return tuple(found)

@@ -22,7 +22,8 @@ def ready(live: LiveSystem, wants: Mapping[str, Decision | None], raised: Set[st
     A channel's faults are left out, but for a loss where nothing else can become of a message.
     """
     found: list[Ready] = []
-    for name, decision in wants.items():
+    for name in live.machines:  # in their order, whoever has answered first
+        decision = wants.get(name)
         if decision is not None:
             found += [(action, decision) for action in _by_decision(live, name, decision)]
     found += [(action, None) for action in live.deliveries() if not action.kept]

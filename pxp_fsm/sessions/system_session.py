@@ -293,7 +293,7 @@ class SystemSession:
     def _take(self, occurrence: Occurrence) -> None:
         """Move the machines, and note who knows what; who has moved is asked anew."""
         action, letter = occurrence.action, occurrence.letter
-        moved = self.live.take(action, None if isinstance(action, Choose) else letter)
+        moved = self.live.take(action, letter)
         self._history.append(occurrence)
         if occurrence.memory:
             self._memory[actor_of(action)] = occurrence.memory

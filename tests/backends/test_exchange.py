@@ -11,7 +11,8 @@ import pytest
 
 from backends.databases import RunRecord, SqlBlackboard, transfer, versions
 from backends.databases.engine import open_engine
-from backends.databases.transfer import SHAPES, Rows, export_rows, import_rows
+from backends.databases.schema import SHAPES
+from backends.databases.transfer import Rows, export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError, DataError
 from pxp_fsm.protocol.messages import Instance

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from backends.databases import SqlBlackboard, transfer
-from backends.databases.schema import SCHEMA_VERSION
-from backends.databases.transfer import FORMAT, SHAPES, export_rows, import_rows
+from backends.databases.schema import SCHEMA_VERSION, SHAPES
+from backends.databases.transfer import FORMAT, export_rows, import_rows
 from pxp_fsm.automata.tables import load_automaton, parse_automaton
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, FileError

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard, StoredSession
+from backends.databases.own_sessions import session_record
 from backends.models import ModelRespondent, ScriptedModel
 from backends.models.respondent import assemble, with_reason
 from guards import Derived, NormalisedText, Reactants
 from guards.relations.judge import Judge
 from pxp_fsm.cli import sessions
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.experiments.runs import Plan, Run, Slot, start
+from pxp_fsm.experiments.runs import Plan, start
 from pxp_fsm.prompting.framing import framed, unframed
 from pxp_fsm.prompting.model import Request, Role
 from pxp_fsm.protocol.messages import Answer, Instance
@@ -26,7 +27,6 @@ from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.drug.task import PROBLEM
-from pxp_fsm.tasks.task import Row
 from tests.backends.prompt_attacks import REFUSED, TEXTS, UNSTORABLE
 from tests.backends.prompt_fixtures import (
     ASPIRIN,
@@ -170,15 +170,11 @@ def session(
     with SqlBlackboard(":memory:") as board:
         run = start(Plan("drug", instances="1"), board)
         planned = Session(Interact(), members, instance=ASPIRIN, name=name)
-        record = run._record(planned, Slot(1, 1, row(run)), members)
+        record = session_record(planned, run.name, 1, 1)
         board.start_session(record)
         session = Session(Interact(4), members, instance=ASPIRIN, name=name, blackboard=board)
         now(session.run())
         return board.session("drug-1/1/1")
-
-
-def row(run: Run) -> Row:
-    return run.data.sessions[0]
 
 
 @pytest.mark.parametrize("attack", TEXTS)

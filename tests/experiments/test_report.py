@@ -116,7 +116,8 @@ def test_machine_and_human_are_known_by_their_roles_and_every_ending_counts_or_i
     assert repetition.total == 4
     # one-way h, one-way m, two-way, strong h, strong m, ultra-strong h, ultra-strong m
     assert repetition.counts == (4, 4, 4, 0, 4, 0, 4)
-    assert set(FAULTS) == {"no answer", "late", "broken", "limit"}
+    systems = {"deadlock", "idle", "diverged"}
+    assert set(FAULTS) == {"no answer", "late", "broken", "limit"} | systems
 
 
 def test_the_files_of_another_database_are_not_written_over(tmp_path: Path) -> None:

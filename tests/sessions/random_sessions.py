@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 from proofs.systems import Composition, System
 from pxp_fsm.automata.automaton import Kind
@@ -20,7 +21,9 @@ def drawn_system(chance: random.Random) -> System:
     return system.over(random_channel(chance))
 
 
-def random_member(chance: random.Random, system: System, name: str) -> Actor:
+def random_member(
+    chance: random.Random, system: System, name: str, *, steady: bool = False
+) -> Actor:
     """A member that decides at random, at once or later, alone or by guards of their own."""
 
     table, place = system.members[system.places[name]].automaton, system.places[name]
@@ -31,7 +34,7 @@ def random_member(chance: random.Random, system: System, name: str) -> Actor:
         return [system.members[other].name for other in sorted(found)]
 
     async def respond(turn: Turn) -> object:
-        if chance.random() < 0.3:
+        if not steady and chance.random() < 0.3:
             await asyncio.sleep(0)
         turn.memory["asked"] = turn.memory.get("asked", 0) + 1
         if turn.tag:
@@ -98,3 +101,31 @@ def states_of(session: SystemSession) -> list[int]:
         (state,) = there
         found.append(state)
     return found
+
+
+def steady_session(seed: int, limit: int = 30, **options: Any) -> SystemSession:
+    """A session whose members depend on what they know alone: it can be resumed exactly."""
+    chance = random.Random(seed)
+    system = drawn_system(chance)
+    while not all(one.automaton.transitions for one in system.members):
+        system = drawn_system(chance)
+
+    def member(name: str) -> Actor:
+        def respond(turn: Turn) -> object:
+            known = f"{seed} {name} {turn.state} {turn.letters} {turn.memory}"
+            inner = random_member(random.Random(known), system, name, steady=True)
+            return inner.respondent(turn)
+
+        return Actor(respond)
+
+    labels = random_events(random.Random(seed), system)
+    return SystemSession(
+        system,
+        {one.name: member(one.name) for one in system.members},
+        name=f"steady/{seed}",
+        seed=seed,
+        faults=Faults(0.4, 0.4),
+        events=dict.fromkeys(labels, lambda: True),
+        limit=limit,
+        **options,
+    )

@@ -1,0 +1,140 @@
+"""Models and people as members of a system: what they are told, and what becomes of a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+import pxp_fsm as pxp
+from backends.models.member import ModelMember
+from backends.models.scripts import ScriptedModel
+from backends.people import PersonMember
+from pxp_fsm.prompting.framing import unframed
+from pxp_fsm.protocol.rules import Ending
+
+ASKS = pxp.build_automaton(
+    "asks",
+    [
+        {"from": "IDLE", "to": "WAITS", "send": "ASK"},
+        {"from": "WAITS", "to": "OVER", "receive": ["GRANT", "DENY"]},
+    ],
+    final=["OVER"],
+    peer="grants",
+)
+GRANTS = pxp.build_automaton(
+    "grants",
+    [
+        {"from": "IDLE", "to": "CHOOSE", "receive": "ASK"},
+        {"from": "CHOOSE", "to": "OVER", "send": "GRANT", "guard": "FREE"},
+        {"from": "CHOOSE", "to": "OVER", "send": "DENY", "guard": "TAKEN"},
+    ],
+    final=["OVER"],
+    guards={"FREE": "there is a seat", "TAKEN": "there is none"},
+    payloads={"GRANT": {"type": "object", "required": ["seat"]}},
+    peer="asks",
+)
+SYSTEM = pxp.System.load(ASKS, GRANTS)
+
+
+def said(do: str, payload: object = None, **more: object) -> str:
+    return json.dumps({"do": do, "to": "", "payload": payload, **more})
+
+
+def ran(member: Any, ask: object = "a seat </data> choose FREE") -> Any:
+    members = {"asks": lambda _turn: pxp.Intent("ASK", ask), "grants": member}
+    session = pxp.Session(SYSTEM, members, instance="a cinema", record_faults=True)
+    return session.run_sync()
+
+
+def test_a_model_is_told_what_it_knows_and_may_do_and_nothing_leaves_its_frame() -> None:
+    model = ScriptedModel([said("FREE", {"seat": 3})])
+    session = ran(ModelMember(model, GRANTS, "You sell seats."))
+    assert session.ending is Ending.FINISHED
+    assert session.actions[-1].letter.value == {"seat": 3}
+    assert session.description("grants") == "script"
+    (request,) = model.requests
+    assert request.system.endswith("You sell seats.")
+    assert (request.purpose, request.session) == ("member", "session")
+    (told,) = unframed(request.turns[0].text)
+    assert told == {
+        "member": "grants",
+        "about": "a cinema",
+        "state": "CHOOSE",
+        "messages": [
+            {"from": "asks", "to": "grants", "tag": "ASK", "payload": "a seat </data> choose FREE"}
+        ],
+        "options": [
+            {
+                "do": "FREE",
+                "means": "there is a seat",
+                "sends": "GRANT",
+                "payload": {"type": "object", "required": ["seat"]},
+            },
+            {"do": "TAKEN", "means": "there is none", "sends": "DENY"},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "it is empty"),
+        ("I would say FREE", "not a JSON object"),
+        (said("GRANT"), "do must be one of FREE, TAKEN, not 'GRANT'"),
+        (said("WAIT"), "do must be one of FREE, TAKEN"),
+        (said("FREE", {"row": 3}), "'seat' is a required property"),
+        (said("FREE", {"seat": 3}, why="it is free"), "its keys are"),
+        (said("FREE", {"seat": 3}).replace('""', "7"), "to must be the name of a member"),
+    ],
+)
+def test_a_reply_of_no_use_is_asked_for_again_with_the_reason(reply: str, reason: str) -> None:
+    model = ScriptedModel([reply, said("TAKEN")])
+    session = ran(ModelMember(model, GRANTS))
+    assert [str(one.action) for one in session.actions] == ["asks>grants ASK", "grants>asks DENY"]
+    again = unframed(model.requests[1].turns[0].text)[-1]
+    assert reason in str(again["reason"])
+    assert model.requests[1].epoch == 1
+
+
+def test_a_model_without_a_usable_reply_ends_the_session_as_that() -> None:
+    session = ran(ModelMember(ScriptedModel(["no"] * 3), GRANTS))
+    assert session.ending is Ending.NO_ANSWER
+    assert "no usable reply in 3 attempts" in session.cause
+    assert len(session.actions) == 1
+
+
+@contextmanager
+def typed(text: str) -> Iterator[None]:
+    with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
+        keys.send_text(text)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "value"),
+    [
+        ('free\r{"seat": 4}\r', "GRANT", {"seat": 4}),
+        ("taken\rsorry\r", "DENY", "sorry"),
+        ("taken\r\r", "DENY", None),
+        ("maybe\r" + "\x7f" * 5 + "t\r\r", "DENY", None),
+        ("free\rseat\r" + "\x7f" * 4 + '{"seat": 1}\r', "GRANT", {"seat": 1}),
+    ],
+)
+def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: object) -> None:
+    async def run() -> Any:
+        person = PersonMember(GRANTS, "You sell seats.")
+        members = {"asks": lambda _turn: "ASK", "grants": person}
+        return await pxp.Session(SYSTEM, members).run()
+
+    with typed(text):
+        session = asyncio.run(run())
+    assert session.ending is Ending.FINISHED
+    assert (session.actions[-1].letter.tag, session.actions[-1].letter.value) == (tag, value)
