@@ -16,7 +16,7 @@ _HEADING, _NAME = "bold", "ansicyan"
 
 
 class PersonMember:
-    """Asks a person at the terminal, as the member that follows `table`; shows `role` to them first.
+    """Asks a person at the terminal, as the member that follows `table`; `role` is shown first.
 
     Leaving (Ctrl-C, Ctrl-D) stops the session, which is resumed at this very turn.
     """

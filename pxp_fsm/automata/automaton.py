@@ -141,9 +141,16 @@ class Automaton:
     def _guards(self) -> dict[str, tuple[str, ...]]:
         return {state.name: state.guards for state in self.states}
 
+    @cached_property
+    def _leaving(self) -> dict[str, tuple[Transition, ...]]:
+        found: dict[str, tuple[Transition, ...]] = {}
+        for t in self.transitions:
+            found[t.source] = (*found.get(t.source, ()), t)
+        return found
+
     def leaving(self, state: str) -> tuple[Transition, ...]:
         """The transitions that leave `state`, in the table's order."""
-        return tuple(t for t in self.transitions if t.source == state)
+        return self._leaving.get(state, ())
 
     def guards_of(self, state: str) -> tuple[str, ...]:
         """The guards of which exactly one is true in `state`; empty where nothing is decided."""

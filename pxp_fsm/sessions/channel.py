@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from pxp_fsm.automata.automaton import Event, Valuation, one_hot, sending
+from pxp_fsm.automata.channels import Channel as Behaviour
 from pxp_fsm.automata.soundness import check_peers
 from pxp_fsm.errors import PXPError, Refused, UsageError, quoted
 from pxp_fsm.protocol.messages import Message, answer_problem
@@ -39,11 +40,9 @@ class Channel:
     def __init__(self, session: str, ends: dict[str, Machine], capacity: int = 0) -> None:
         if len(ends) != 2:
             raise UsageError(f"a channel joins two agents of different names, not {len(ends)}")
-        if capacity < 0:
-            raise UsageError(f"a channel's capacity is 0 (synchronous) or more, not {capacity}")
         self.session = session
         self._ends = dict(ends)
-        self._capacity = capacity
+        self._behaviour = Behaviour(capacity)
         self._queues: dict[str, deque[Message]] = {name: deque() for name in ends}
         self._sent = 0
         left, right = ends.values()
@@ -69,7 +68,7 @@ class Channel:
         self._ends[message.sender].fire(event, taken)
         self._sent += 1
         self._queues[message.receiver].append(message)
-        if not self._capacity:
+        if self._behaviour.synchronous:
             self.deliver(message.receiver)
 
     def deliver(self, name: str) -> Message | None:
@@ -128,10 +127,11 @@ class Channel:
                 self._refuse(message, str(error))
             if decided.label != message.tag:
                 self._refuse(message, f"the guards of {message.sender} say {decided.label}")
-        if not self._capacity:
+        waiting = tuple(each.tag for each in self._queues[message.receiver])
+        if self._behaviour.synchronous:
             self._check_reception(self._ends[message.receiver], message)
-        elif len(self._queues[message.receiver]) >= self._capacity:
-            self._refuse(message, f"{self._capacity} messages are on their way already")
+        elif not any(self._behaviour.after_sending(waiting, message.tag)):
+            self._refuse(message, f"{len(waiting)} messages are on their way already")
         return event, taken
 
     def _check_envelope(self, message: Message) -> None:

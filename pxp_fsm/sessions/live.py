@@ -7,7 +7,7 @@ the model that is checked. Whoever chooses among it, an action that is taken her
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,6 +133,10 @@ class LiveSystem:
     def deliveries(self) -> Iterator[Deliver]:
         """The letters that can be delivered now."""
         for link in self.letters:
+            yield from self._deliveries(link)
+
+    def _deliveries(self, link: Link) -> Iterator[Deliver]:
+        if self.letters.get(link):
             for offer in self.system.channel.offers(self.buffer(link)):
                 if self._taken(*link, offer.tag) is not None:
                     yield Deliver(*link, offer.tag, kept=offer.kept)
@@ -150,6 +154,32 @@ class LiveSystem:
         same = tuple(letter for letter in letters if letter.tag == action.tag)
         return same if self.system.channel.reordering else same[:1]
 
+    def check(self, action: SystemAction) -> None:
+        """Raise `Refused`, with the reason and what is possible, where `action` cannot happen."""
+        if action not in self._alike(action):
+            raise Refused(self.refusal(action))
+
+    def _alike(self, action: SystemAction) -> Iterable[SystemAction]:
+        """What is possible of the same kind: by the member's row, over the link, from outside."""
+        match action:
+            case Exchange(member, receiver, tag) | Send(member, receiver, tag):
+                rows = self.rows(member) if member in self.machines else ()
+                return (
+                    one
+                    for row in rows
+                    if (row.kind, row.label) == (Kind.SEND, tag) and row.partner in ("", receiver)
+                    for one in self.by_row(member, row)
+                )
+            case Choose(member, guard) | Decide(guard, _, member):
+                rows = self.rows(member) if member in self.machines else ()
+                return (
+                    one for row in rows if row.guard == guard for one in self.by_row(member, row)
+                )
+            case Deliver(sender, receiver):
+                return self._deliveries((sender, receiver))
+            case External():
+                return self.externals()
+
     def take(
         self, action: SystemAction, letter: Letter | None = None
     ) -> tuple[tuple[str, Transition], ...]:
@@ -159,8 +189,7 @@ class LiveSystem:
         without a payload, or the oldest. Raises `Refused`, with the reason, where it cannot
         happen: nothing has moved then.
         """
-        if action not in self.possible():
-            raise Refused(self.refusal(action))
+        self.check(action)
         match action:
             case Exchange(sender, receiver, tag):
                 sent = self._send(sender, receiver, tag)

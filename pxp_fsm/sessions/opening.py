@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, overload
 
-from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message
@@ -15,6 +14,7 @@ from pxp_fsm.sessions import session
 from pxp_fsm.sessions.actors import Actor, MemberFunction
 from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
+from pxp_fsm.sessions.parameters import Followed
 from pxp_fsm.sessions.pending import EventSource
 from pxp_fsm.sessions.system_session import ActionBoard, SystemSession
 
@@ -44,7 +44,7 @@ def Session(
     seed: int = 0,
     faults: Faults | None = None,
     events: Mapping[str, EventSource] = MappingProxyType({}),
-    follow: Sequence[SystemAction] = (),
+    follow: Followed = (),
     limit: int = 1000,
     on_action: Callable[[Occurrence], None] | None = None,
     record_faults: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from pxp_fsm.automata.actions import Deliver, Exchange, Send, SystemAction
@@ -43,11 +43,14 @@ def _by_decision(live: LiveSystem, name: str, decision: Decision) -> list[System
 
 
 def drawn(
-    found: Sequence[Ready], channel: Channel, faults: Faults, chance: random.Random
+    found: Sequence[Ready], channel: Channel, faults: Faults, chances: Callable[[], random.Random]
 ) -> Ready | None:
     """One of `found`, each as likely, and what a faulty channel does to it; None of nothing."""
+    if len(found) < 2 and not (channel.lossy or channel.duplicating):
+        return found[0] if found else None
     if not found:
         return None
+    chance = chances()
     action, decision = found[chance.randrange(len(found))]
     if isinstance(action, Send) and channel.lossy and chance.random() < faults.loss:
         action = replace(action, lost=True)

@@ -18,15 +18,23 @@ from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, 
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
-from pxp_fsm.errors import GuardError, NoAnswer, Refused, SessionFailed, UsageError, WrongType
+from pxp_fsm.errors import (
+    GuardError,
+    NoAnswer,
+    Refused,
+    SessionFailed,
+    UsageError,
+    WrongType,
+)
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.protocol.rules import Ending
-from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn, as_actor, own_rows
+from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn, own_rows
 from pxp_fsm.sessions.functions import ending_of, traceback_of, waited_for
 from pxp_fsm.sessions.live import Letter, LiveSystem
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
-from pxp_fsm.sessions.pending import EventSource, Pending, check_source
+from pxp_fsm.sessions.parameters import Followed, actors, checked_events, checked_trace
+from pxp_fsm.sessions.pending import EventSource, Pending
 from pxp_fsm.sessions.scheduling import drawn, ready
 
 FAILED = "FAILED"
@@ -73,7 +81,7 @@ class SystemSession:
         seed: int = 0,
         faults: Faults | None = None,
         events: Mapping[str, EventSource] = MappingProxyType({}),
-        follow: Sequence[SystemAction] = (),
+        follow: Followed = (),
         limit: int = 1000,
         on_action: Callable[[Occurrence], None] | None = None,
         record_faults: bool = False,
@@ -84,14 +92,14 @@ class SystemSession:
         self.system = system
         self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
         self.live = LiveSystem(system)
-        self.members = _actors(system, members, some=bool(follow))
+        self._follow = checked_trace(system, follow)
+        self.members = actors(system, members, some=bool(self._follow))
         self.seed = seed
         self.faults = faults or Faults()
         self.ending: Ending | None = None
         self.cause = ""
         self.fault: Exception | None = None
-        self._pending = Pending(_checked_events(system, events))
-        self._follow = _checked_trace(system, follow)
+        self._pending = Pending(checked_events(system, events))
         self._blackboard = blackboard
         self._limit = limit
         self._on_action = on_action
@@ -238,7 +246,7 @@ class SystemSession:
 
     def _drawn(self) -> tuple[SystemAction, Decision | None] | None:
         found = ready(self.live, self._pending.wants, self._pending.raised)
-        return drawn(found, self.system.channel, self.faults, self._chance("next"))
+        return drawn(found, self.system.channel, self.faults, lambda: self._chance("next"))
 
     def _chance(self, what: str) -> random.Random:
         """Random numbers for the next action: the same ones where the session is resumed."""
@@ -267,8 +275,7 @@ class SystemSession:
 
     def _happen(self, action: SystemAction, decision: Decision | None) -> Occurrence:
         """Store what happens, and let it happen; refused before anything is stored."""
-        if action not in self.live.possible():
-            raise Refused(self.live.refusal(action))
+        self.live.check(action)
         number, letter = len(self._history) + 1, None
         to, text, memory, judgements = "", "null", "", tuple[Judgement, ...]()
         if decision is not None:
@@ -280,7 +287,9 @@ class SystemSession:
                 letter = Letter(number, member, to, tag, text)
             case Deliver():
                 offered = self.live.offered(action)
-                letter = offered[self._chance("letter").randrange(len(offered))]
+                letter = offered[0]
+                if len(offered) > 1:
+                    letter = self._chance("letter").choice(offered)
         guard = "" if decision is None else decision.row.guard
         occurrence = Occurrence(number, action, guard or "", letter, memory, judgements)
         if self._blackboard is not None:
@@ -343,46 +352,3 @@ def _failure(fault: Exception) -> Judgement:
     nothing = digest("")
     detail = storable(traceback_of(fault))
     return Judgement(FAILED, nothing, nothing, Outcome.BROKEN, True, 0.0, detail)
-
-
-def _actors(
-    system: System, members: Mapping[str, Actor | MemberFunction], *, some: bool
-) -> dict[str, Actor]:
-    names = ", ".join(system.places)
-    if not isinstance(members, Mapping):
-        raise UsageError(f"a session has members by their names: {names}")
-    unknown = [name for name in members if name not in system.places]
-    if unknown:
-        raise UsageError(f"the system has no member {unknown[0]!r}; its members are {names}")
-    missing = [name for name in system.places if name not in members]
-    if missing and not some:
-        raise UsageError(
-            f"nobody answers for {', '.join(missing)}; give a function of a Turn, or a pxp.Actor, "
-            f"for each of {names}"
-        )
-    return {name: as_actor(name, members[name]) for name in system.places if name in members}
-
-
-def _checked_events(system: System, events: Mapping[str, EventSource]) -> Mapping[str, EventSource]:
-    known = dict.fromkeys(
-        row.label
-        for member in system.members
-        for row in member.automaton.transitions
-        if row.kind is Kind.EVENT and row.guard is None
-    )
-    for label, source in events.items():
-        if label not in known:
-            there = ", ".join(known) or "none"
-            raise UsageError(f"no member has an event {label!r} from outside; there are: {there}")
-        check_source(label, source)
-    return events
-
-
-def _checked_trace(system: System, follow: Sequence[SystemAction]) -> tuple[SystemAction, ...]:
-    live = LiveSystem(system)
-    for number, action in enumerate(follow, 1):
-        try:
-            live.take(action)
-        except Refused as error:
-            raise UsageError(f"action {number} of the trace cannot happen: {error}") from error
-    return tuple(follow)

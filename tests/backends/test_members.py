@@ -131,7 +131,7 @@ def typed(text: str) -> Iterator[None]:
 def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: object) -> None:
     async def run() -> Any:
         person = PersonMember(GRANTS, "You sell seats.")
-        members = {"asks": lambda _turn: "ASK", "grants": person}
+        members: dict[str, Any] = {"asks": lambda _turn: "ASK", "grants": person}
         return await pxp.Session(SYSTEM, members).run()
 
     with typed(text):

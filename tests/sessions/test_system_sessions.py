@@ -93,6 +93,11 @@ def test_a_seed_determines_what_happens() -> None:
     assert len({str(actions(seed)) for seed in range(8)}) > 1
 
 
+def wrong(value: Any) -> Any:
+    """What no type checker lets through."""
+    return value
+
+
 def two(left: str, right: str, channel: str = "sync") -> pxp.System:
     return pxp.System.load(table("a", left), table("b", right), channel=channel)
 
@@ -158,7 +163,7 @@ async def slow(_turn: pxp.Turn) -> str:
         (lambda _turn: pxp.Intent("G", float("nan")), "broken", "JSON values", WrongType),
         (lambda _turn: 1 / 0, "no answer", "a: ZeroDivisionError", ZeroDivisionError),
         (
-            pxp.Actor(lambda _turn: 1, guards=lambda _turn: 1 / 0),
+            pxp.Actor(lambda _turn: 1, guards=wrong(lambda _turn: 1 / 0)),
             "broken",
             "guard <lambda>",
             ZeroDivisionError,
@@ -170,7 +175,7 @@ async def slow(_turn: pxp.Turn) -> str:
             None,
         ),
         (
-            pxp.Actor(lambda _turn: 1, guards={"G": lambda _t: 1}),  # type: ignore[dict-item]
+            pxp.Actor(lambda _turn: 1, guards=wrong({"G": lambda _t: 1})),
             "broken",
             "guard G returned 1, not True or False",
             WrongType,
@@ -316,10 +321,14 @@ def test_a_counterexample_is_run_with_live_members() -> None:
     trace = [step.action for step in found.verdict.trace.steps]
     obedient = pxp.Session(STUCK, {}, follow=trace).run_sync()
     assert (obedient.ending, len(obedient.actions)) == (Ending.DEADLOCK, len(trace))
+    same = pxp.Session(STUCK, {}, follow=found.verdict.trace).run_sync()
+    assert [one.action for one in same.actions] == trace
+    with pytest.raises(UsageError, match="step 1 of the trace is 'a', no system's action"):
+        pxp.Session(STUCK, {}, follow=["a"])
     other = pxp.Session(STUCK, {"a": lambda _turn: "G"}, follow=trace).run_sync()
     assert other.ending is Ending.DIVERGED
     assert other.cause == "action 1 of the trace is a H/+Y, but a chose G"
-    with pytest.raises(UsageError, match="action 1 of the trace cannot happen"):
+    with pytest.raises(UsageError, match="the trace is none of this system: a>b Y was refused"):
         pxp.Session(STUCK, {}, follow=[Exchange("a", "b", "Y")])
 
 
@@ -378,13 +387,19 @@ def test_a_trace_says_what_the_channel_does() -> None:
     [
         (lambda: pxp.Session(STUCK, {"a": hub}), "nobody answers for b"),
         (lambda: pxp.Session(STUCK, {"c": hub}), "no member 'c'; its members are a, b"),
-        (lambda: pxp.Session(STUCK, {"a": 1, "b": hub}), "member a is 1; a member is a function"),
+        (
+            lambda: pxp.Session(STUCK, {"a": wrong(1), "b": hub}),
+            "member a is 1; a member is a function",
+        ),
         (lambda: pxp.Session(STUCK, SILENT, limit=0), "at least 1 action"),
         (lambda: pxp.Session(STUCK, SILENT, events={"X": 1}), "no event 'X' from outside|has an"),
-        (lambda: pxp.Session(WAITING, SILENT, events={"CANCEL": "now"}), "event CANCEL is raised"),
+        (
+            lambda: pxp.Session(WAITING, SILENT, events={"CANCEL": wrong("now")}),
+            "event CANCEL is raised",
+        ),
         (lambda: pxp.Faults(loss=2), "loss is a probability"),
         (lambda: pxp.Actor(hub, timeout=0), "a timeout is a number"),
-        (lambda: pxp.Actor(hub, guards="G"), "guards are functions"),
+        (lambda: pxp.Actor(hub, guards=wrong("G")), "guards are functions"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_it_is_given(make: Any, said: str) -> None:
