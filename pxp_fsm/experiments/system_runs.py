@@ -106,8 +106,8 @@ class SystemRun:
             return float(number)
 
         def chance() -> bool:
-            place = len(history[0].actions)
-            return random.Random(f"{self.seed}/{name}/{place}/{label}").random() < float(number)
+            place = f"{name.partition('/')[2]}/{len(history[0].actions)}"
+            return random.Random(f"{self.seed}/{place}/{label}").random() < float(number)
 
         return chance
 

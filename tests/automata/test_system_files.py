@@ -102,7 +102,7 @@ def test_the_system_in_a_file_is_that_of_its_tables_and_channel(tmp_path: Path) 
         (
             'name = "server"',
             'name = "worker"',
-            "client.toml, line 8: row 1 of client (IDLE !ASK): there is no member server",
+            "client.toml, line 8: row 1 of client (IDLE +ASK to server): there is no member server",
         ),
         (
             'table = "server.toml"',
