@@ -111,7 +111,7 @@ def _word(truth: bool) -> str:
     return "yes" if truth else "no"
 
 
-def draw_violation(tables: tuple[str, ...], name: str, channel: str, path: Path) -> Path:
+def draw_violation(tables: tuple[str, ...], name: str, channel: str | None, path: Path) -> Path:
     """Draw how `tables`, joined by `channel`, break `name`: a standard check or a formula.
 
     Raises `UsageError` where it does not fail, or fails without a trace.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from proofs.core.limits import UNLIMITED, Effort
@@ -29,6 +29,7 @@ from proofs.systems.advice import Advice, FewerMembers, Reduce, SmallerCapacity,
 from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.analysis.requests import PROVED_OF, Request
 from pxp_fsm.automata.system import is_named
+from pxp_fsm.automata.system_files import Property, SystemFile, is_system_file, read_system
 from pxp_fsm.automata.tables import BUILTIN, load_automaton
 from pxp_fsm.errors import UsageError, quoted
 
@@ -48,6 +49,7 @@ def is_about_system(request: Request) -> bool:
         or request.limit is not None
         or request.memory is not None
         or any(map(is_named, request.tables))
+        or any(map(is_system_file, request.tables))
         or any(map(_names_partners, request.tables))
     )
 
@@ -57,6 +59,7 @@ def results(request: Request) -> Iterator[Result]:
 
     Raises `UsageError` or `TableError`; `Interrupted` after what was found before.
     """
+    file = _file(request.tables)
     unbounded = UNBOUNDED in request.channels
     channels = tuple(text for text in dict.fromkeys(request.channels) if text != UNBOUNDED)
     if unbounded:
@@ -66,27 +69,44 @@ def results(request: Request) -> Iterator[Result]:
         if not channels:
             return
     _check_options(request)
-    parsed = [parse_channel(text) for text in channels or ("sync",)]
     system = System.load(*request.tables)
+    parsed = [parse_channel(text) for text in channels] or [system.channel]
     try:
-        yield from _bounded(request, system, parsed)
+        yield from _bounded(request, system, parsed, () if file is None else file.properties)
     except NotReducible as error:
         raise UsageError(
             f"{error.reduction.value} cannot be used here: {error.reason}", "reduce"
         ) from error
 
 
-def counterexample(tables: tuple[str, ...], name: str, channel: str) -> tuple[System, Result]:
+def counterexample(
+    tables: tuple[str, ...], name: str, channel: str | None
+) -> tuple[System, Result]:
     """The result of one standard check or formula, and the system that it is about."""
-    request = Request(tables, channels=(channel,))
+    request = Request(tables, channels=() if channel is None else (channel,))
     known = {**TITLES, **compatibility.TITLES}
     asked = replace(request, names=(name,)) if name in known else replace(request, formulas=(name,))
     result, *_ = results(asked)
-    bounded = parse_channel("fifo:1" if channel == UNBOUNDED else channel)
-    return System.load(*tables).over(bounded), result
+    system = System.load(*tables)
+    if channel is None:
+        return system, result
+    return system.over("fifo:1" if channel == UNBOUNDED else channel), result
 
 
-def _bounded(request: Request, system: System, channels: list[Channel]) -> Iterator[Result]:
+def _file(tables: Sequence[str]) -> SystemFile | None:
+    """The system file that is to be checked, if it is one; it stands alone."""
+    found = [table for table in tables if is_system_file(table)]
+    if found and len(tables) > 1:
+        raise UsageError(
+            f"{found[0]} is a whole system; check it alone, without "
+            f"{', '.join(table for table in tables if table != found[0]) or 'a second one'}"
+        )
+    return read_system(found[0]) if found else None
+
+
+def _bounded(
+    request: Request, system: System, channels: list[Channel], properties: Sequence[Property] = ()
+) -> Iterator[Result]:
     limit, memory = request.limit, request.memory
     effort = Effort(UNLIMITED if limit is None else limit, UNLIMITED if memory is None else memory)
     reduction = None if request.reduce is None else Reduction(request.reduce)
@@ -108,7 +128,22 @@ def _bounded(request: Request, system: System, channels: list[Channel]) -> Itera
                 yield from _advised(found, over, formula, reducible=reducible)
     else:
         names = [name for name in TITLES if name in (request.names or TITLES)]
-        yield from _standard(system, channels, names, effort, reduction)
+        expected = {one.check: one for one in properties if one.check}
+        _check_names(tuple(expected), TITLES, "a system", "")
+        for result in _standard(system, channels, names, effort, reduction):
+            other = expected.get(result.name)
+            yield result if other is None else replace(result, expected=Status(other.expected))
+        for one in properties if not request.names else ():
+            if one.check:
+                continue
+            parsed = parse(one.formula)
+            _check_about_tables(one.formula, parsed)
+            for channel in channels:
+                over = system.over(channel)
+                found = check_formulas(over, [one.formula], effort=effort, reduction=reduction)
+                for result in _advised(found, over, parsed, reducible=reduction is None):
+                    title = one.about or result.title
+                    yield replace(result, title=title, expected=Status(one.expected))
 
 
 def _standard(
@@ -241,6 +276,6 @@ def _check_about_tables(text: str, formula: Formula) -> None:
 
 
 def _names_partners(table: str) -> bool:
-    if table in BUILTIN or is_named(table):
+    if table in BUILTIN or is_named(table) or is_system_file(table):
         return False
     return any(row.partner for row in load_automaton(table).transitions)

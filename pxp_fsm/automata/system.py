@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
+from pxp_fsm.automata.system_files import SystemFile, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton
-from pxp_fsm.errors import TableError, UsageError
+from pxp_fsm.errors import Fault, TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """What a member may be called: as rows can name it."""
@@ -47,14 +48,17 @@ class System:
     channel: Channel = SYNCHRONOUS
 
     @classmethod
-    def load(cls, *tables: str | Path | Automaton, channel: str = "sync") -> System:
-        """The system of tables; one alone is joined with itself.
+    def load(cls, *tables: str | Path | Automaton, channel: str | None = None) -> System:
+        """The system in a system file, or of tables; one table alone is joined with itself.
 
-        Each is an automaton, a built-in name, a file, or NAME=FILE where a member is to be called
-        so.
+        Each table is an automaton, a built-in name, a file, or NAME=FILE where a member is to be
+        called so. `channel` replaces that of a system file; tables alone have "sync".
 
         Raises `TableError` for a table or a system that cannot be, `UsageError` for a channel.
         """
+        over = None if channel is None else parse_channel(channel)
+        if len(tables) == 1 and is_system_file(tables[0]):
+            return system_in(read_system(str(tables[0])), over)
         members = []
         for given in tables * 2 if len(tables) == 1 else tables:
             if isinstance(given, Automaton):
@@ -63,7 +67,7 @@ class System:
             found = _NAMED.fullmatch(str(given))
             name, table = (found[1], found[2]) if found else ("", given)
             members.append((name, load_automaton(table)))
-        return system_of(members, parse_channel(channel))
+        return system_of(members, over or SYNCHRONOUS)
 
     def __repr__(self) -> str:
         return f"<System {self.name} over {self.channel.name}>"
@@ -81,9 +85,7 @@ class System:
                 "a system is made of tables by System.load: System.load(client, server), or "
                 'System.load("author.toml", "hub=hub.toml")'
             )
-        found = tuple(dict.fromkeys(_problems_of_names(self))) or tuple(
-            dict.fromkeys(_problems_of_rows(self))
-        )
+        found = _once(_problems_of_names(self)) or _once(_problems_of_rows(self))
         if found:
             raise TableError(found)
 
@@ -180,6 +182,19 @@ class System:
 _OPPOSITE = {Kind.SEND: Kind.RECEIVE, Kind.RECEIVE: Kind.SEND}
 
 
+def system_in(file: SystemFile, channel: Channel | None = None) -> System:
+    """The system that a file describes, over its own channel or another.
+
+    Raises `TableError` with the file and line of each fault.
+    """
+    try:
+        return system_of(
+            [(one.name, one.automaton) for one in file.members], channel or file.channel
+        )
+    except TableError as error:
+        raise TableError(file.located(error.faults)) from None
+
+
 def is_named(text: str) -> bool:
     """Whether a table is given with the name of a member (NAME=TABLE)."""
     return _NAMED.fullmatch(text) is not None
@@ -205,38 +220,53 @@ def system_of(members: Sequence[tuple[str, Automaton]], channel: Channel = SYNCH
     return System(tuple(found), channel)
 
 
-def _problems_of_names(system: System) -> Iterator[str]:
+def _once(found: Iterator[Fault]) -> tuple[Fault, ...]:
+    """The faults, those of one message once: a table may be that of several members."""
+    return tuple({fault.message: fault for fault in found}.values())
+
+
+def _problems_of_names(system: System) -> Iterator[Fault]:
     if len(system.members) < 2:
-        yield f"a system has two members or more, not {len(system.members)}"
-    for name, times in Counter(member.name for member in system.members).items():
+        said = f"a system has two members or more, not {len(system.members)}"
+        yield Fault(("members",), said)
+    times = Counter(member.name for member in system.members)
+    for place, name in enumerate(member.name for member in system.members):
         if not NAME.fullmatch(name):
-            yield f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
-        elif times > 1:
-            yield f"{times} members are called {name}; name each once (NAME=TABLE)"
+            said = f"a member cannot be called {name!r}; use letters, digits and _, a letter first"
+        elif times[name] > 1:
+            said = f"{times[name]} members are called {name}; name each once (NAME=TABLE)"
+        else:
+            continue
+        yield Fault(("members", place, "name"), said)
 
 
-def _problems_of_rows(system: System) -> Iterator[str]:
+def _problems_of_rows(system: System) -> Iterator[Fault]:
+    """What cannot be, at the member, or at the number of a row of its table."""
     names = ", ".join(member.name for member in system.members)
     for place, member in enumerate(system.members):
-        table = member.automaton
+        table, at = member.automaton, ("members", place)
         others = {one.automaton.name for one in system.members if one is not member}
         if table.peer and table.peer not in others:
-            yield (
+            yield Fault(
+                (*at, "table"),
                 f"{table.name} names {table.peer} as its peer, but is joined with "
-                f"{', '.join(sorted(others))}; give the table of {table.peer} beside it"
+                f"{', '.join(sorted(others))}; give the table of {table.peer} beside it",
             )
             continue
         for row in table.transitions:
             where = f"row {row.row} of {table.name} ({row.source} {row.action})"
+            path = (*at, "rows", row.row)
             if row.partner and row.partner not in system.places:
-                yield (
+                yield Fault(
+                    path,
                     f"{where}: there is no member {row.partner}; the members are {names}; "
-                    f"write one of them, or name the table so (NAME=TABLE)"
+                    f"write one of them, or name the table so (NAME=TABLE)",
                 )
             elif row.partner == member.name:
-                yield f"{where}: {member.name} cannot be its own partner; write another member"
+                said = f"{where}: {member.name} cannot be its own partner; write another member"
+                yield Fault(path, said)
             elif row.kind is Kind.SEND and not _is_heard(system, place, row):
-                yield _unheard(system, place, row)
+                yield Fault(path, _unheard(system, place, row))
 
 
 def _is_heard(system: System, place: int, row: Transition) -> bool:

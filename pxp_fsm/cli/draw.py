@@ -49,7 +49,7 @@ def draw(request: options.Draw) -> None:
         click.echo(f"Drawn: {drawings.draw(subject, path, state, agent, request.database)}")
         return
     if what:
-        drawn = counterexamples.draw_violation(what, counterexample, channel or "sync", path)
+        drawn = counterexamples.draw_violation(what, counterexample, channel, path)
         click.echo(f"Drawn: {drawn}")
         return
     for file in counterexamples.draw(counterexample, path, relations, request.n, request.k, agent):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,9 @@ from backends.databases import SqlBlackboard, anchors
 from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
+from pxp_fsm.cli import run_system
 from pxp_fsm.cli.options import sessions as options
-from pxp_fsm.cli.presentation.text import console, printable
+from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import (
@@ -48,6 +48,10 @@ def run(request: options.Run) -> None:
 
     Whatever can be wrong with the plan, its data or the output folder is found before the run.
     """
+    if Path(request.plan["task"]).suffix in (".toml", ".json"):
+        run_system.run(request)
+        return
+    _refuse_of_systems(request)
     monitors = Monitors(request.monitors)
     database, output = _where(request)
     _signing_key(request)
@@ -63,6 +67,18 @@ def run(request: options.Run) -> None:
     _prepare(output)
     with SqlBlackboard(database) as board:
         _carry(runs.start(plan, board, found, request.models), board, request, monitors)
+
+
+def _refuse_of_systems(request: options.Run) -> None:
+    """Refuse what applies to system files alone."""
+    for name, value in (
+        ("respondents", request.respondents),
+        ("sessions", request.sessions),
+        ("follow", request.follow),
+        ("anyway", request.anyway),
+    ):
+        if value:
+            raise UsageError("this applies to a system file, not to a task", name)
 
 
 def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> None:
@@ -365,9 +381,3 @@ def _finish(
     there = _shown(board, database) if database is not None else str(output / DATABASE)
     command = [program(), "sessions", f"{run.name}/1/1", "--database", there]
     click.echo(f"\nLook at a session: {shlex.join(command)}")
-
-
-def program() -> str:
-    """How the command was called: `pxp` where that is found, else the path that was typed."""
-    called = Path(sys.argv[0])
-    return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.system import System
+from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
@@ -50,7 +51,7 @@ def diagram_of(
 ) -> Diagram:
     """The diagram of `subject`."""
     if isinstance(subject, str):
-        subject = load_automaton(subject)
+        subject = System.load(subject) if is_system_file(subject) else load_automaton(subject)
     match subject:
         case Automaton():
             return state_diagram(subject)

@@ -8,8 +8,17 @@ from pathlib import Path
 
 from backends.databases import FAULTS, RunRecord, SessionRecord, SqlBlackboard, StoredSession
 from backends.databases.recordings import RecordedSession
+from pxp_fsm.automata.system import System
+from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
-from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart, state_diagram, write
+from pxp_fsm.diagrams import (
+    SequenceChart,
+    StateDiagram,
+    sequence_chart,
+    state_diagram,
+    write,
+)
+from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.sessions.replay import trace
 
@@ -60,7 +69,12 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
     else:
         if agent is not None:
             raise UsageError(f"only a session has agents; {what} is a table", "agent")
-        diagram = state_diagram(load_automaton(what), marked=state)
+        if is_system_file(what):
+            if state is not None:
+                raise UsageError(f"{what} is a system; draw a member's table to mark", "state")
+            diagram = system_diagram(System.load(what))
+        else:
+            diagram = state_diagram(load_automaton(what), marked=state)
     write(diagram, path)
     return path
 

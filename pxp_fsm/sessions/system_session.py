@@ -249,8 +249,12 @@ class SystemSession:
         return drawn(found, self.system.channel, self.faults, lambda: self._chance("next"))
 
     def _chance(self, what: str) -> random.Random:
-        """Random numbers for the next action: the same ones where the session is resumed."""
-        return random.Random(f"{self.seed}/{self.name}/{len(self._history) + 1}/{what}")
+        """Random numbers for the next action: the same where the session is resumed.
+
+        They are the same in each run: of its name, the part after the run's counts.
+        """
+        place = self.name.partition("/")[2] or self.name
+        return random.Random(f"{self.seed}/{place}/{len(self._history) + 1}/{what}")
 
     def _followed(self) -> tuple[SystemAction, Decision | None] | None:
         """The next action of the trace, when the member that it is of has decided the same."""

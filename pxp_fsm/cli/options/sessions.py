@@ -15,9 +15,10 @@ from pxp_fsm.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Run sessions of TASK (drug or rad) and count how many are intelligible.
+    """Run sessions of TASK: drug or rad, or the system in a file (MY_SYSTEM.toml).
 
-    The counts are those of Table 1 in the papers.
+    Of drug and rad it counts how many sessions are intelligible, as in Table 1 of the papers. Of a
+    system it first says what is proved; the options for tasks do not apply.
     """
 
     plan: dict[str, Any] = given(Plan)
@@ -40,6 +41,25 @@ class Run:
     )
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
+    respondents: tuple[str, ...] = option(
+        "System: who answers for the member NAME, instead of whom the file names: a model "
+        "(script:FILE is one), terminal, program:COMMAND or random; repeatable.",
+        (),
+        name="respondent",
+        metavar="NAME=WHO",
+    )
+    sessions: int | None = option(
+        "System: run N sessions.", None, metavar="N", default="1", least=1, most=1_000_000
+    )
+    follow: Path | None = option(
+        "System: let the actions of this trace (ITF, by pxp check --itf) happen first; a random "
+        "member, and one that nobody answers for, does as the trace says.",
+        None,
+        metavar="FILE",
+    )
+    anyway: bool = option(
+        "System: run it although it has a deadlock, or a property is not as expected.", False
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +14,7 @@ from pxp_fsm.protocol.messages import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "printable", "waits"]
+__all__ = ["console", "printable", "program", "waits"]
 
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
@@ -37,3 +40,9 @@ def console(*, stderr: bool = False) -> Console:
 def waits(why: str) -> None:
     """Say on standard error why something has to wait."""
     click.echo(printable(why), err=True)
+
+
+def program() -> str:
+    """How the command was called: `pxp` where that is found, else the path that was typed."""
+    called = Path(sys.argv[0])
+    return "pxp" if called.name != "pxp" or shutil.which("pxp") else str(called)

@@ -1,0 +1,108 @@
+"""A program as a member of a system: asked one JSON line a turn, it replies with one.
+
+A request is what every member is told (`prompting.members.briefing`), with the name of the
+`session`. A reply is `do`, `to` and `payload`, as of a model. The whole conversation is in each
+request, so that a program that was started anew goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+from contextlib import suppress
+
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.prompting.members import briefing, read_intent
+from pxp_fsm.sessions.actors import Intent, Turn
+
+LONGEST = 1_000_000
+"""The longest line that is read, in bytes."""
+
+
+class ProgramMember:
+    """What the program `command` says, as the member that follows `table`.
+
+    It is started without a shell at the first turn, and ended by `aclose` with its process group.
+    Raises `UsageError` for a command that cannot be started, and `NoAnswer` where the program ends
+    or says what is no reply.
+    """
+
+    def __init__(self, command: str, table: Automaton) -> None:
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"{quoted(command)} is no command: {error}") from error
+        if not self._command:
+            raise UsageError("a program's command is empty; write program:COMMAND")
+        self._table = table
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def name(self) -> str:
+        """The command, as a session records it."""
+        return f"program {shlex.join(self._command)}"
+
+    async def __call__(self, turn: Turn) -> Intent | None:
+        """What the program wants to do at `turn`."""
+        told = {"session": turn.session, **briefing(turn, self._table)}
+        said = await self._asked(json.dumps(told, ensure_ascii=False).encode() + b"\n")
+        try:
+            return read_intent(said.decode("utf-8", "replace"), turn, self._table)
+        except DataError as error:
+            await self.aclose()
+            text = said.decode("utf-8", "replace").rstrip("\n")
+            raise NoAnswer(f"the program said {quoted(text, 200)}: {error}") from error
+
+    async def aclose(self) -> None:
+        """End the program and its process group."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+    async def _asked(self, line: bytes) -> bytes:
+        """The line with which it replies to another; after an error the program is ended."""
+        try:
+            process = await self._started()
+            said = await _exchanged(process, line)
+        except (OSError, ValueError) as error:
+            await self.aclose()
+            raise NoAnswer(f"the program cannot be asked: {error}") from error
+        except BaseException:  # what it would say next answers nothing
+            await self.aclose()
+            raise
+        if not said:
+            await self.aclose()
+            raise NoAnswer("the program has ended instead of a reply; each line needs one, flushed")
+        return said
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    limit=LONGEST,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(
+                    f"{quoted(self._command[0])} cannot be started: {error.strerror}; give the "
+                    f"command of a program that exists"
+                ) from error
+        return self._process
+
+
+async def _exchanged(process: asyncio.subprocess.Process, line: bytes) -> bytes:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("the program has no pipes")
+    process.stdin.write(line)
+    await process.stdin.drain()
+    return await process.stdout.readline()

@@ -1,0 +1,134 @@
+"""`pxp run SYSTEM.toml`: the sessions of a system, after what is proved of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from backends.people import has_terminal
+from proofs.export.itf import actions_of
+from pxp_fsm.automata.actions import SystemAction
+from pxp_fsm.automata.documents import text_of
+from pxp_fsm.automata.system import system_in
+from pxp_fsm.automata.system_files import TERMINAL, read_system
+from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.presentation.text import printable, program
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import proved, system_members, system_runs
+from pxp_fsm.experiments.summary import counted
+from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.sessions.system_session import SystemSession
+
+_SHOWN = 20
+"""Up to so many sessions each is told when it is over; of one, each action is."""
+
+
+def run(request: options.Run) -> None:
+    """Say what is proved of the system, run its sessions, and say how they ended.
+
+    Whatever can be wrong with the file, its tables and its members is found before the run.
+    """
+    _refuse(request)
+    file = read_system(request.plan["task"])
+    system = system_in(file)
+    follow = () if request.follow is None else _trace(request.follow)
+    given = system_members.respondents(
+        file, request.respondents, some=bool(follow), settings=request.models
+    )
+    if TERMINAL in given.values() and not has_terminal():
+        raise UsageError(
+            "a person at the terminal requires a terminal as input and output; run the command in "
+            "a terminal, without a pipe"
+        )
+    request.output.mkdir(parents=True, exist_ok=True)
+    found = proved.proved(system, file, request.output / f"{file.name}-proved.json")
+    click.echo(printable(found.line))
+    if found.objections and not request.anyway:
+        raise UsageError(
+            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or run it "
+            f"with --anyway"
+        )
+    database = request.database or str(request.output / DATABASE)
+    with SqlBlackboard(database, create=request.resume is None) as board:
+        if request.resume is None:
+            seed, sessions = int(request.plan.get("seed", 0)), request.sessions or 1
+            name = system_runs.start_run(board, file, system, given, seed=seed, sessions=sessions)
+        else:
+            name = request.resume
+            seed, sessions = system_runs.check_resumed(board, name, file, system, given)
+        click.echo(
+            printable(
+                f"Run {name}: {file.title}; {counted(len(system.members), 'member')} over "
+                f"{system.channel.name}, {counted(sessions, 'session')}, seed {seed}"
+            )
+        )
+        carried = system_runs.SystemRun(
+            name=name,
+            system=system,
+            file=file,
+            respondents=given,
+            board=board,
+            sessions=sessions,
+            seed=seed,
+            follow=follow,
+            settings=request.models,
+            on_action=_told if sessions == 1 else _silent,
+            on_end=_over if sessions <= _SHOWN else _silent,
+        )
+        try:
+            endings = carried.execute()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "Stopped. Everything that happened is stored; carry on with\n  "
+                + shlex.join(_again(request, name, database))
+            ) from None
+    click.echo("; ".join(f"{ending}: {many}" for ending, many in sorted(endings.items())))
+    look = [program(), "sessions", f"{name}/1/1", "--database", database]
+    click.echo(printable(f"Look at a session: {shlex.join(look)}"))
+
+
+def _trace(path: Path) -> tuple[SystemAction, ...]:
+    return actions_of(text_of(path, "a trace in ITF"), str(path))
+
+
+def _refuse(request: options.Run) -> None:
+    """Refuse what applies to tasks alone, or does not go together."""
+    others = [
+        f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
+    ]
+    for name in ("unbounded", "executor", "monitors", "anchor", "sign"):
+        if getattr(request, name):
+            others.append(f"--{'monitor' if name == 'monitors' else name}")
+    if others:
+        raise UsageError(
+            f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
+        )
+    if request.resume is not None and ("seed" in request.plan or request.sessions is not None):
+        raise UsageError("a resumed run keeps its own seed and sessions; leave them out")
+
+
+def _again(request: options.Run, name: str, database: str) -> list[str]:
+    given = [word for text in request.respondents for word in ("--respondent", text)]
+    follow = [] if request.follow is None else ["--follow", str(request.follow)]
+    anyway = ["--anyway"] if request.anyway else []
+    command = [program(), "run", request.plan["task"], "--resume", name, "--database", database]
+    return [*command, "--output", str(Path(request.output)), *given, *follow, *anyway]
+
+
+def _told(_session: str, occurrence: Occurrence) -> None:
+    letter = occurrence.letter
+    carried = "" if letter is None or letter.text == "null" else f" {letter.text}"
+    click.echo(printable(f"{occurrence.number:>3}  {occurrence.action}{carried}"))
+
+
+def _over(session: SystemSession) -> None:
+    cause = "" if session.cause == "every member is in an end state" else f": {session.cause}"
+    click.echo(printable(f"Session {session.name} is over: {session.ending}{cause}"))
+
+
+def _silent(*_what: object) -> None:
+    """Of many sessions only how they ended is told."""

@@ -1,0 +1,139 @@
+"""What is proved of a system before it is run: from a stored result that fits, or checked now."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from proofs.core.limits import Effort
+from proofs.core.results import Result, Status
+from proofs.logic import parse
+from proofs.systems import System, check_formulas, check_standard, check_termination
+from pxp_fsm import __version__
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.automata.system_files import SystemFile
+
+MOST_STATES = 1_000_000
+"""How many states are explored before a run; beyond, nothing is known."""
+
+DEADLOCK, END, ALWAYS = "no-deadlock", "end-reachable-from-everywhere", "always-ends"
+
+_WORDS = {
+    DEADLOCK: ("deadlock-free", "it has a deadlock"),
+    END: ("can always come to its end", "it cannot always come to its end"),
+    ALWAYS: ("every run ends", "a run need not end"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One property: its verdict, the expected one, and the trace or reason in words."""
+
+    name: str
+    status: str
+    expected: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        holds, fails = _WORDS.get(self.name, (f"{self.name} holds", f"{self.name} fails"))
+        if self.status in (Status.HOLDS, Status.HOLDS_UP_TO):
+            return holds
+        if self.status == Status.FAILS:
+            return fails
+        return f"{self.name} is {self.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What is known of the system with that fingerprint; `stored` names the file that says so."""
+
+    fingerprint: str
+    known: tuple[Known, ...]
+    seconds: float = 0.0
+    stored: str = ""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        how = f"stored in {self.stored}" if self.stored else f"checked now, {self.seconds:.1f} s"
+        return f"Proved ({how}): {'; '.join(map(str, self.known))}"
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """What speaks against a run: a deadlock, and properties that are not as expected."""
+        found = []
+        for one in self.known:
+            wrong = one.status == Status.FAILS
+            if one.name == DEADLOCK and wrong:
+                found.append(f"it has a deadlock: {one.why}")
+            elif one.name not in _WORDS and (
+                one.status in (Status.HOLDS, Status.FAILS) and one.status != one.expected
+            ):
+                found.append(f"{one.name} {'fails' if wrong else 'holds'}: {one.why}")
+        return tuple(found)
+
+
+def proved(system: System, file: SystemFile, stored: Path) -> Proved:
+    """What is proved of `system`: read from the file `stored`, or checked, and stored there.
+
+    A stored result counts where it is of this version, of the system with the same fingerprint and
+    of the same formulas. Raises `UsageError` for a formula that cannot be read.
+    """
+    asked = [
+        (one.formula, one.expected) for one in file.properties if one.formula and parse(one.formula)
+    ]
+    earlier = _read(stored)
+    names = [DEADLOCK, END, ALWAYS, *(formula for formula, _ in asked)]
+    if earlier is not None and earlier.fingerprint == system.fingerprint:
+        expected = dict(asked)
+        if [one.name for one in earlier.known] == names and all(
+            expected.get(one.name, one.expected) == one.expected for one in earlier.known
+        ):
+            return earlier
+    started = time.perf_counter()
+    known = tuple(map(_known, _results(system, asked)))
+    found = Proved(system.fingerprint, known, time.perf_counter() - started)
+    document = {"version": __version__, **asdict(found), "stored": ""}
+    write_atomically(stored, json.dumps(document, indent=1) + "\n")
+    return found
+
+
+def _results(system: System, asked: list[tuple[str, str]]) -> Iterator[Result]:
+    yield from check_standard(system, [DEADLOCK, END], Effort(MOST_STATES))
+    for result in check_termination(system, Effort(MOST_STATES)):
+        if result.name == ALWAYS:
+            yield result
+    for formula, expected in asked:
+        for result in check_formulas(system, [formula], effort=Effort(MOST_STATES)):
+            yield _expecting(result, expected)
+
+
+def _expecting(result: Result, expected: str) -> Result:
+    return Result(
+        result.subject,
+        result.name,
+        result.title,
+        result.assumptions,
+        result.verdict,
+        Status(expected),
+    )
+
+
+def _known(result: Result) -> Known:
+    expected = Status.HOLDS if result.expected is None else result.expected
+    return Known(result.name, result.status.value, expected.value, result.verdict.explanation)
+
+
+def _read(path: Path) -> Proved | None:
+    """What a file says, or None where it says nothing that this version has written."""
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+        if raw["version"] != __version__:
+            return None
+        known = tuple(Known(**one) for one in raw["known"])
+        return Proved(str(raw["fingerprint"]), known, float(raw["seconds"]), str(path))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,115 @@
+"""The members of a system's session, by the names of who answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from backends.models.member import ModelMember
+from backends.models.random_member import RandomMember
+from backends.models.registry import check_model
+from backends.models.scripts import PREFIX, read_script
+from backends.models.settings import Settings
+from backends.people.member import PersonMember
+from backends.programs.member import ProgramMember
+from pxp_fsm.automata.system_files import (
+    PYTHON,
+    RANDOM,
+    RESPONDENTS,
+    TERMINAL,
+    MemberLine,
+    SystemFile,
+    respondent_problem,
+)
+from pxp_fsm.errors import Fault, FileError, UsageError, quoted
+from pxp_fsm.prompting.model import Model
+from pxp_fsm.sessions.actors import Actor, MemberFunction
+
+_PROGRAM = "program:"
+
+
+def respondents(
+    file: SystemFile, given: Sequence[str], *, some: bool = False, settings: Settings | None = None
+) -> dict[str, str]:
+    """Who answers for each member: whom the file names, or NAME=WHO of `given` in its place.
+
+    With `some`, members may be left without, and those that the file calls random are. Raises
+    `UsageError` for a name that is none, and `FileError`, with the line of each member, where one
+    has nobody.
+    """
+    found = {
+        one.name: "" if some and one.respondent == RANDOM else one.respondent
+        for one in file.members
+    }
+    for text in given:
+        name, equals, who = text.partition("=")
+        if name not in found or not equals:
+            raise UsageError(
+                f"{quoted(text)} names no member; write NAME=WHO, where NAME is one of "
+                f"{', '.join(found)} and WHO is {RESPONDENTS}",
+                "respondents",
+            )
+        problem = respondent_problem(who)
+        if problem is not None:
+            raise UsageError(f"member {name}: {problem}", "respondents")
+        found[name] = who
+    problems = []
+    for place, name in enumerate(found):
+        problem = _missing(name, found[name], some)
+        if problem is not None:
+            problems.append(Fault(("members", place), problem))
+    if problems:
+        raise FileError(file.located(problems))
+    for name, who in found.items():
+        if who.startswith(PREFIX):
+            read_script(Path(who.removeprefix(PREFIX)))
+        elif who not in ("", TERMINAL, RANDOM) and not who.startswith(_PROGRAM):
+            try:
+                check_model(who, settings=settings or Settings())
+            except UsageError as error:
+                raise UsageError(f"member {name}: {error}", "respondents") from error
+    return {name: who for name, who in found.items() if who}
+
+
+def _missing(name: str, who: str, some: bool) -> str | None:
+    if who == PYTHON:
+        return (
+            f"member {name} is answered by a function, which a command cannot find; run the "
+            f"system in Python (pxp.Session(system, {{{quoted(name)}: function, ...}})), or name "
+            f"another: --respondent {name}=WHO, where WHO is {RESPONDENTS}"
+        )
+    if not who and not some:
+        return (
+            f'nobody answers for member {name}; write respondent = "WHO", or give --respondent '
+            f"{name}=WHO, where WHO is {RESPONDENTS}"
+        )
+    return None
+
+
+@asynccontextmanager
+async def members(
+    file: SystemFile, names: Mapping[str, str], opened: Callable[[str], Model], seed: int
+) -> AsyncIterator[dict[str, Actor]]:
+    """The members of one session; programs end with the context."""
+    async with AsyncExitStack() as stack:
+        found = {}
+        for line in file.members:
+            if line.name in names:
+                function = _member(line, names[line.name], opened, seed)
+                if isinstance(function, ProgramMember):
+                    stack.push_async_callback(function.aclose)
+                found[line.name] = Actor(function, timeout=line.timeout)
+        yield found
+
+
+def _member(
+    line: MemberLine, who: str, opened: Callable[[str], Model], seed: int
+) -> MemberFunction:
+    if who == TERMINAL:
+        return PersonMember(line.automaton, line.instructions)
+    if who == RANDOM:
+        return RandomMember(line.automaton, seed)
+    if who.startswith(_PROGRAM):
+        return ProgramMember(who.removeprefix(_PROGRAM), line.automaton)
+    return ModelMember(opened(who), line.automaton, line.instructions)

@@ -1,0 +1,159 @@
+"""System files: what they say is what is built, and each fault has its file, line and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import pxp_fsm as pxp
+from pxp_fsm.automata.system_files import (
+    is_system_file,
+    read_system,
+    respondent_problem,
+    system_schema,
+)
+from pxp_fsm.errors import TableError
+
+CLIENT = """\
+format = 1
+name = "client"
+title = "Client"
+initial = "IDLE"
+final = ["DONE"]
+states = [{ name = "IDLE" }, { name = "WAIT" }, { name = "DONE" }]
+rows = [
+  { from = "IDLE", to = "WAIT", send = "ASK", partner = "server" },
+  { from = "WAIT", to = "DONE", receive = "REPLY", partner = "server" },
+]
+"""
+SERVER = """\
+format = 1
+name = "server"
+title = "Server"
+initial = "IDLE"
+final = ["DONE"]
+states = [{ name = "IDLE" }, { name = "BUSY" }, { name = "DONE" }]
+rows = [
+  { from = "IDLE", to = "BUSY", receive = "ASK", partner = "client" },
+  { from = "BUSY", to = "DONE", send = "REPLY", partner = "client" },
+]
+[payloads.REPLY]
+type = "integer"
+examples = [3]
+"""
+SYSTEM = """\
+format = 1
+name = "asking"
+channel = "fifo:1"
+
+[[members]]
+name = "client"
+table = "client.toml"
+respondent = "random"
+
+[[members]]
+name = "server"
+table = "server.toml"
+respondent = "random"
+
+[[properties]]
+formula = "F ended"
+"""
+
+
+def written(folder: Path, system: str = SYSTEM, client: str = CLIENT) -> Path:
+    """A folder with the files; the path of the system's."""
+    for name, text in (("client", client), ("server", SERVER), ("asking", system)):
+        (folder / f"{name}.toml").write_text(text, "utf-8")
+    return folder / "asking.toml"
+
+
+def faults(path: Path) -> str:
+    with pytest.raises(TableError) as caught:
+        pxp.System.load(path)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+def test_the_schema_is_one_and_describes_each_key() -> None:
+    Draft202012Validator.check_schema(system_schema())
+
+
+def test_the_system_in_a_file_is_that_of_its_tables_and_channel(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    tables = [tmp_path / "client.toml", tmp_path / "server.toml"]
+    same = pxp.System.load(*tables, channel="fifo:1")
+    assert pxp.System.load(path) == same
+    assert pxp.System.load(path).fingerprint == same.fingerprint
+    assert pxp.System.load(path, channel="lossy:2") == same.over("lossy:2")
+    assert is_system_file(path) and not any(map(is_system_file, tables))
+    assert [one.formula for one in read_system(path).properties] == ["F ended"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'name = "server"',
+            'name = "client"',
+            "asking.toml, line 11: 2 members are called client; give each a name of its own",
+        ),
+        (
+            'name = "server"',
+            'name = "worker"',
+            "client.toml, line 8: row 1 of client (IDLE +ASK to server): there is no member server",
+        ),
+        (
+            'table = "server.toml"',
+            'table = "sever.toml"',
+            "asking.toml, line 12: sever.toml: cannot be read",
+        ),
+        (
+            'respondent = "random"',
+            'respondent = "mine:function"',
+            "asking.toml, line 8: 'mine:function' looks like a Python function",
+        ),
+        (
+            'respondent = "random"',
+            "respondent = 3",
+            "asking.toml, line 8: members[0].respondent: 3 is no name; write a model",
+        ),
+        (
+            'respondent = "random"',
+            'respondent = "someone"',
+            "asking.toml, line 8: 'someone' is no respondent; write a model",
+        ),
+        ('channel = "fifo:1"', 'channel = "fofo:1"', "asking.toml, line 3: "),
+        ("[[properties]]", "[[property]]", "unknown key property; known here: format, name"),
+        ('formula = "F ended"', 'expected = "FAILS"', "either a formula or a check"),
+        ("[[properties]]", '[events]\nX = "soon"\n[[properties]]', "write after:SECONDS or chance"),
+        ("[[properties]]", '[events]\nX = "chance:2"\n[[properties]]', "2 is no probability"),
+    ],
+)
+def test_a_fault_is_told_with_its_line_and_a_remedy(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert said in faults(written(tmp_path, SYSTEM.replace(old, new, 1)))
+
+
+def test_a_tag_that_nobody_receives_is_told_with_the_line_of_its_row(tmp_path: Path) -> None:
+    path = written(tmp_path, client=CLIENT.replace('send = "ASK"', 'send = "BEG"'))
+    assert faults(path).startswith("client.toml, line 8: client sends BEG to server, which server")
+
+
+def test_a_fault_of_a_members_table_is_told_with_the_tables_own_line(tmp_path: Path) -> None:
+    path = written(tmp_path, client=CLIENT.replace('to = "WAIT"', 'to = "WIAT"'))
+    assert faults(path).startswith("client.toml, line 8: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["random", "terminal", "python", "script:a.toml", "program:./x", "openai:gpt@http://h"]
+)
+def test_respondents_have_these_names(name: str) -> None:
+    assert respondent_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["", "script:", "os.system", "os:system('x')", "agents.py", "me"])
+def test_no_other_name_is_one(name: str) -> None:
+    assert respondent_problem(name)

@@ -1,0 +1,168 @@
+"""`pxp run SYSTEM.toml`: what is proved, who answers, what is stored, resumed and followed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from backends.databases.verify import verify
+from pxp_fsm.cli.main import commands
+from tests.automata.test_system_files import SYSTEM, written
+
+COMMIT = Path(__file__).parents[2] / "examples/two_phase_commit/two_phase.toml"
+
+
+def run(folder: Path, *arguments: object) -> tuple[int, str]:
+    """`pxp run` with an output folder of its own; its exit code and output."""
+    given = [str(one) for one in arguments]
+    done = CliRunner().invoke(commands, ["run", *given, "--output", str(folder / "runs")])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.output
+
+
+def test_it_says_what_is_proved_checks_once_and_anew_where_the_system_changes(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path)
+    code, said = run(tmp_path, path)
+    assert code == 0
+    assert re.match(
+        r"Proved \(checked now, [0-9.]+ s\): deadlock-free; can always come to its end; "
+        r"every run ends; F ended holds\n",
+        said,
+    )
+    assert "Proved (stored in" in run(tmp_path, path)[1]
+    written(tmp_path, SYSTEM.replace("fifo:1", "fifo:2"))
+    assert "Proved (checked now" in run(tmp_path, path)[1]
+    written(tmp_path, SYSTEM.replace("fifo:1", "fifo:2").replace("F ended", "F client@DONE"))
+    assert "Proved (checked now" in run(tmp_path, path)[1]
+
+
+def test_a_stored_result_that_is_none_is_not_believed(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    run(tmp_path, path)
+    (tmp_path / "runs/asking-proved.json").write_text('{"version": []}', "utf-8")
+    assert "Proved (checked now" in run(tmp_path, path)[1]
+
+
+def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
+    code, said = run(tmp_path, COMMIT)
+    assert code == 2 and "it has a deadlock: coordinator>left PREPARE" in said
+    assert "--anyway" in said and not (tmp_path / "runs/blackboard.sqlite").exists()
+    code, said = run(tmp_path, COMMIT, "--anyway", "--sessions", 30)
+    assert code == 0
+    counts = dict(re.findall(r"(deadlock|finished): (\d+)", said))
+    assert sum(map(int, counts.values())) == 30 and len(counts) == 2
+
+
+def test_a_property_that_is_not_as_expected_stops_it_too(tmp_path: Path) -> None:
+    path = written(tmp_path, SYSTEM.replace("F ended", "G !ended"))
+    code, said = run(tmp_path, path)
+    assert code == 2 and "G !ended fails: " in said
+
+
+def test_the_same_seed_gives_the_same_session_and_all_is_verified(tmp_path: Path) -> None:
+    told = [
+        re.findall(r"^ +\d+  .*$", run(tmp_path, COMMIT, "--anyway", "--seed", seed)[1], re.M)
+        for seed in (1, 1, 2, 3, 4)
+    ]
+    assert told[0] == told[1] and len({tuple(one) for one in told}) > 1
+    assert not verify(str(tmp_path / "runs/blackboard.sqlite")).problems
+
+
+def test_a_counterexample_is_run_with_live_members(tmp_path: Path) -> None:
+    traces = tmp_path / "traces"
+    CliRunner().invoke(
+        commands, ["check", str(COMMIT), "--property", "no-deadlock", "--itf", str(traces)]
+    )
+    (trace,) = traces.iterdir()
+    code, said = run(tmp_path, COMMIT, "--anyway", "--follow", trace)
+    assert code == 0 and "  5  ! CRASH\n" in said
+    assert "is over: deadlock" in said
+
+
+def test_a_stopped_run_is_resumed_and_as_another_one_refused(tmp_path: Path) -> None:
+    path, program = written(tmp_path), tmp_path / "server.py"
+    waiting = "import time, sys\nfor line in sys.stdin:\n    sys.exit(1)\n"
+    replying = (
+        "import json, sys\nfor line in sys.stdin:\n"
+        "    told = json.loads(line)\n"
+        "    reply = {'do': told['options'][0]['do'], 'to': '', 'payload': 7}\n"
+        "    print(json.dumps(reply), flush=True)\n"
+    )
+    who = f"server=program:{sys.executable} {program}"
+    program.write_text(waiting, "utf-8")
+    code, said = run(tmp_path, path, "--respondent", who)
+    assert code == 0 and "is over: no answer: server: the program has ended" in said
+    program.write_text(replying, "utf-8")
+    code, said = run(tmp_path, path, "--respondent", who)
+    assert code == 0 and "server>client +REPLY 7" in said and "finished: 1" in said
+    code, said = run(tmp_path, path, "--resume", "asking-2")
+    assert code == 2 and "its respondents was" in said
+    code, said = run(tmp_path, path, "--resume", "asking-2", "--respondent", who)
+    assert code == 0 and "finished: 1" in said and "server>client" not in said
+
+
+def test_a_payload_that_breaks_its_schema_ends_the_session_as_that(tmp_path: Path) -> None:
+    path, script = written(tmp_path), tmp_path / "said.toml"
+    reply = json.dumps(json.dumps({"do": "REPLY", "to": "", "payload": "many"}))
+    script.write_text(
+        f'format = 1\n[[line]]\npurpose = "member"\nreply = {reply}\n', encoding="utf-8"
+    )
+    code, said = run(tmp_path, path, "--respondent", f"server=script:{script}")
+    assert code == 0 and "the payload of REPLY does not fit: $: 'many' is not of type" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--respondent", "servant=random"), "names no member; write NAME=WHO"),
+        (("--respondent", "server=os:system"), "member server: 'os:system' looks like a Python"),
+        (("--respondent", "server=python"), "is answered by a function, which a command cannot"),
+        (("--respondent", "server=terminal"), "requires a terminal as input and output"),
+        (("--respondent", "server=openai:gpt-9"), "member server: "),
+        (("--n", "3"), "--n applies to the sessions of a task"),
+        (("--resume", "lab"), "has no run 'lab'"),
+        (("--follow", "nowhere.json"), "nowhere.json: cannot be read"),
+    ],
+)
+def test_bad_input_is_told_and_nothing_is_run(
+    tmp_path: Path, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    path = written(tmp_path)
+    if "--resume" in arguments:
+        run(tmp_path, path)
+    code, output = run(tmp_path, path, *arguments)
+    assert code == 2 or "--resume" in arguments
+    assert said in output
+
+
+def test_a_member_without_a_respondent_is_told_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, SYSTEM.replace('respondent = "random"\n', "", 1))
+    code, said = run(tmp_path, path)
+    assert code == 2 and "asking.toml, line 5: nobody answers for member client" in said
+    assert run(tmp_path, path, "--respondent", "client=random")[0] == 0
+
+
+def test_a_task_refuses_what_is_of_systems(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "drug", "--anyway")
+    assert code == 2 and "--anyway: this applies to a system file" in said
+
+
+def test_check_and_draw_take_the_file(tmp_path: Path) -> None:
+    folder = shutil.copytree(COMMIT.parent, tmp_path / "commit")
+    done = CliRunner().invoke(commands, ["check", str(folder / "two_phase.toml")])
+    assert done.exit_code == 0 and "FAILS (expected)" in done.output
+    beside = ["check", str(folder / "two_phase.toml"), "pxp"]
+    assert "check it alone" in CliRunner().invoke(commands, beside).output
+    picture = ["draw", str(folder / "two_phase.toml"), "-o", str(tmp_path / "commit.mmd")]
+    assert CliRunner().invoke(commands, picture).exit_code == 0
+    assert "coordinator" in (tmp_path / "commit.mmd").read_text("utf-8")
