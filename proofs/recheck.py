@@ -1,6 +1,7 @@
-"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml`.
+"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml...`.
 
-It knows by itself which claims there are, what a state consists of, and of which table and decision
+Those of systems, with the tables of all members, are for `proofs.recheck_claims`. For the others it
+knows by itself which claims there are, what a state consists of, and of which table and decision
 functions they are; a certificate in which anything is missing, superfluous or different is refused.
 """
 
@@ -12,6 +13,8 @@ from functools import cache
 from itertools import compress, product
 from pathlib import Path
 from typing import Any
+
+from proofs import recheck_claims
 
 # Values are points: 0 is the initiator m's latest, 1 the responder h's, 2 a new one. A state keeps,
 # for y and e, the pairs of points of which m's and h's relations hold (None: they are no sets).
@@ -292,17 +295,22 @@ def check(certificate: Any, raw: Any) -> Any:
             yield sound, f"{claim['name']} {claim['verdict']} {given}".rstrip()
 
 
-def main(certificate: Any, table: str) -> bool:
+def main(certificate: Any, *tables: str) -> bool:
     """Print each claim with whether its verdict is right; whether all are."""
-    lines = list(check(certificate, tomllib.loads(table)))
+    read_tables = [(read if text[:1] == "{" else tomllib.loads)(text) for text in tables]
+    if isinstance(certificate, dict) and "members" in certificate:
+        lines = list(recheck_claims.check(certificate, read_tables))
+    else:
+        (table,) = read_tables
+        lines = list(check(certificate, table))
     for fine, text in lines:
         print("ok   " if fine else "WRONG", text)
-    return all(fine for fine, _ in lines)
+    return bool(lines) and all(fine for fine, _ in lines)
 
 
 if __name__ == "__main__":
     try:
-        first, second = (Path(name).read_text("utf-8") for name in sys.argv[1:])
-        sys.exit(not main(read(first), second))
+        first, *others = (Path(name).read_text("utf-8") for name in sys.argv[1:])
+        sys.exit(not main(read(first), *others))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         sys.exit(f"{__doc__}\nThese cannot be checked: {type(error).__name__}: {error}")
