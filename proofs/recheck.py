@@ -1,8 +1,8 @@
 """The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml...`.
 
-Those of systems, with the tables of all members, are for `proofs.recheck_claims`. For the others it
+`proofs.recheck_claims` checks those of systems, with the tables of all members. Of the others this
 knows by itself which claims there are, what a state consists of, and of which table and decision
-functions they are; a certificate in which anything is missing, superfluous or different is refused.
+functions they are; what is missing, superfluous or different is refused.
 """
 
 import hashlib
@@ -297,12 +297,9 @@ def check(certificate: Any, raw: Any) -> Any:
 
 def main(certificate: Any, *tables: str) -> bool:
     """Print each claim with whether its verdict is right; whether all are."""
-    read_tables = [(read if text[:1] == "{" else tomllib.loads)(text) for text in tables]
-    if isinstance(certificate, dict) and "members" in certificate:
-        lines = list(recheck_claims.check(certificate, read_tables))
-    else:
-        (table,) = read_tables
-        lines = list(check(certificate, table))
+    given = [(read if text[:1] == "{" else tomllib.loads)(text) for text in tables]
+    of_system = recheck_claims.check(certificate, given) if "members" in certificate else None
+    lines = list(of_system or check(certificate, *given))
     for fine, text in lines:
         print("ok   " if fine else "WRONG", text)
     return bool(lines) and all(fine for fine, _ in lines)

@@ -48,6 +48,7 @@ class Table:
         text = "".join(f"{line}\n" for line in sorted(lines))
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
         self.states = {self.initial, *self.final, *(s for row in self.rows for s in row[:2])}
+        self.states |= {state["name"] for state in raw["states"]}
         names = {*self.states, *(x for row in self.rows for x in (row[2], *row[4:])), "x"} - {""}
         alike = [(r.source, r.sign, r.label, r.guard * (r.sign == "!")) for r in self.rows]
         for one, row in zip(alike, self.rows, strict=True):

@@ -103,23 +103,26 @@ def certify_system(
     Raises `NotCertified` where there are more states than `effort` allows or `MOST_STATES`, where
     there is no capacity that is exhaustive, and where the independent checker does not agree.
     """
-    held = {one.name: one for one in results if one.status is Status.HOLDS}
-    unbounded = [one.bound for name, one in held.items() if name in compatibility.TITLES]
-    capacities = [bound.capacities_from for bound in unbounded if bound and bound.capacities_from]
+    results = tuple(results)
+    held = [one for one in results if one.status is Status.HOLDS]
+    unbounded = any(one.name in compatibility.TITLES for one in results)
+    capacities = [one.bound.capacities_from or 0 for one in held if one.bound is not None]
     found = dict[str, Any](format=FORMAT, channel=system.channel.name)
-    if capacities:
-        found |= {"channel": "fifo", "k": max(capacities)}
-        system = system.over(Channel(max(capacities)))
+    if unbounded:
+        k = max(capacities, default=0)
+        if not k:
+            raise NotCertified("no property holds over channels of every capacity")
+        system, found = system.over(Channel(k)), found | {"channel": "fifo", "k": k}
     states = States(system, effort or Effort())
     found["members"] = [
         {"name": member.name, "fingerprint": member.automaton.fingerprint}
         for member in system.members
     ]
-    if capacities:
+    if unbounded:
         claims, found["distances"] = _unbounded(states)
     else:
         claims, found["distances"] = _standard(states, effort)
-        claims += _besides(states, held)
+        claims += _besides(states, [one.name for one in held])
     document_of = found | {"claims": claims, "states": [*states.listed()]}
     certificate = SystemCertificate(system, document_of)
     refusal = _refusal(certificate)
@@ -128,16 +131,18 @@ def certify_system(
     return certificate
 
 
-def certified(results: Iterable[Result], certificate: SystemCertificate) -> Iterator[Result]:
-    """The results; what holds and is not certified is UNKNOWN, with the reason.
+def uncertified(
+    results: Iterable[Result], reason: str, claims: Collection[str] = ()
+) -> Iterator[Result]:
+    """The results; what holds and is not among the `claims` of a certificate is UNKNOWN.
 
-    What is said of the machine of a table is of code, not of the system.
+    What is said of the machine of a table is of code, and is no claim about the system.
     """
-    claims = {*certificate.claims, MACHINE}
     for one in results:
-        if one.status is Status.HOLDS and one.name not in claims:
-            one = replace(one, verdict=Verdict(Status.UNKNOWN, f"it holds; {OTHERS}"))  # noqa: PLW2901
-        yield one
+        if one.status is Status.HOLDS and one.name not in (*claims, MACHINE):
+            yield replace(one, verdict=Verdict(Status.UNKNOWN, f"not certified: {reason}"))
+        else:
+            yield one
 
 
 class States:
@@ -273,9 +278,9 @@ def _standard(states: States, effort: Effort | None) -> tuple[Claims, Distances]
     return claims, distances
 
 
-def _besides(states: States, held: Mapping[str, Result]) -> Iterator[dict[str, Any]]:
+def _besides(states: States, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The claims of termination that hold, and the formulas that hold of every state."""
-    for name in held:
+    for name in names:
         if name == _NO_TRAP:
             yield _claim(name, True)
         elif name in (_ALWAYS_ENDS, *_ENDS):

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from proofs.claims.system_certificates import (
+    OTHERS,
+    NotCertified,
+    SystemCertificate,
+    certify_system,
+    uncertified,
+)
 from proofs.core.limits import UNLIMITED, Effort
 from proofs.core.results import Result, Status
 from proofs.logic import Formula, Runs, parse
@@ -47,9 +54,37 @@ def is_about_system(request: Request) -> bool:
         or request.reduce is not None
         or request.limit is not None
         or request.memory is not None
+        or request.certificate is not None
         or any(map(is_named, request.tables))
         or any(map(_names_partners, request.tables))
     )
+
+
+def certified_results(request: Request) -> Iterator[Result | SystemCertificate]:
+    """The results, of which those that hold are in the certificate that comes last, or UNKNOWN.
+
+    Raises as `results` does.
+    """
+    found, channels = list[Result](), request.channels or ("sync",)
+    if len(channels) > 1 or request.reduce is not None:
+        raise UsageError(
+            "a certificate is of one channel and of every state; give one channel, no reduction",
+            "certificate",
+        )
+    try:
+        for result in results(replace(request, certificate=None)):
+            found.append(result)
+        system = System.load(*request.tables)
+        over = system if channels == (UNBOUNDED,) else system.over(channels[0])
+        certificate = certify_system(over, found, _effort(request))
+    except KeyboardInterrupt:
+        yield from found
+        raise
+    except NotCertified as error:
+        yield from uncertified(found, str(error))
+    else:
+        yield from uncertified(found, OTHERS, certificate.claims)
+        yield certificate
 
 
 def results(request: Request) -> Iterator[Result]:
@@ -87,8 +122,7 @@ def counterexample(tables: tuple[str, ...], name: str, channel: str) -> tuple[Sy
 
 
 def _bounded(request: Request, system: System, channels: list[Channel]) -> Iterator[Result]:
-    limit, memory = request.limit, request.memory
-    effort = Effort(UNLIMITED if limit is None else limit, UNLIMITED if memory is None else memory)
+    effort = _effort(request)
     reduction = None if request.reduce is None else Reduction(request.reduce)
     if request.termination:
         for channel in channels:
@@ -109,6 +143,10 @@ def _bounded(request: Request, system: System, channels: list[Channel]) -> Itera
     else:
         names = [name for name in TITLES if name in (request.names or TITLES)]
         yield from _standard(system, channels, names, effort, reduction)
+
+
+def _effort(request: Request) -> Effort:
+    return Effort(request.limit or UNLIMITED, request.memory or UNLIMITED)
 
 
 def _standard(

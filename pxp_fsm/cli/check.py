@@ -14,6 +14,8 @@ def check(request: options.Check) -> int:
     """Check what is asked for, and show the results."""
     checked = checks.run(request)
     left = () if request.certificates is None else checked.write(request.certificates)
+    if request.certificate is not None and checked.certificate is not None:
+        left = (*left, checked.certificate.write(request.certificate))
     if request.as_json:
         click.echo(results.as_json(checked.lines))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -49,17 +48,6 @@ def test_a_certificate_is_written_the_same_every_time(protocol: str) -> None:
     assert again.text() == CERTIFICATES[protocol].text()
     assert json.loads(again.text()) == DOCUMENTS[protocol]
     assert again.filename == f"{protocol}-{again.automaton.fingerprint[:12]}.json"
-
-
-def test_the_checker_imports_nothing_of_ours() -> None:
-    tree = ast.parse(Path(recheck.__file__).read_text("utf-8"))
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or ".")
-    assert {name.split(".")[0] for name in found} <= set(sys.stdlib_module_names)
 
 
 @settings(max_examples=25, deadline=None)
