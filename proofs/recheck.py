@@ -1,14 +1,13 @@
 """The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml...`.
 
-`proofs.recheck_claims` checks those of systems, with the tables of all members. Of the others this
-knows by itself which claims there are, what a state consists of, and of which table and decision
-functions they are; what is missing, superfluous or different is refused.
+It knows by itself which claims there are, what a state consists of, and of which table and decision
+functions they are; a certificate in which anything is missing, superfluous or different is refused.
+Those of systems, with the tables of all members, `proofs.recheck_claims` checks.
 """
 
 import hashlib
 import json
 import sys
-import tomllib
 from functools import cache
 from itertools import compress, product
 from pathlib import Path
@@ -55,7 +54,6 @@ PARTS: tuple[tuple[str, str, list[str], str], ...] = (
     ("pxp(k)", "dhs", [], "terminates no-alternation replies-RATIFY replies-REFUTE replies-REVISE "
      "replies-REJECT"),
 )  # fmt: skip
-
 
 _text = json.JSONEncoder(sort_keys=True).encode
 
@@ -297,9 +295,8 @@ def check(certificate: Any, raw: Any) -> Any:
 
 def main(certificate: Any, *tables: str) -> bool:
     """Print each claim with whether its verdict is right; whether all are."""
-    given = [(read if text[:1] == "{" else tomllib.loads)(text) for text in tables]
-    of_system = recheck_claims.check(certificate, given) if "members" in certificate else None
-    lines = list(of_system or check(certificate, *given))
+    which = recheck_claims.check if "members" in certificate else check
+    lines = list(which(certificate, *map(recheck_claims.table, tables)))
     for fine, text in lines:
         print("ok   " if fine else "WRONG", text)
     return bool(lines) and all(fine for fine, _ in lines)

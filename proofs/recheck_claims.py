@@ -7,6 +7,7 @@ missing, superfluous or different.
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Any
@@ -305,7 +306,12 @@ class Proof:
         return {n for n, state in enumerate(self.states) if true[what](state.buffers[link])}
 
 
-def check(certificate: Any, tables: list[Any]) -> Iterator[tuple[bool, str]]:
+def table(text: str) -> Any:
+    """A table from the text of its file, TOML or JSON."""
+    return json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
+
+
+def check(certificate: Any, *tables: Any) -> Iterator[tuple[bool, str]]:
     """Each claim with whether its verdict is right; or False with why all of it is refused.
 
     `tables` are those of the members as TOML reads them, each once, in any order. Raises

@@ -96,7 +96,7 @@ def certify_system(
     >>> system = pxp.System.load("interact", channel="fifo:1")
     >>> certificate = pxp.proofs.certify_system(system, pxp.check(system, "G (1@END -> 2@END)"))
     >>> certificate
-    <Certificate of interact1, interact2 over fifo:1: 22 states>
+    <Certificate of interact1, interact2 over fifo:1: 38 states>
     >>> "no-orphan-message" in certificate.claims
     True
 
@@ -198,7 +198,7 @@ class States:
             if number not in running and not self.over[number]:
                 running.add(number)
                 left += (target for target, _ in self.steps[number])
-        found = [[] if number in running else None for number in range(len(self.states))]
+        found: list[Any] = [[] if number in running else None for number in range(len(self.states))]
         self._rank(running, found, strength, whose)
         return found
 
@@ -334,9 +334,7 @@ def _refusal(certificate: SystemCertificate) -> str:
     """Why the independent checker refuses a certificate; "" where it accepts."""
     tables = {one.automaton.fingerprint: one.automaton for one in certificate.system.members}
     try:
-        read = recheck_claims.check(
-            json.loads(certificate.text()), [*map(document, tables.values())]
-        )
+        read = recheck_claims.check(json.loads(certificate.text()), *map(document, tables.values()))
         return "; ".join(text for fine, text in read if not fine)
     except (ValueError, LookupError, TypeError) as error:
         return f"{type(error).__name__}: {error}"

@@ -105,5 +105,4 @@ class Request:
         "holds and cannot be certified is then unknown.",
         None,
         metavar="FILE",
-        path="any",
     )

@@ -7,7 +7,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def tables(system: System) -> list[Any]:
 def accepts(stated: Any, system: System) -> bool:
     """Whether the checker accepts; what it cannot read at all it does not accept."""
     try:
-        return all(fine for fine, _ in recheck_claims.check(stated, tables(system)))
+        return all(fine for fine, _ in recheck_claims.check(stated, *tables(system)))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
 
@@ -243,7 +243,7 @@ def test_forged_termination_with_a_loop_is_refused() -> None:
     over = [number for number, rank in enumerate(strong["ranks"]) if rank is None]
     stop = "a: q0 q2 ⊤ +stop to b"
     assert any(stop in json.dumps(rank, ensure_ascii=False) for rank in strong["ranks"])
-    forged = [
+    forged: list[Any] = [
         [None if n in over else [[rank(n), helpful]] for n in range(states)]
         for rank in (lambda n: 0, lambda n: n, lambda n: -n, lambda n: states - n)
         for helpful in (None, stop, "a", "b", "", "a: q0 q1 ⊤ +ping to b", "b: q1 q0 ⊤ +pong to a")
@@ -329,7 +329,7 @@ def test_no_tampering_is_accepted_unless_it_is_still_true(place: int, tamperings
     assert kept < tamperings / 4
 
 
-FORGERIES = {
+FORGERIES: dict[str, Callable[[Any], Any]] = {
     "no format": lambda d: {k: v for k, v in d.items() if k != "format"},
     "a truth value for a format": lambda d: d | {"format": True},
     "something else besides": lambda d: d | {"comment": "proved"},
@@ -380,13 +380,13 @@ def test_tables_that_are_missing_superfluous_or_others_are_refused() -> None:
     stated, given = read(certify_system(system)), tables(system)
     for wrong in ([], given[:1], [*given, given[0]], [*given, document(builtin("pxp"))]):
         with pytest.raises(ValueError, match="table"):
-            list(recheck_claims.check(stated, wrong))
+            list(recheck_claims.check(stated, *wrong))
     renamed = [one | {"initial": one["final"][0]} for one in given]
     with pytest.raises(ValueError, match="table"):
-        list(recheck_claims.check(stated, renamed))
+        list(recheck_claims.check(stated, *renamed))
     twice = [one | {"rows": [*one["rows"], one["rows"][0]]} for one in given]
     with pytest.raises(ValueError, match="two rows"):
-        list(recheck_claims.check(stated, twice))
+        list(recheck_claims.check(stated, *twice))
 
 
 def test_more_states_than_are_written_have_no_certificate() -> None:
@@ -424,8 +424,8 @@ def test_the_command_checks_a_certificate_with_the_tables_in_any_order(tmp_path:
     for name in ("seller", "buyer"):
         table = load_automaton(EXAMPLES / "own_protocol" / f"{name}.toml")
         (tmp_path / f"{name}.toml").write_text(to_toml(table), "utf-8")
-        files.append(tmp_path / f"{name}.toml")
-    command = [sys.executable, "-m", "proofs.recheck", path]
+        files.append(str(tmp_path / f"{name}.toml"))
+    command = [sys.executable, "-m", "proofs.recheck", str(path)]
     done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1] == "ok    no-deadlock HOLDS"
