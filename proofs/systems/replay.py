@@ -7,30 +7,31 @@ from typing import Any
 
 from proofs.core.actions import Choose, Decide, Deliver, Exchange, External, Send
 from proofs.core.explore import Trace
-from proofs.core.model import Step
+from proofs.core.results import NotReplayed
 from proofs.systems.channels import Buffer
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted
 from pxp_fsm.automata.automaton import DECIDE, Kind, happening, one_hot, sending
-from pxp_fsm.errors import NotEnabled
+from pxp_fsm.errors import GuardError, NotEnabled
 from pxp_fsm.sessions.machine import Machine
 
 
 def shown(composition: Composition, trace: Trace[Any]) -> Trace[Configuration]:
     """`trace` in words, taken by a real machine a member.
 
-    An `AssertionError` where the machines or the buffers come somewhere else than the model.
+    Raises `NotReplayed` where the machines or the buffers come somewhere else than the model.
     """
-    start, steps = _state(trace.start), list[Step[Configuration]]()
+    words = trace.map(lambda state: composition.encoding.configuration(_state(state)))
     run = _Run(composition)
-    run.compare(composition.encoding.configuration(start))
-    for step in trace.steps:
-        run.take(step.action)
-        reached = composition.encoding.configuration(_state(step.target))
-        run.compare(reached)
-        steps.append(Step(step.action, reached))
-    return Trace(composition.encoding.configuration(start), tuple(steps))
+    try:
+        run.compare(words.start)
+        for step in words.steps:
+            run.take(step.action)
+            run.compare(step.target)
+    except (AssertionError, GuardError, NotEnabled) as error:
+        raise NotReplayed(str(error), words) from error
+    return words
 
 
 class _Run:

@@ -12,7 +12,7 @@ from proofs.claims.certificates import Certificate, certify
 from proofs.claims.checking import Bounds, Checker
 from proofs.claims.system_certificates import SystemCertificate
 from proofs.claims.theorems import Proof, unproved
-from proofs.core.results import Result, Status, Verdict
+from proofs.core.results import Result, Status, Verdict, stopped
 from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
@@ -163,6 +163,8 @@ def _everything(
                 certificate = certify(table)
             except Unknown as error:
                 proofs += unproved(claims, error)
+            except Exception as error:  # noqa: BLE001 - whatever a decision function does
+                proofs += unproved(claims, Unknown(stopped(error).reason))
             else:
                 proofs += certificate.proofs
                 yield certificate

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import click
 
 from pxp_fsm.analysis import checks
@@ -23,6 +25,10 @@ def check(request: options.Check) -> int:
             click.echo(printable(line))
         for path in left:
             click.echo(printable(f"Certificate: {path}"))
+    for error in {line.verdict.reason: line.verdict.error for line in checked.lines}.values():
+        if error is not None:
+            for text in "".join(traceback.format_exception(error)).splitlines():
+                click.echo(printable(text), err=True)
     for file, text in ((request.junit, results.as_junit), (request.sarif, results.as_sarif)):
         if file is not None:
             file.write_text(text(checked.lines) + "\n", "utf-8")
