@@ -93,6 +93,7 @@ class Request:
         "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
         None,
         metavar="MB",
+        default="half of what there is",
         least=1,
     )
     reduce: str | None = option(

@@ -12,7 +12,7 @@ from proofs.claims.system_certificates import (
     certify_system,
     uncertified,
 )
-from proofs.core.limits import UNLIMITED, Effort
+from proofs.core.limits import UNLIMITED, Effort, half_of_memory
 from proofs.core.results import Result, Status
 from proofs.logic import Formula, Runs, parse
 from proofs.logic.formulas import atoms
@@ -96,7 +96,7 @@ def results(request: Request) -> Iterator[Result]:
     channels = tuple(text for text in dict.fromkeys(request.channels) if text != UNBOUNDED)
     if unbounded:
         _refuse_with_unbounded(request)
-        effort = Effort(request.limit or compatibility.MOST_STATES, request.memory or UNLIMITED)
+        effort = replace(_effort(request), states=request.limit or compatibility.MOST_STATES)
         yield from check_unbounded(System.load(*request.tables), request.names, request.k, effort)
         if not channels:
             return
@@ -146,7 +146,7 @@ def _bounded(request: Request, system: System, channels: list[Channel]) -> Itera
 
 
 def _effort(request: Request) -> Effort:
-    return Effort(request.limit or UNLIMITED, request.memory or UNLIMITED)
+    return Effort(request.limit or UNLIMITED, request.memory or half_of_memory())
 
 
 def _standard(
