@@ -27,8 +27,8 @@ def check(request: options.Check) -> int:
             click.echo(printable(f"Certificate: {path}"))
     for error in {line.verdict.reason: line.verdict.error for line in checked.lines}.values():
         if error is not None:
-            for text in "".join(traceback.format_exception(error)).splitlines():
-                click.echo(printable(text), err=True)
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                click.echo(printable(line), err=True)
     for file, text in ((request.junit, results.as_junit), (request.sarif, results.as_sarif)):
         if file is not None:
             file.write_text(text(checked.lines) + "\n", "utf-8")
