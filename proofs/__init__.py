@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from proofs.checks import check as check
     from proofs.checks import prove as prove
     from proofs.claims.certificates import certify as certify
+    from proofs.claims.system_certificates import certify_system as certify_system
     from proofs.core.explore import Space as Space
     from proofs.core.explore import Trace as Trace
     from proofs.core.explore import explore as explore

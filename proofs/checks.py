@@ -9,7 +9,7 @@ from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
 from proofs.claims.checking import Bounds, Checker, Substitutes
 from proofs.claims.theorems import THEOREMS, unproved
 from proofs.claims.theorems import prove as prove_theorems
-from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
@@ -142,6 +142,9 @@ def prove(protocol: str, *names: str) -> Iterator[Result]:
         proofs = prove_theorems(theorems)
     except Unknown as error:
         proofs = unproved([theorem.claim for theorem in theorems], error)
+    except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        reason = Unknown(stopped(error).reason)
+        proofs = unproved([theorem.claim for theorem in theorems], reason)
     for proof in proofs:
         verdict = Verdict(Status.HOLDS, bound=Bound(n="all", k="all"))
         if not proof.proved:

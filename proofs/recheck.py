@@ -1,17 +1,19 @@
-"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml`.
+"""The checker of certificates: `python -m proofs.recheck CERTIFICATE.json TABLE.toml...`.
 
 It knows by itself which claims there are, what a state consists of, and of which table and decision
 functions they are; a certificate in which anything is missing, superfluous or different is refused.
+Those of systems, with the tables of all members, `proofs.recheck_claims` checks.
 """
 
 import hashlib
 import json
 import sys
-import tomllib
 from functools import cache
 from itertools import compress, product
 from pathlib import Path
 from typing import Any
+
+from proofs import recheck_claims
 
 # Values are points: 0 is the initiator m's latest, 1 the responder h's, 2 a new one. A state keeps,
 # for y and e, the pairs of points of which m's and h's relations hold (None: they are no sets).
@@ -52,7 +54,6 @@ PARTS: tuple[tuple[str, str, list[str], str], ...] = (
     ("pxp(k)", "dhs", [], "terminates no-alternation replies-RATIFY replies-REFUTE replies-REVISE "
      "replies-REJECT"),
 )  # fmt: skip
-
 
 _text = json.JSONEncoder(sort_keys=True).encode
 
@@ -292,17 +293,18 @@ def check(certificate: Any, raw: Any) -> Any:
             yield sound, f"{claim['name']} {claim['verdict']} {given}".rstrip()
 
 
-def main(certificate: Any, table: str) -> bool:
+def main(certificate: Any, *tables: str) -> bool:
     """Print each claim with whether its verdict is right; whether all are."""
-    lines = list(check(certificate, tomllib.loads(table)))
+    which = recheck_claims.check if "members" in certificate else check
+    lines = list(which(certificate, *map(recheck_claims.table, tables)))
     for fine, text in lines:
         print("ok   " if fine else "WRONG", text)
-    return all(fine for fine, _ in lines)
+    return bool(lines) and all(fine for fine, _ in lines)
 
 
 if __name__ == "__main__":
     try:
-        first, second = (Path(name).read_text("utf-8") for name in sys.argv[1:])
-        sys.exit(not main(read(first), second))
+        first, *others = (Path(name).read_text("utf-8") for name in sys.argv[1:])
+        sys.exit(not main(read(first), *others))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         sys.exit(f"{__doc__}\nThese cannot be checked: {type(error).__name__}: {error}")

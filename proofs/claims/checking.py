@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from proofs.claims.catalogue import Claim, assumptions_of
 from proofs.claims.theorems import Proof
 from proofs.core.explore import Space, TooLarge, Trace, explore
-from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.induction.numbers import Unknown
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.relational import Theory
@@ -100,6 +100,8 @@ class Checker:
             verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
         except (TooLarge, Unknown) as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a decision function does
+            verdict = stopped(error)
         seconds = time.perf_counter() - started
         return claim.result(assumptions, verdict, seconds, model.name, messages)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cache
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import Any, cast
 
 from pxp_fsm.errors import UsageError
@@ -25,6 +29,20 @@ def cached_by_numba(
     `called` are plain functions of the same file that it calls. Raises `UsageError` where Numba is
     not installed.
     """
+    with keeping_interrupts():
+        compiled = _by_numba(function, called)
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        with keeping_interrupts():
+            return compiled(*arguments)
+
+    return call
+
+
+def _by_numba(
+    function: Callable[..., Any], called: tuple[Callable[..., Any], ...]
+) -> Callable[..., Any]:
     try:
         import numba
     except ImportError:
@@ -43,6 +61,37 @@ def cached_by_numba(
         return cast(Callable[..., Any], numba.njit(function))
     finally:
         settings.CACHE_DIR = before
+
+
+@contextmanager
+def keeping_interrupts() -> Iterator[None]:
+    """Let no Ctrl-C be lost: one that was swallowed in the block is raised at its end.
+
+    `KeyboardInterrupt` is raised wherever Python is. In a callback of a weak reference or of LLVM,
+    of which there are many while modules are imported and loops are compiled, it is printed and
+    ignored.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    met = list[int]()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        met.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception:
+        if met:  # what was interrupted has failed in another way
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if met:
+        raise KeyboardInterrupt
 
 
 def prefetch(_table: Any, _place: Any) -> None:

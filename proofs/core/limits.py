@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 UNLIMITED = sys.maxsize
 
 
+@cache
+def half_of_memory() -> int:
+    """Half of the memory of this machine, or of the container that this runs in, in MB."""
+    found = list[int]()
+    try:
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        found.append(UNLIMITED)
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path("/sys/fs/cgroup", name).read_text("ascii")))
+        except (OSError, ValueError):
+            continue
+    return max(1, min(found) // 2 >> 20)
+
+
 @dataclass
 class Effort:
-    """At most so many states, and so many MB of memory in all (the process, as it is).
+    """At most so many states, and so many MB of memory in all (the process, as it is): by default
+    half of what there is.
 
     It remembers how far the latest exploration came, so that one that is interrupted can say so.
     """
 
     states: int = UNLIMITED
-    memory: int = UNLIMITED
+    memory: int = field(default_factory=half_of_memory)
     latest: str = field(default="", compare=False)
 
     def spent(self, states: int, depth: int, frontier: int) -> str:
@@ -30,7 +49,8 @@ class Effort:
         if states > self.states:
             return f"more than {self.states:,} states: {self.latest}"
         if self.memory != UNLIMITED and used() > self.memory:
-            return f"more than {self.memory:,} MB of memory: {self.latest}"
+            half = ", half of what there is" if self.memory == half_of_memory() else ""
+            return f"more than {self.memory:,} MB of memory{half}: {self.latest}"
         return ""
 
 

@@ -5,14 +5,16 @@ All of it is data; `str()` words it for people.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Literal
 
 from proofs.core.explore import Trace
 from pxp_fsm.diagrams import SequenceChart, sequence_chart
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.messages import Message
 
 Limit = int | Literal["all"] | None
@@ -80,7 +82,8 @@ class Verdict:
     """A status with what belongs to it.
 
     `reason` says why it is UNKNOWN or VACUOUS, or what was found; `trace` is the counterexample of
-    FAILS, or a witness; `cycle` counts its last steps that repeat for ever.
+    FAILS, or a witness; `cycle` counts its last steps that repeat for ever. `error` is what a
+    decision function raised, with its traceback, where that is why it is UNKNOWN.
     """
 
     status: Status
@@ -88,6 +91,7 @@ class Verdict:
     trace: Trace[Any] | None = None
     cycle: int = 0
     bound: Bound | None = None
+    error: Exception | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -113,6 +117,30 @@ class Verdict:
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.status.value, self.explanation)))
+
+
+class NotReplayed(PXPError):
+    """The real machines do not do what a trace says: the model or the machines are wrong."""
+
+    def __init__(self, reason: str, trace: Trace[Any]) -> None:
+        super().__init__(reason)
+        self.trace = trace
+
+
+def stopped(error: Exception) -> Verdict:
+    """UNKNOWN, since the machines refused a trace, or a decision function raised something.
+
+    What is said of a request (any other `PXPError`) is raised again.
+    """
+    if isinstance(error, NotReplayed):
+        reason = f"the real machines refuse the trace: {error}"
+        return Verdict(Status.UNKNOWN, reason, error.trace)
+    if isinstance(error, PXPError):
+        raise error
+    *_, last = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    reason = f"the check was stopped by {type(error).__name__}: {error} ({last.name} in {where})"
+    return Verdict(Status.UNKNOWN, reason, error=error)
 
 
 @dataclass(frozen=True, repr=False)

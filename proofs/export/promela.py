@@ -77,7 +77,8 @@ class _Writing:
         try:
             return written(linear(formula), WORDS, self.words.atom)
         except LookupError as error:
-            raise refused("Promela", text, f"SPIN reads no {error.args[0]}", "SMV can") from error
+            reason = f"SPIN reads {error.args[0]} only where it was built with -DNXT, and is not so"
+            raise refused("Promela", text, f"{reason} as it is distributed", "SMV can") from error
 
     def text(self, formulas: Sequence[tuple[str, str]]) -> str:
         lines = ["/*", *(f"   {line}" for line in header(self.net.composition)), "*/"]

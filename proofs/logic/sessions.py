@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from proofs.core.explore import TooLarge, explore
 from proofs.core.model import Step
-from proofs.core.results import Bound, Status, Verdict
+from proofs.core.results import Bound, NotReplayed, Status, Verdict, stopped
 from proofs.logic import parsing
 from proofs.logic.checking import Checker, Runs
 from proofs.logic.fairness import Demand, fairness
@@ -279,11 +279,16 @@ def check(
         space = explore(model, limit)
     except TooLarge as error:
         return Verdict(Status.UNKNOWN, str(error)), ()
+    except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        return stopped(error), ()
     known = frozenset(names)
     there = known | frozenset(vocabulary(sessions.both))
     fairly = fairness(wanted, model, space, there, model.rows, model.agents)
     verdict = Checker(model, space, runs, fairly, known).check(formula)
-    messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
+    try:
+        messages = () if verdict.trace is None else replay(sessions, verdict.trace.map(_state))
+    except NotReplayed as error:
+        return stopped(error), ()
     return bounded(verdict, rules), messages
 
 

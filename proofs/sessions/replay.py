@@ -14,14 +14,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from proofs.core.explore import Trace
 from proofs.core.model import Model, Step
+from proofs.core.results import NotReplayed
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.scripted import ScriptedSession
-from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.messages import Message
-
-
-class NotReplayed(PXPError):
-    """The real machines do not do what a trace says: the model or the machines are wrong."""
 
 
 def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
@@ -35,7 +31,8 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
         if difference:
             raise NotReplayed(
                 f"at message {len(session.history)} the model says {step.label} and states "
-                f"{step.target.at}; {difference}"
+                f"{step.target.at}; {difference}",
+                trace,
             )
     return session.history
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from proofs.claims.catalogue import assumptions_of
 from proofs.core.explore import Space, TooLarge, Trace, explore
-from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.core.results import Bound, Result, Status, Verdict, stopped
 from proofs.sessions.model import SessionModel, State
 from proofs.sessions.relational import Theory
 from proofs.sessions.scripted import Expected, ScriptedSession
@@ -74,6 +74,8 @@ def check_running(rules: Rules, relations: str, limit: int = 5_000_000) -> Resul
             verdict = Verdict(Status.HOLDS, counted)
     except TooLarge as error:
         verdict = Verdict(Status.UNKNOWN, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever a decision function does
+        verdict = stopped(error)
     seconds = time.perf_counter() - started
     protocol = "pxp(k)" if bounded and not interact else rules.name
     return Result(protocol, NAME, TITLE, relations, verdict, Status.HOLDS, seconds, model.name)

@@ -15,12 +15,12 @@ from proofs.systems.product import Composition
 class Reduce:
     """A reduction can be used; `interchangeable` are the members that are, for symmetry.
 
-    Of the standing checks partial order keeps no-deadlock alone, where `deadlocks_only`.
+    `kept` are the standing checks that it keeps, where it is not for all.
     """
 
     reduction: Reduction
     interchangeable: tuple[tuple[str, ...], ...] = ()
-    deadlocks_only: bool = False
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ def advice(
         names = tuple(tuple(system.members[place].name for place in one) for one in classes)
         yield Reduce(Reduction.SYMMETRY, names)
     if reducible and not partial_order.why_not(composition, formula):
-        yield Reduce(Reduction.PARTIAL_ORDER, deadlocks_only=formula is None)
+        kept = partial_order.KEPT if formula is None else ()
+        yield Reduce(Reduction.PARTIAL_ORDER, kept=kept)
     if channel.capacity > 1:
         yield SmallerCapacity(channel.capacity)
     elif not channel.synchronous:

@@ -29,15 +29,21 @@ from pxp_fsm.errors import UsageError
 GRAPH_FROM = 5_000
 """From how many states on formulas are checked on a graph in arrays."""
 
-DEADLOCK = "no-deadlock"
-"""The one standing check that partial order keeps."""
-
 
 class Reduction(StrEnum):
     """How fewer states can be enough."""
 
     SYMMETRY = "symmetry"
     PARTIAL_ORDER = "partial-order"
+
+
+UNFAIR = {
+    Reduction.SYMMETRY: "runs of states that stand for others are not fair to each member (Emerson "
+    "and Sistla, Utilizing symmetry when model-checking under fairness assumptions, 1997)",
+    Reduction.PARTIAL_ORDER: "runs that differ in the order of steps are not fair to the same ones "
+    "(Peled, All from one, one for all: on model checking using representatives, 1993)",
+}
+"""Why a reduction does not keep fairness."""
 
 
 class NotReducible(UsageError):
@@ -61,19 +67,33 @@ def standing_checks(
     UNKNOWN where `effort` does not suffice and nothing wrong was met. Raises `NotReducible` where
     the reduction cannot be used.
     """
-    chosen: Symmetry | PartialOrder | None = None
+    if reduction is Reduction.PARTIAL_ORDER:
+        yield from _in_one_order(composition, effort, names)
+        return
+    chosen: Symmetry | None = None
     if reduction is Reduction.SYMMETRY:
         _refuse(reduction, symmetry.why_not(composition.system, None))
         chosen = Symmetry(composition)
-    elif reduction is Reduction.PARTIAL_ORDER:
-        _refuse(reduction, partial_order.why_not(composition, None))
-        if names != {DEADLOCK}:
-            _refuse(reduction, f"of the standing checks it keeps {DEADLOCK} alone; ask for that")
-        chosen = PartialOrder(composition)
     standing = Standing(reach(composition, effort, chosen))
     for name, check_it in standing.checks.items():
         if name in names or not names:
             yield name, check_it()
+
+
+def _in_one_order(
+    composition: Composition, effort: Effort | None, names: frozenset[str]
+) -> Iterator[tuple[str, Verdict]]:
+    """Each standing check by the partial order that keeps it."""
+    reduction = Reduction.PARTIAL_ORDER
+    _refuse(reduction, partial_order.why_not(composition, None))
+    checks = [name for name in Standing.NAMES if name in names or not names]
+    for name in checks:
+        reason = partial_order.not_kept(name)
+        listed = ", ".join(partial_order.KEPT)
+        _refuse(reduction, reason and f"{name} {reason}; it keeps {listed}: ask for those alone")
+    for name in checks:
+        reached = reach(composition, effort, partial_order.for_check(composition, name))
+        yield name, Standing(reached).checks[name]()
 
 
 def check(
@@ -93,7 +113,7 @@ def check(
     can, and there are many states.
     """
     if demands and reduction is not None:
-        _refuse(reduction, "it does not keep which steps a run is fair to; leave one of them out")
+        _refuse(reduction, f"{UNFAIR[reduction]}; leave one of them out")
     wanted = vocabulary(composition)
     model = Noting(composition, {*atoms(formula), *asked(demands)})
     quotient = None

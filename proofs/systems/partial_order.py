@@ -11,7 +11,10 @@ reductions with on-the-fly model-checking, FMSD 8, 1996) if
   A partial order approach to branching time logic model checking, 1999).
 
 That keeps every formula without X and N that speaks of states. For deadlocks alone the first is
-enough (Godefroid, Partial-order methods for the verification of concurrent systems, 1996).
+enough (Godefroid, Partial-order methods for the verification of concurrent systems, 1996). A
+standard check is kept as the formula that it is: of where a member is and of what is on a link, or
+AG EF ended. A row that is taken is a step: for those every step would have to be visible, and the
+second condition leaves nothing out. A guard that is settled is no proposition.
 """
 
 from __future__ import annotations
@@ -43,6 +46,45 @@ def why_not(composition: Composition, formula: Formula | None) -> str:
             f"(name@STATE, name:name@has.TAG)"
         )
     return ""
+
+
+KEPT = (
+    "no-deadlock",
+    "no-orphan-message",
+    "nothing-sent-after-the-end",
+    "end-reachable-from-everywhere",
+)
+"""The standard checks that are kept."""
+
+
+def not_kept(name: str) -> str:
+    """Why a standard check is not kept; "" where it is."""
+    paper = "Peled, Combining partial order reductions with on-the-fly model-checking, 1996"
+    if name == "no-dead-row":
+        return f"speaks of steps, and all of them would have to be visible ({paper}, condition C2)"
+    if name == "no-unspecified-reception":
+        return f"speaks of guards that are settled, which are no propositions ({paper})"
+    return "" if name in KEPT else "is no check of a system"
+
+
+def for_check(composition: Composition, name: str) -> PartialOrder:
+    """What keeps a standard check (of `KEPT`)."""
+    if name == "no-deadlock":
+        return PartialOrder(composition)
+    if name == "end-reachable-from-everywhere":
+        return PartialOrder(composition, ("ended",), branching=True)
+    seen, encoding = list[str](), composition.encoding
+    for place, member in enumerate(composition.system.members):
+        table = member.automaton
+        links = [link for link in encoding.links if link[1] == place]
+        if name == "no-orphan-message":
+            seen += (f"{encoding.link_name(link)}@empty" for link in links)
+            ends = table.final if links else frozenset[str]()
+        else:
+            rows = (row for state in table.final for row in table.leaving(state))
+            ends = frozenset(row.source for row in rows if row.kind is Kind.SEND)
+        seen += (f"{member.name}@{state}" for state in sorted(ends))
+    return PartialOrder(composition, seen)
 
 
 class PartialOrder:

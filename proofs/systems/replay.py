@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from proofs.core.explore import Trace
-from proofs.core.model import Step
+from proofs.core.results import NotReplayed
 from proofs.systems.encoding import Configuration
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted
@@ -17,22 +18,18 @@ from pxp_fsm.sessions.live import LiveSystem
 def shown(composition: Composition, trace: Trace[Any]) -> Trace[Configuration]:
     """`trace` in words, taken by the system as it runs, with a real machine a member.
 
-    An `AssertionError` where the machines or the buffers come somewhere else than the model.
+    Raises `NotReplayed` where the machines or the buffers come somewhere else than the model.
     """
-    start, steps = _state(trace.start), list[Step[Configuration]]()
+    words = trace.map(lambda state: composition.encoding.configuration(_state(state)))
     live = LiveSystem(composition.system)
-    _compare(live, composition.encoding.configuration(start))
-    for step in trace.steps:
-        if not isinstance(step.action, SystemAction):
-            raise AssertionError(f"no system does {step.action}")
-        try:
-            live.take(step.action)
-        except PXPError as error:
-            raise AssertionError(str(error)) from error
-        reached = composition.encoding.configuration(_state(step.target))
-        _compare(live, reached)
-        steps.append(Step(step.action, reached))
-    return Trace(composition.encoding.configuration(start), tuple(steps))
+    try:
+        _compare(live, words.start)
+        for step in words.steps:
+            _take(live, step.action)
+            _compare(live, step.target)
+    except (AssertionError, PXPError) as error:
+        raise NotReplayed(str(error), words) from error
+    return words
 
 
 def configuration_of(live: LiveSystem) -> Configuration:
@@ -43,6 +40,12 @@ def configuration_of(live: LiveSystem) -> Configuration:
         tuple(map(live.buffer, live.letters)),
         chosen if any(chosen) else (),
     )
+
+
+def _take(live: LiveSystem, action: Hashable) -> None:
+    if not isinstance(action, SystemAction):
+        raise AssertionError(f"no system does {action}")
+    live.take(action)
 
 
 def _compare(live: LiveSystem, configuration: Configuration) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from proofs.core.limits import Effort
-from proofs.core.results import Result, Status, Verdict
+from proofs.core.results import NotReplayed, Result, Status, Verdict, stopped
 from proofs.logic.checking import Runs
 from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
@@ -123,6 +123,8 @@ def check_termination(system: System, effort: Effort | None = None) -> Iterator[
             started = time.perf_counter()
     except MemoryError:
         yield about.result(name, title, "", about.out_of_memory, started)
+    except NotReplayed as error:
+        yield about.result(name, title, "", stopped(error), started)
     except KeyboardInterrupt as error:
         raise Interrupted(about.result(name, title, "", about.cut_off, started)) from error
 
@@ -139,14 +141,16 @@ def check_unbounded(
     """
     effort = effort or Effort(compatibility.MOST_STATES)
     about, started = _About(system, effort, None), time.perf_counter()
-    found, left, stopped = dict[str, Verdict](), about.cut_off, None
+    found, left, interrupt = dict[str, Verdict](), about.cut_off, None
     try:
         for name, verdict in compatibility.search_unbounded(system, most, about.effort):
             found[name] = verdict
     except KeyboardInterrupt as error:
-        stopped, left = error, about.cut_off
+        interrupt, left = error, about.cut_off
     except MemoryError:
         left = about.out_of_memory
+    except NotReplayed as error:
+        left = stopped(error)
     wanted = frozenset(names) or frozenset(compatibility.TITLES)
     seconds = (time.perf_counter() - started) / len(compatibility.TITLES)
     results = [
@@ -163,9 +167,9 @@ def check_unbounded(
         for name, title in compatibility.TITLES.items()
         if name in wanted
     ]
-    if stopped is not None and results:
+    if interrupt is not None and results:
         yield from results[:-1]
-        raise Interrupted(results[-1]) from stopped
+        raise Interrupted(results[-1]) from interrupt
     yield from results
 
 
@@ -199,6 +203,8 @@ class _About:
                 verdict = next(verdicts)[1] if spent is None else spent
             except MemoryError:
                 verdict = spent = self.out_of_memory
+            except NotReplayed as error:
+                verdict = spent = stopped(error)
             except KeyboardInterrupt as error:
                 cut_off = self.result(name, title, under, self.cut_off, started)
                 raise Interrupted(cut_off) from error

@@ -16,6 +16,11 @@ from pxp_fsm.automata.automaton import Kind, Transition
 class Standing:
     """The standing checks of what was reached of a composition."""
 
+    NAMES = (
+        *("no-deadlock", "no-unspecified-reception", "no-orphan-message"),
+        *("nothing-sent-after-the-end", "end-reachable-from-everywhere", "no-dead-row"),
+    )
+
     def __init__(self, reached: Reached) -> None:
         self._reached = reached
         self._composition = reached.composition

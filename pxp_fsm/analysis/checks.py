@@ -10,8 +10,9 @@ from pathlib import Path
 from proofs.claims.catalogue import CLAIMS, NAMED, Claim, assumptions_of, find
 from proofs.claims.certificates import Certificate, certify
 from proofs.claims.checking import Bounds, Checker
+from proofs.claims.system_certificates import SystemCertificate
 from proofs.claims.theorems import Proof, unproved
-from proofs.core.results import Result, Status, Verdict
+from proofs.core.results import Result, Status, Verdict, stopped
 from proofs.induction.numbers import Unknown
 from proofs.logic import Runs, parse
 from proofs.logic.fairness import demand
@@ -43,6 +44,7 @@ class Checked:
 
     lines: tuple[Result, ...]
     certificates: tuple[Certificate, ...] = ()
+    certificate: SystemCertificate | None = None
     interrupted: bool = False
 
     def write(self, folder: Path) -> tuple[Path, ...]:
@@ -58,20 +60,23 @@ def run(request: Request) -> Checked:
     Interrupted, it gives what was found so far.
     """
     lines, certificates = list[Result](), list[Certificate]()
+    certificate: SystemCertificate | None = None
     try:
         for one in _checked(request):
             if isinstance(one, Certificate):
                 certificates.append(one)
+            elif isinstance(one, SystemCertificate):
+                certificate = one
             else:
                 lines.append(one)
     except KeyboardInterrupt as error:
         if isinstance(error, Interrupted):
             lines.append(error.result)
         return Checked(tuple(lines), tuple(certificates), interrupted=True)
-    return Checked(tuple(lines), tuple(certificates))
+    return Checked(tuple(lines), tuple(certificates), certificate)
 
 
-def _checked(request: Request) -> Iterator[Result | Certificate]:
+def _checked(request: Request) -> Iterator[Result | Certificate | SystemCertificate]:
     """The lines, and the certificates, as they are found."""
     bounds = Bounds(request.n, request.k)
     bounds.rules("interact")
@@ -85,7 +90,8 @@ def _checked(request: Request) -> Iterator[Result | Certificate]:
         yield from _over_sessions(request, bounds)
         return
     if systems.is_about_system(request):
-        yield from systems.results(request)
+        certify_it = request.certificate is not None
+        yield from (systems.certified_results if certify_it else systems.results)(request)
         return
     own = [table for table in request.tables if table not in (*PROVED_OF, *NETWORKS)]
     builtin = [table for table in PROVED_OF if table in request.tables or not request.tables]
@@ -157,6 +163,8 @@ def _everything(
                 certificate = certify(table)
             except Unknown as error:
                 proofs += unproved(claims, error)
+            except Exception as error:  # noqa: BLE001 - whatever a decision function does
+                proofs += unproved(claims, Unknown(stopped(error).reason))
             else:
                 proofs += certificate.proofs
                 yield certificate

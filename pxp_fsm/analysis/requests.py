@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pxp_fsm import defaults
 from pxp_fsm.options import option
@@ -23,7 +24,7 @@ class Request:
     system has several tables, with names (NAME=TABLE), or one table that is joined with itself; it
     is checked over each of `channels` and explored up to `limit` states and `memory` MB, with the
     reduction `reduce`. With `running` nothing is checked but that two running agents do what the
-    model of sessions says.
+    model of sessions says. With `certificate` what holds of a system has to be certified.
     """
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
@@ -92,10 +93,17 @@ class Request:
         "Explore a system until the process uses this memory; beyond, the verdict is UNKNOWN.",
         None,
         metavar="MB",
+        default="half of what there is",
         least=1,
     )
     reduce: str | None = option(
         "Reduce the states of a system: by the symmetry of equal members, or by partial order.",
         None,
         choices=("symmetry", "partial-order"),
+    )
+    certificate: Path | None = option(
+        "Write a certificate of what holds of the TABLEs over one channel into this file; what "
+        "holds and cannot be certified is then unknown.",
+        None,
+        metavar="FILE",
     )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from proofs.core.limits import UNLIMITED, Effort
+from proofs.claims.system_certificates import (
+    OTHERS,
+    NotCertified,
+    SystemCertificate,
+    certify_system,
+    uncertified,
+)
+from proofs.core.limits import UNLIMITED, Effort, half_of_memory
 from proofs.core.results import Result, Status
 from proofs.logic import Formula, Runs, parse
 from proofs.logic.formulas import atoms
@@ -48,10 +55,38 @@ def is_about_system(request: Request) -> bool:
         or request.reduce is not None
         or request.limit is not None
         or request.memory is not None
+        or request.certificate is not None
         or any(map(is_named, request.tables))
         or any(map(is_system_file, request.tables))
         or any(map(_names_partners, request.tables))
     )
+
+
+def certified_results(request: Request) -> Iterator[Result | SystemCertificate]:
+    """The results, of which those that hold are in the certificate that comes last, or UNKNOWN.
+
+    Raises as `results` does.
+    """
+    found, channels = list[Result](), request.channels or ("sync",)
+    if len(channels) > 1 or request.reduce is not None:
+        raise UsageError(
+            "a certificate is of one channel and of every state; give one channel, no reduction",
+            "certificate",
+        )
+    try:
+        for result in results(replace(request, certificate=None)):
+            found.append(result)
+        system = System.load(*request.tables)
+        over = system if channels == (UNBOUNDED,) else system.over(channels[0])
+        certificate = certify_system(over, found, _effort(request))
+    except KeyboardInterrupt:
+        yield from found
+        raise
+    except NotCertified as error:
+        yield from uncertified(found, str(error))
+    else:
+        yield from uncertified(found, OTHERS, certificate.claims)
+        yield certificate
 
 
 def results(request: Request) -> Iterator[Result]:
@@ -64,7 +99,7 @@ def results(request: Request) -> Iterator[Result]:
     channels = tuple(text for text in dict.fromkeys(request.channels) if text != UNBOUNDED)
     if unbounded:
         _refuse_with_unbounded(request)
-        effort = Effort(request.limit or compatibility.MOST_STATES, request.memory or UNLIMITED)
+        effort = replace(_effort(request), states=request.limit or compatibility.MOST_STATES)
         yield from check_unbounded(System.load(*request.tables), request.names, request.k, effort)
         if not channels:
             return
@@ -107,8 +142,7 @@ def _file(tables: Sequence[str]) -> SystemFile | None:
 def _bounded(
     request: Request, system: System, channels: list[Channel], properties: Sequence[Property] = ()
 ) -> Iterator[Result]:
-    limit, memory = request.limit, request.memory
-    effort = Effort(UNLIMITED if limit is None else limit, UNLIMITED if memory is None else memory)
+    effort = _effort(request)
     reduction = None if request.reduce is None else Reduction(request.reduce)
     if request.termination:
         for channel in channels:
@@ -144,6 +178,10 @@ def _bounded(
                 for result in _advised(found, over, parsed, reducible=reduction is None):
                     title = one.about or result.title
                     yield replace(result, title=title, expected=Status(one.expected))
+
+
+def _effort(request: Request) -> Effort:
+    return Effort(request.limit or UNLIMITED, request.memory or half_of_memory())
 
 
 def _standard(
@@ -192,8 +230,8 @@ def _advice_text(advised: Advice) -> str:
         case Reduce(Reduction.SYMMETRY, classes):
             alike = " and ".join(", ".join(names) for names in classes)
             return f"reduction by {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
-        case Reduce(reduction, _, deadlocks_only):
-            only = " (for the property no-deadlock)" if deadlocks_only else ""
+        case Reduce(reduction, _, kept):
+            only = f" (for {', '.join(kept)})" if kept else ""
             return f"reduction by {reduction.value}{only}"
         case SmallerCapacity(capacity):
             return f"a smaller capacity than {capacity}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from proofs import recheck
 from pxp_fsm.cli.main import commands
 
 HUB = """
@@ -246,3 +248,49 @@ def test_ctrl_c_while_states_are_explored(tables: Path) -> None:
     assert "UNKNOWN" in said
     assert "interrupted: " in said
     assert "Traceback" not in said + told
+
+
+CERTIFY = (*SYSTEM, "--certificate", "proof.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (CERTIFY, 0, "Certificate: proof.json"),
+        ((*CERTIFY, "--termination", "--channel", "fifo:2"), 0, "Certificate: proof.json"),
+        ((*CERTIFY, "--channel", "lossy:1"), 1, "Certificate: proof.json"),
+        ((*CERTIFY, "--formula", "F ended"), 4, "not certified: a certificate is of formulas G p"),
+        ((*CERTIFY, "--formula", "G !hub@ONE", "--limit", "5"), 1, "FAILS"),
+        ((*CERTIFY, "--formula", "G !(hub@ONE & left@GONE)", "--limit", "5"), 4, "more than 5"),
+        ((*CERTIFY, "--channel", "fifo"), 4, "k-MC is about other systems"),
+        ((*CERTIFY, "--channel", "fifo:1", "--channel", "fifo:2"), 2, "give one channel"),
+        ((*CERTIFY, "--channel", "fifo:1", "--reduce", "partial-order"), 2, "no reduction"),
+        ((*SYSTEM, "--certificate", "nowhere/proof.json"), 2, "there is no folder nowhere"),
+        ((*SYSTEM, "--certificate", "."), 2, "is a directory"),
+    ],
+)
+def test_a_certificate_is_written_of_what_holds(
+    tables: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = checked(*arguments)
+    assert (done.exit_code, said in done.output) == (code, True), done.output
+    assert (tables / "proof.json").exists() is ("Certificate: proof.json" in done.output)
+
+
+def test_a_check_of_a_certificate_that_is_none_says_so(
+    tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "empty.json": "",
+        "list.json": "[]",
+        "deep.json": "[" * 100_000,
+        "number.json": "1",
+        "twice.json": '{"members": 1, "members": 2}',
+        "members.json": '{"members": [1], "channel": [], "claims": 0}',
+    }
+    for name, text in files.items():
+        (tables / name).write_text(text, "utf-8")
+    for name in (*files, ".", "nothing.json"):
+        monkeypatch.setattr(sys, "argv", ["recheck", name, "hub.toml", "worker.toml"])
+        with pytest.raises(SystemExit, match="These cannot be checked"):
+            runpy.run_path(recheck.__file__, run_name="__main__")

@@ -15,14 +15,14 @@ from proofs.claims.theorems import THEOREMS, prove
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.model import Step
 from proofs.core.properties import complete_words, longest_run, terminates
-from proofs.core.results import Bound, Status, Verdict
+from proofs.core.results import Bound, NotReplayed, Status, Verdict
 from proofs.export.itf import to_itf
 from proofs.sessions.compiled import reach
 from proofs.sessions.explicit import check_explicit
 from proofs.sessions.model import SessionModel, State, session
 from proofs.sessions.packed import PackedSessions
 from proofs.sessions.relational import EMPTY, Theory
-from proofs.sessions.replay import NotReplayed, PrefixModel, replay
+from proofs.sessions.replay import PrefixModel, replay
 from proofs.systems import Composition, System, standing_checks, system_of
 from pxp_fsm.automata.actions import Say
 from pxp_fsm.automata.tables import BUILTIN, parse_automaton

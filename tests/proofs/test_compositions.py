@@ -9,7 +9,7 @@ import pytest
 from proofs.core.explore import Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.model import Step
-from proofs.core.results import Status
+from proofs.core.results import NotReplayed, Status, stopped
 from proofs.logic import parse
 from proofs.systems import (
     Channel,
@@ -115,9 +115,12 @@ def test_a_trace_that_the_machines_do_not_take_is_not_shown() -> None:
     space = explore(composition)
     (step,) = space.steps[start]
     wrong = Trace(start, (Step(step.action, start),))
-    with pytest.raises(AssertionError, match="the machines are at"):
+    with pytest.raises(NotReplayed, match="the machines are at") as refused:
         shown(composition, wrong)
-    with pytest.raises(AssertionError, match="was refused"):
+    verdict = stopped(refused.value)
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.explanation.endswith(": hub>left +TASK")
+    with pytest.raises(NotReplayed, match="was refused"):
         shown(composition, Trace(start, (Step(Deliver("hub", "left", "TASK"), start),)))
 
 

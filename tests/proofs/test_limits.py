@@ -1,0 +1,65 @@
+"""What stops exploring: the memory that there is, and a Ctrl-C that must not be lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from proofs.core import limits
+from proofs.core.compiling import keeping_interrupts
+from proofs.core.limits import UNLIMITED, Effort, half_of_memory, used
+
+
+def test_without_a_limit_half_of_the_memory_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Effort().memory == half_of_memory()
+    assert not Effort().spent(10, 1, 1)
+    monkeypatch.setattr(limits, "used", lambda: half_of_memory() + 1)
+    said = f"more than {half_of_memory():,} MB of memory, half of what there is: 10 states met"
+    assert Effort().spent(10, 1, 1).startswith(said)
+    assert Effort(memory=1).spent(10, 1, 1).startswith("more than 1 MB of memory: 10 states met")
+    assert not Effort(memory=UNLIMITED).spent(10, 1, 1)
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="reads what Linux says")
+def test_half_of_the_memory_is_no_more_than_half_of_what_the_machine_has() -> None:
+    line = Path("/proc/meminfo").read_text("ascii").splitlines()[0]
+    assert 0 < used() < half_of_memory() <= int(line.split()[1]) // 2048
+
+
+def test_an_interrupt_that_is_swallowed_in_a_block_is_raised_after_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    came = list[str]()
+    with pytest.raises(KeyboardInterrupt), keeping_interrupts():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            came.append("at once")
+        came.append("the block went on")
+    assert came == ["at once", "the block went on"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_that_became_another_error_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), keeping_interrupts():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("half a module") from None
+    with pytest.raises(ImportError), keeping_interrupts():
+        raise ImportError("no module")
+
+
+def test_a_block_in_another_thread_leaves_signals_alone() -> None:
+    before, met = signal.getsignal(signal.SIGINT), list[object]()
+
+    def block() -> None:
+        with keeping_interrupts():
+            met.append(signal.getsignal(signal.SIGINT))
+
+    other = threading.Thread(target=block)
+    other.start()
+    other.join()
+    assert met == [before]
