@@ -14,6 +14,7 @@ from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
 from proofs.systems import compatibility
+from proofs.systems.channels import Channel
 from proofs.systems.charts import chart_of
 from proofs.systems.checking import Reduction, check, standing_checks
 from proofs.systems.fairness import terminates
@@ -159,6 +160,7 @@ def check_unbounded(
             Status.HOLDS,
             seconds,
             f"{system.name} over fifo",
+            chart=partial(chart_of, system.over(Channel(1)), over="fifo of any capacity"),
         )
         for name, title in compatibility.TITLES.items()
         if name in wanted

@@ -76,14 +76,13 @@ def results(request: Request) -> Iterator[Result]:
         ) from error
 
 
-def counterexample(tables: tuple[str, ...], name: str, channel: str) -> tuple[System, Result]:
-    """The result of one standard check or formula, and the system that it is about."""
+def counterexample(tables: tuple[str, ...], name: str, channel: str) -> Result:
+    """The result of one standard check or formula."""
     request = Request(tables, channels=(channel,))
     known = {**TITLES, **compatibility.TITLES}
     asked = replace(request, names=(name,)) if name in known else replace(request, formulas=(name,))
     result, *_ = results(asked)
-    bounded = parse_channel("fifo:1" if channel == UNBOUNDED else channel)
-    return System.load(*tables).over(bounded), result
+    return result
 
 
 def _bounded(request: Request, system: System, channels: list[Channel]) -> Iterator[Result]:
