@@ -22,8 +22,8 @@ from proofs.core.results import Result, Status, Verdict
 from proofs.logic.fairness import Strength
 from proofs.logic.parsing import parse
 from proofs.systems import Channel, Composition, System, check, compatibility, standing_checks
+from proofs.systems.checking import invariant
 from proofs.systems.fairness import agent_of
-from proofs.systems.invariants import invariant
 from proofs.systems.product import Move
 from proofs.systems.reachability import reach
 from proofs.systems.results import MACHINE, TITLES

@@ -199,17 +199,20 @@ class Result:
         reached = Status.HOLDS if self.verdict.holds else self.status
         return self.expected in (None, reached)
 
+    @property
+    def headline(self) -> str:
+        """The property and its verdict, as the title of a picture."""
+        return f"{self.name} {'fails' if self.status is Status.FAILS else self.status.value}"
+
     def diagram(self) -> SequenceChart:
         """The trace as a sequence chart; raises `UsageError` where there is none to draw."""
         if self.trace is not None and self.chart is not None:
             return self.chart(self)
         if not self.messages:
             raise UsageError(f"{self.name} has no trace to draw: {self.verdict}")
-        outcome = "fails" if self.status is Status.FAILS else self.status.value
         loop = f"; the last {self.cycle} messages for ever" if self.cycle else ""
         note = f"{self.subject}, {self.assumptions}{loop}"
-        title = f"{self.name} {outcome}"
-        return sequence_chart(self.messages, title=title, note=note, texts=False)
+        return sequence_chart(self.messages, title=self.headline, note=note, texts=False)
 
     def _repr_markdown_(self) -> str:
         line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"

@@ -16,15 +16,17 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.sessions.occurrences import occurrences_of
 
 
-def chart_of(system: System, result: Result) -> SequenceChart:
-    """The trace of a `result` of checking `system`; raises `UsageError` where it has none."""
+def chart_of(system: System, result: Result, over: str = "") -> SequenceChart:
+    """The trace of a `result` of checking `system`; raises `UsageError` where it has none.
+
+    `over` names what it was checked over, where that is more than the system's one channel.
+    """
     name, trace = result.name, result.trace
     if trace is None:
         raise UsageError(f"{name} has no trace to draw: {result.verdict}")
-    outcome = "fails" if result.status.value == "FAILS" else result.status.value
-    remark = f"over {system.channel.name}: {_ending(result.verdict, trace)}"
+    remark = f"over {over or system.channel.name}: {_ending(result.verdict, trace)}"
     refused = _refused(system, trace, name)
-    return violation_chart(system, trace, f"{name} {outcome}", remark, refused)
+    return _violation_chart(system, trace, result.headline, remark, refused)
 
 
 def _refused(system: System, trace: Trace[Configuration], name: str) -> Iterable[Unreceived]:
@@ -43,12 +45,12 @@ def _last(trace: Trace[Configuration]) -> Configuration:
     return trace.steps[-1].target if trace.steps else trace.start
 
 
-def violation_chart(
+def _violation_chart(
     system: System,
     trace: Trace[Configuration],
     title: str,
     remark: str,
-    refused: Iterable[Unreceived] = (),
+    refused: Iterable[Unreceived],
 ) -> SequenceChart:
     """The messages of `trace`, where each member is in the end, and what is `refused` there."""
     actions = [step.action for step in trace.steps if isinstance(step.action, SystemAction)]

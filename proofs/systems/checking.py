@@ -11,15 +11,24 @@ from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
 from proofs.logic.checking import Checker, Runs
 from proofs.logic.fairness import Demand, fairness
-from proofs.logic.formulas import Formula, atoms
+from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
 from proofs.systems import partial_order, symmetry
+from proofs.systems.composition_graph import check_graph
 from proofs.systems.fairness import acting, asked, taking
-from proofs.systems.graph_checking import check_graph
-from proofs.systems.invariants import always, invariant
 from proofs.systems.partial_order import PartialOrder, is_branching
 from proofs.systems.product import Composition
-from proofs.systems.propositions import Noted, Noting, vocabulary
-from proofs.systems.reachability import reach
+from proofs.systems.propositions import (
+    Noted,
+    Noting,
+    OfStep,
+    bits_of,
+    is_propositional,
+    named,
+    test_of,
+    value,
+    vocabulary,
+)
+from proofs.systems.reachability import Reached, reach
 from proofs.systems.replay import shown
 from proofs.systems.standard_checks import Standing
 from proofs.systems.symmetry import Quotient, Symmetry, unfolded
@@ -122,7 +131,7 @@ def check(
         plain = invariant(composition, formula)
         if plain is not None and runs is Runs.COMPLETE and not demands:
             chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
-            return always(reach(composition, effort, chosen), plain)
+            return _always(reach(composition, effort, chosen), plain)
     space, large = None, reduction is None and compiled is not False and fits(composition)
     if large and not compiled:
         with suppress(TooLarge):
@@ -180,3 +189,37 @@ def _order(
 def _refuse(reduction: Reduction, reason: str) -> None:
     if reason:
         raise NotReducible(reduction, reason)
+
+
+def invariant(composition: Composition, formula: Formula) -> Formula | None:
+    """What `formula` says of every state (G p or AG p, where p speaks of states); else None."""
+    match formula:
+        case Release(left, right) if left == FALSE:
+            found: Formula = right
+        case Not(Exists(Not(Release(left, right)))) if left == FALSE:
+            found = right
+        case Not(Exists(Until(Truth(True), of))):
+            found = of.of if isinstance(of, Not) else Not(of)
+        case _:
+            return None
+    known = named(composition)
+    plain = not any(isinstance(known[name], OfStep) for name in atoms(found))
+    return found if is_propositional(found) and plain else None
+
+
+def _always(reached: Reached, formula: Formula) -> Verdict:
+    """Whether a propositional formula holds in every state; UNKNOWN where not all were reached."""
+    composition, known = reached.composition, named(reached.composition)
+    meant = {name: known[name] for name in sorted(set(atoms(formula)))}
+    about = {name: one for name, one in meant.items() if not isinstance(one, OfStep)}
+    tests, mask = {name: test_of(composition, one) for name, one in about.items()}, 0
+    for one in about.values():
+        mask |= bits_of(composition, one)
+
+    def broken(state: int) -> bool:
+        return not value(formula, {name: holds(state) for name, holds in tests.items()})
+
+    number = reached.marks(mask, broken).find(1)
+    if number >= 0:
+        return Verdict(Status.FAILS, trace=shown(composition, reached.trace_to(number)))
+    return Verdict(Status.UNKNOWN, reached.cut) if reached.cut else Verdict(Status.HOLDS)

@@ -20,6 +20,7 @@ from proofs.systems.fairness import terminates
 from proofs.systems.machine_comparison import check_machine
 from proofs.systems.product import Composition
 from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.automata.channels import Channel
 from pxp_fsm.automata.system import System
 
 TITLES = {
@@ -163,6 +164,7 @@ def check_unbounded(
             Status.HOLDS,
             seconds,
             f"{system.name} over fifo",
+            chart=partial(chart_of, system.over(Channel(1)), over="fifo of any capacity"),
         )
         for name, title in compatibility.TITLES.items()
         if name in wanted

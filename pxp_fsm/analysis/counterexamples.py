@@ -13,7 +13,6 @@ from proofs.claims.checking import plain
 from proofs.core.model import Step
 from proofs.core.results import Result
 from proofs.sessions.model import AGENTS, SessionModel, State
-from proofs.systems.charts import chart_of
 from pxp_fsm.analysis import systems
 from pxp_fsm.analysis.checks import counterexample
 from pxp_fsm.diagrams import (
@@ -116,10 +115,9 @@ def draw_violation(tables: tuple[str, ...], name: str, channel: str | None, path
 
     Raises `UsageError` where it does not fail, or fails without a trace.
     """
-    system, result = systems.counterexample(tables, name, channel)
-    verdict, trace = result.verdict, result.trace
-    if trace is None:
-        told = f"; {verdict.detail}" if verdict.detail else ""
-        raise UsageError(f"{name} has no counterexample: {verdict.status.value}{told}")
-    write(chart_of(system, result), path)
+    result = systems.counterexample(tables, name, channel)
+    if result.trace is None:
+        told = f"; {result.verdict.detail}" if result.verdict.detail else ""
+        raise UsageError(f"{name} has no counterexample: {result.status.value}{told}")
+    write(result.diagram(), path)
     return path

@@ -114,18 +114,13 @@ def results(request: Request) -> Iterator[Result]:
         ) from error
 
 
-def counterexample(
-    tables: tuple[str, ...], name: str, channel: str | None
-) -> tuple[System, Result]:
-    """The result of one standard check or formula, and the system that it is about."""
+def counterexample(tables: tuple[str, ...], name: str, channel: str | None) -> Result:
+    """The result of one standard check or formula."""
     request = Request(tables, channels=() if channel is None else (channel,))
     known = {**TITLES, **compatibility.TITLES}
     asked = replace(request, names=(name,)) if name in known else replace(request, formulas=(name,))
     result, *_ = results(asked)
-    system = System.load(*tables)
-    if channel is None:
-        return system, result
-    return system.over("fifo:1" if channel == UNBOUNDED else channel), result
+    return result
 
 
 def _file(tables: Sequence[str]) -> SystemFile | None:

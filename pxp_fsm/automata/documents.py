@@ -167,7 +167,7 @@ def read(
     try:
         if not is_json and any(key.count(".") > _DOTS for key in _TOML_KEY.findall(text)):
             raise error((f"{filename}: {_DEEP}",))  # it would be read in quadratic time
-        raw = json.loads(text, object_pairs_hook=_once) if is_json else tomllib.loads(text)
+        raw = json.loads(text, object_pairs_hook=unique_keys) if is_json else tomllib.loads(text)
         if _is_deep(raw):
             raise error((f"{filename}: {_DEEP}",))
     except ValueError as reason:  # also a number with more digits than Python converts
@@ -200,8 +200,8 @@ def _is_deep(value: object) -> bool:
     return True
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, each of whose keys stands there once, as in TOML."""
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, each of whose keys stands there once, as in TOML; raises `ValueError`."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _value in pairs]

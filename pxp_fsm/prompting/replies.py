@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from pxp_fsm.automata.documents import unique_keys
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.model import Reply, Stop
 
@@ -33,7 +34,7 @@ def unfenced(text: str) -> str:
 def strict_object(text: str, keys: set[str]) -> dict[str, object]:
     """The JSON object that `text` is, with exactly `keys`, each once; raises `DataError`."""
     try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise DataError(f"it is not a JSON object: {quoted(str(error))}") from error
     if not isinstance(value, dict):
@@ -44,13 +45,6 @@ def strict_object(text: str, keys: set[str]) -> dict[str, object]:
             f"{', '.join(sorted(keys))}"
         )
     return value
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice in it")
-    return found
 
 
 def _no_number(constant: str) -> object:

@@ -154,7 +154,7 @@ def test_schema_and_loader_agree_on_every_table(raw: Any) -> None:
 
 
 @pytest.mark.deep
-@settings(max_examples=1000)
+@settings(max_examples=600)
 @given(mutants())
 def test_schema_and_loader_agree_on_many_tables(raw: Any) -> None:
     schema_and_loader_agree(raw)

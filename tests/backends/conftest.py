@@ -1,4 +1,4 @@
-"""The databases that the blackboard's tests run on: an SQLite file, and a real PostgreSQL."""
+"""The databases that tests run on, an SQLite file and a real PostgreSQL, and keys of models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backends.databases import SqlBlackboard
+from tests.backends.model_servers import KEY
 from tests.backends.postgresql_servers import fresh_schema, running
 
 if TYPE_CHECKING:
@@ -40,3 +41,10 @@ def empty(database: str) -> Iterator[SqlBlackboard]:
     """A blackboard without runs."""
     with SqlBlackboard(database, patience=0) as board:
         yield board
+
+
+@pytest.fixture
+def model_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of both vendors, in the environment."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -203,3 +203,14 @@ def served(
             return await model.reply(request)
 
     return run(once())
+
+
+def good(name: str, text: str = "fine") -> Handler:
+    """A server that replies `text`."""
+    return lambda request: reply_to(request, name, text)
+
+
+def failing(status: int, headers: dict[str, str] | None = None, kind: str = "api_error") -> Handler:
+    """A server that fails with `status`."""
+    body = {"type": "error", "error": {"type": kind, "message": "not now"}}
+    return lambda _request: httpx2.Response(status, json=body, headers=headers)

@@ -12,6 +12,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.framing import unframed
 
 Body = dict[str, Any]
@@ -87,3 +88,8 @@ def agrees_when_convinced(body: Body) -> str:
     convinced = any("right" in one for one in said)
     stubborn = any(one.startswith("My view") for one in said)
     return json.dumps({"consistent": "yes" if convinced and not stubborn else "no"})
+
+
+def plan(table: Table, **more: Any) -> Plan:
+    """DRUG with the model of `table` as machine and judge."""
+    return Plan("drug", instances="3", machine=table.model, judge=table.model, **more)

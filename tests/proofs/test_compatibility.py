@@ -12,6 +12,7 @@ from proofs.core.limits import Effort
 from proofs.core.model import Step
 from proofs.core.results import Status
 from proofs.systems import Channel, Composition, Member, System
+from proofs.systems import check_unbounded as results_of
 from proofs.systems.compatibility import check_unbounded, leaving, outside_the_class, still, within
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.tables import builtin
@@ -154,6 +155,15 @@ def test_a_violation_is_one_for_every_capacity(
     assert found.trace.labels[: len(labels)] == labels
     for k in (1, 2, 4):
         assert within(system(**members), k).fails[name] is not None
+
+
+def test_a_violation_over_any_capacity_is_drawn() -> None:
+    orphan = system(a="0 b!x 1; 1 b!x 2", b="0 a?x 1")
+    results = {result.name: result for result in results_of(orphan)}
+    chart = results["eventual-reception"].diagram()
+    assert chart.title == "eventual-reception fails"
+    assert chart.note.startswith("over fifo of any capacity: reached in 3 steps")
+    assert [arrow.texts for arrow in chart.arrows][-1] == ("not received",)
 
 
 @pytest.mark.parametrize(

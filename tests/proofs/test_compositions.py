@@ -21,7 +21,7 @@ from proofs.systems import (
     standing_checks,
     system_of,
 )
-from proofs.systems.invariants import invariant
+from proofs.systems.checking import invariant
 from proofs.systems.propositions import (
     OfStep,
     guard_of,

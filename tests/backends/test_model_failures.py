@@ -1,0 +1,150 @@
+"""What fails between a client and its server: asked again, or the end of a session or of a run."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from backends.models.failures import CallFailed
+from backends.models.registry import Serving
+from backends.models.settings import Settings
+from pxp_fsm.errors import Halted, NoAnswer
+from tests.backends.model_servers import (
+    ANTHROPIC,
+    BOTH,
+    Log,
+    Pauses,
+    Server,
+    ask,
+    events,
+    failing,
+    good,
+    message,
+    run,
+    served,
+)
+
+pytestmark = pytest.mark.usefixtures("model_keys")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_cut_stream_is_asked_for_again(name: str) -> None:
+    def cut(_request: httpx2.Request) -> httpx2.Response:
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, content=events(name, cut=True), headers=headers)
+
+    def gone(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=b"")
+
+    def torn(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.RemoteProtocolError("peer closed connection", request=request)
+
+    server = Server(cut, gone, torn, good(name))
+    reply = served(name, server, ask(max_tokens=9000))
+    assert (reply.text, reply.served.retries) == ("fine", 3)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
+def test_a_passing_failure_is_asked_again_no_sooner_than_the_server_says(
+    name: str, status: int
+) -> None:
+    pauses = Pauses()
+    server = Server(failing(status, {"retry-after": "7"}), failing(status), good(name))
+    reply = served(name, server, ask(), pauses=pauses)
+    assert (reply.text, reply.served.retries) == ("fine", 2)
+    assert pauses.slept[0] == 7.0
+    assert 1.0 <= pauses.slept[1] <= 2.0
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_server_that_never_gets_better_ends_the_session_only(name: str) -> None:
+    server, log = Server(failing(529)), Log()
+    with pytest.raises(NoAnswer, match=r"HTTP 529.*tried 3 times"):
+        served(name, server, ask(), Settings(attempts=3), log=log)
+    assert len(server.seen) == 3
+    assert [(call.reply, call.failure[-13:]) for call in log.calls] == [(None, "tried 3 times")]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_timeout_is_asked_again(name: str) -> None:
+    def late(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ReadTimeout("late", request=request)
+
+    assert served(name, Server(late, good(name)), ask()).served.retries == 1
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("{", "application/json"),
+        ("<html>busy</html>", "text/html"),
+        ("", "application/json"),
+        ('{"id": 1}', "application/json"),
+        ("[]", "application/json"),
+        ("null", "application/json"),
+        ('{"content": "x", "choices": "x"}', "application/json"),
+        ('{"content": [{"type": "text", "text": 5}], "choices": [5]}', "application/json"),
+        (b'{"content": "\xff"}', "application/json"),
+    ],
+)
+def test_a_body_that_is_no_reply_is_asked_again(name: str, body: str | bytes, kind: str) -> None:
+    def broken(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body, headers={"content-type": kind})
+
+    assert served(name, Server(broken, good(name)), ask()).served.retries == 1
+    with pytest.raises(CallFailed, match="malformed"):
+        served(name, broken, ask(), Settings(attempts=2))
+
+
+@pytest.mark.parametrize("number", [-1, "many", 1.5, True])
+def test_usage_that_is_none_is_no_reply(number: object) -> None:
+    body = message()
+    body["usage"]["output_tokens"] = number
+    with pytest.raises(CallFailed, match="usage"):
+        served(ANTHROPIC, lambda _r: httpx2.Response(200, json=body), ask(), Settings(attempts=1))
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_what_is_wrong_for_every_session_stops_the_run(name: str, status: int) -> None:
+    server = Server(failing(status))
+    with pytest.raises(Halted, match=f"HTTP {status}"):
+        served(name, server, ask())
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_server_that_cannot_be_reached_stops_the_run(name: str) -> None:
+    def away(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+    with pytest.raises(Halted, match="tried 2 times: check the server"):
+        served(name, away, ask(), Settings(attempts=2))
+    told: list[str] = []
+    with pytest.raises(Halted, match="tried 3 times: check the server"):
+        served(name, away, ask(), on_wait=told.append)
+    assert [said[said.index("(attempt") :] for said in told] == [
+        "(attempt 1 of 3)",
+        "(attempt 2 of 3)",
+    ]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_request_that_is_refused_ends_its_session_or_as_the_first_the_run(name: str) -> None:
+    refusing = failing(400, kind="invalid_request_error")
+    server = Server(refusing)
+    with pytest.raises(Halted, match="HTTP 400, 'not now': mend that, then resume the run"):
+        served(name, server, ask())
+    assert len(server.seen) == 1
+    server = Server(good(name), refusing)
+
+    async def twice() -> None:
+        async with Serving(Settings(), transport=httpx2.MockTransport(server)) as serving:
+            model = serving.model(name)
+            await model.reply(ask("one"))
+            await model.reply(ask("two"))
+
+    with pytest.raises(NoAnswer, match="HTTP 400, 'not now'"):
+        run(twice())
