@@ -182,7 +182,7 @@ def decision_mutants() -> Iterator[Mutant]:
                 if ast.dump(mutant) in seen:
                     continue
                 seen.add(ast.dump(mutant))
-                before, after = _difference(ast.unparse(function), ast.unparse(mutant))
+                before, after = difference(ast.unparse(function), ast.unparse(mutant))
                 change = f"{function.name}: {before} becomes {after}"
                 yield Mutant("decisions", change, Substitutes(functions=_compiled(mutant)))
 
@@ -218,7 +218,7 @@ def _put(tree: ast.FunctionDef, place: ast.AST, new: ast.AST | None) -> ast.Func
     return cast(ast.FunctionDef, Put().visit(tree))
 
 
-def _difference(old: str, new: str) -> tuple[str, str]:
+def difference(old: str, new: str) -> tuple[str, str]:
     """The lines in which two sources differ, each on one line."""
     before, after = old.splitlines(), new.splitlines()
     while before and after and before[0] == after[0]:

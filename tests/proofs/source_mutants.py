@@ -38,6 +38,7 @@ from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Assumption, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Role, Rules
 from pxp_fsm.sessions import agent, channel, functions, machine, session
+from tests.proofs.mutants import difference
 from tests.proofs.source_changes import Function, installed
 from tests.proofs.source_changes import functions as functions_of
 
@@ -134,7 +135,7 @@ def _of(module: ModuleType, name: str, function: Function) -> Iterator[Mutant]:
             put(node)
             if source not in seen:
                 seen.add(source)
-                before, after = _difference(original, source)
+                before, after = difference(original, source)
                 yield Mutant(module, name, f"`{before}` becomes `{after}`", source)
 
 
@@ -163,16 +164,6 @@ def _only_said(function: Function) -> set[int]:
     return {id(n) for part in parts if part is not None for n in ast.walk(part)} | {
         id(function.args)
     }
-
-
-def _difference(old: str, new: str) -> tuple[str, str]:
-    before, after = old.splitlines(), new.splitlines()
-    while before and after and before[0] == after[0]:
-        del before[0], after[0]
-    while before and after and before[-1] == after[-1]:
-        del before[-1], after[-1]
-    first, second = ("; ".join(map(str.strip, part)) or "nothing" for part in (before, after))
-    return first, second
 
 
 def _changes(node: ast.AST, function: Function) -> Iterator[ast.AST]:
