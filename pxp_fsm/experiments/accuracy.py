@@ -246,19 +246,26 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
 
 
 def from_record(
-    board: SqlBlackboard, run: str, plan: Plan, task: Task, data: DataSet, until: int
+    board: SqlBlackboard,
+    run: str,
+    plan: Plan,
+    task: Task,
+    data: DataSet,
+    until: int,
+    own: Path | None = None,
 ) -> Examination:
     """The examination of `run` as far as it is stored: no model is asked anything.
 
-    Raises what `participants.models` does.
+    `own` is a catalogue of the user's that the run was asked with. Raises what
+    `participants.models` does.
     """
     cache = CallCache()
 
     def opened(name: str) -> Model:
         for asked, reply in board.replies(run):
             cache.keep(asked, reply)
-        return replayed(catalogue(None).facts(name), cache)
+        return replayed(catalogue(own).facts(name), cache)
 
-    settings = Settings(replay=Path(board.shown))
+    settings = Settings(replay=Path(board.shown), catalogue=own)
     selection = participants.models(plan, task, data, settings)
     return Examination(plan, task, data, recorded(board, run, data), selection, opened, until)
