@@ -142,6 +142,7 @@ class Examination:
     ) -> None:
         """Ask the first `rows` test rows (None: all) at every cut, `at_once` at a time.
 
+        What is in `right` is not asked.
         A row that gets no usable answer counts as wrong. One whose call failed, or whose reply a
         recording lacks, is left out.
         """
@@ -195,8 +196,13 @@ class Examination:
             self.right[cut, place] = self._normal(answer.prediction) == self._normal(wanted)
 
         for cut in self.cuts:
+            left = [
+                (place, row) for place, row in enumerate(rows) if (cut, place) not in self.right
+            ]
+            if not left:
+                continue
             machine, earlier, name = self._brought_to(cut)
-            for place, row in enumerate(rows):
+            for place, row in left:
                 question = Question(
                     machine.query, row.instance, earlier=earlier, session=name, purpose="test"
                 )

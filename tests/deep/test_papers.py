@@ -123,6 +123,7 @@ def test_an_experiment_is_made_from_its_settings_to_its_figures(
         assert [j for j, _ in curve] == [0, 2, 4, 6, 8, 10]
         costs = {cost.purpose: cost for cost in board.costs(run)}
         assert sum(cost.calls for cost in costs.values()) == len(table.asked)
+        assert not any(cost.cached for cost in costs.values())
         assert all(cost.dollars for cost in costs.values())
         _agree_is_asked_no_more_than_needed(board, run)
     shown = pxp("sessions", f"{run}/1/1", "--prompts", "--database", where)
