@@ -20,5 +20,5 @@ def compare(request: options.Compare) -> None:
         left, right = (outcomes.outcomes_of(board, name) for name in names)
     found = outcomes.compare(left, right)
     console().print(summary.as_rich(comparison.comparison_sheet(found, *map(printable, names))))
-    for line in comparison.comparison_lines(left, right, found[0].pairs):
+    for line in comparison.comparison_lines(left, right, found):
         click.echo(printable(line))

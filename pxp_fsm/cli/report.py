@@ -19,6 +19,7 @@ def report(request: options.Report) -> None:
             request.output,
             sessions=request.sessions,
             test_set=request.test_set,
+            catalogue=request.catalogue,
         )
         others = left_out(board, request.runs)
     if others:

@@ -51,11 +51,17 @@ async def _asked(
 ) -> Examination:
     async with costs.serving_of(board, run, settings, meter, waits) as serving:
         examination = accuracy.of_run(board, run, settings, serving.model)
-        every = len(examination.cuts) * len(examination.data.test[:rows])
+        about = (examination.plan, examination.task, examination.data, examination.until)
+        stored = accuracy.from_record(board, run, *about, settings.catalogue)
+        await stored.ask(rows)
+        examination.right |= stored.right
+        asked = len(examination.data.test[:rows])
+        every = len(examination.cuts) * asked
+        left = every - len(examination.right)
         click.echo(
             printable(
-                f"Run {run}: {counted(len(examination.data.test[:rows]), 'test row')}, "
-                f"{counted(every, 'question')} at most; answers that are stored are not asked for"
+                f"Run {run}: {counted(asked, 'test row')}, {left:,} of "
+                f"{counted(every, 'question')} to be asked"
             )
         )
         at_once = every if settings.batches else settings.in_flight

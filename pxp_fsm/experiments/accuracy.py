@@ -142,6 +142,7 @@ class Examination:
     ) -> None:
         """Ask the first `rows` test rows (None: all) at every cut, `at_once` at a time.
 
+        What is in `right` is not asked.
         A row that gets no usable answer counts as wrong. One whose call failed, or whose reply a
         recording lacks, is left out.
         """
@@ -195,8 +196,13 @@ class Examination:
             self.right[cut, place] = self._normal(answer.prediction) == self._normal(wanted)
 
         for cut in self.cuts:
+            left = [
+                (place, row) for place, row in enumerate(rows) if (cut, place) not in self.right
+            ]
+            if not left:
+                continue
             machine, earlier, name = self._brought_to(cut)
-            for place, row in enumerate(rows):
+            for place, row in left:
                 question = Question(
                     machine.query, row.instance, earlier=earlier, session=name, purpose="test"
                 )
@@ -246,19 +252,26 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
 
 
 def from_record(
-    board: SqlBlackboard, run: str, plan: Plan, task: Task, data: DataSet, until: int
+    board: SqlBlackboard,
+    run: str,
+    plan: Plan,
+    task: Task,
+    data: DataSet,
+    until: int,
+    own: Path | None = None,
 ) -> Examination:
     """The examination of `run` as far as it is stored: no model is asked anything.
 
-    Raises what `participants.models` does.
+    `own` is a catalogue of the user's that the run was asked with. Raises what
+    `participants.models` does.
     """
     cache = CallCache()
 
     def opened(name: str) -> Model:
         for asked, reply in board.replies(run):
             cache.keep(asked, reply)
-        return replayed(catalogue(None).facts(name), cache)
+        return replayed(catalogue(own).facts(name), cache)
 
-    settings = Settings(replay=Path(board.shown))
+    settings = Settings(replay=Path(board.shown), catalogue=own)
     selection = participants.models(plan, task, data, settings)
     return Examination(plan, task, data, recorded(board, run, data), selection, opened, until)

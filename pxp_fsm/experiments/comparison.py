@@ -96,8 +96,11 @@ def comparison_sheet(found: Sequence[Comparison], first: str, second: str) -> Sh
     return Sheet(f"{first} and {second}, paired", headings, rows)
 
 
-def comparison_lines(first: Outcomes, second: Outcomes, pairs: int) -> Sequence[str]:
-    """What a reader must know of a comparison."""
+def comparison_lines(
+    first: Outcomes, second: Outcomes, found: Sequence[Comparison]
+) -> Sequence[str]:
+    """What a reader must know of a comparison, of which `found` are the rows."""
+    pairs = found[0].pairs
     repetitions = {r for r, _ in first.classes} & {r for r, _ in second.classes}
     lines = [f"Sessions are paired by repetition and instance: {counted(pairs, 'pair')}."]
     if len(repetitions) == 1:
@@ -110,6 +113,12 @@ def comparison_lines(first: Outcomes, second: Outcomes, pairs: int) -> Sequence[
     lines.append(
         "The interval of the difference is from its standard error clustered over instances."
     )
+    apart = [each.row for each in found if _disagree(each)]
+    if apart:
+        lines.append(
+            f"Interval and p disagree about {'; '.join(apart)}: p is exact, of the pairs that "
+            f"differ; the interval is an approximation, rough where few of them do. Go by p."
+        )
     left = [
         f"{counted(len(each.classes) - pairs + each.left_out, 'session')} of {each.run}"
         for each in (first, second)
@@ -118,6 +127,12 @@ def comparison_lines(first: Outcomes, second: Outcomes, pairs: int) -> Sequence[
     if left:
         lines.append(f"Left out, with no partner, not over or ended by a fault: {', '.join(left)}.")
     return lines
+
+
+def _disagree(found: Comparison) -> bool:
+    """Whether only one of interval and p says that two runs differ."""
+    away = not found.interval.low <= 0 <= found.interval.high
+    return away is not (float(found.p) < 1 - CONFIDENCE)
 
 
 def _number(value: float) -> str:

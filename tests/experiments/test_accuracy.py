@@ -157,7 +157,11 @@ def test_the_command_asks_and_prints(table: Table, tmp_path: Path) -> None:
     said = CliRunner().invoke(commands, command)
     assert said.exit_code == 0, said.output
     assert f"2 of {len(DATA.test)} test rows were asked after every message." in said.output
-    assert "Run drug-1: 2 test rows, 10 questions at most" in said.output
+    assert "Run drug-1: 2 test rows, 10 of 10 questions to be asked" in said.output
+    again = CliRunner().invoke(commands, command)
+    assert "0 of 10 questions to be asked" in again.output
+    with SqlBlackboard(where) as board:
+        assert not any(cost.cached for cost in board.costs(run))
     stopped = CliRunner().invoke(commands, [*command[:2], "--max-calls", "1", "--database", where])
     assert stopped.exit_code == 2
     assert "pxp test drug-1 asks the rest" in stopped.stderr

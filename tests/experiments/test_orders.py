@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.comparison import comparison_lines
 from pxp_fsm.experiments.orders import Order, check_order, ordered
 from pxp_fsm.experiments.outcomes import Outcomes, compare, order_effect
 from pxp_fsm.experiments.statistics import ROWS
@@ -96,3 +97,16 @@ def test_repetitions_of_an_instance_are_one_when_runs_are_compared() -> None:
     second = outcomes({(r, f"i{i}"): (i + 1, i > 0) for r in (1, 2, 3) for i in range(4)})
     found = compare(first, second)[0]
     assert (found.only_first, found.p) == (3, Fraction(1))
+
+
+@pytest.mark.parametrize(("differing", "disagrees"), [(5, True), (6, False), (0, False)])
+def test_an_interval_and_a_p_value_that_disagree_are_explained(
+    differing: int, disagrees: bool
+) -> None:
+    """Five of ten pairs: the interval ends at -0.17, the exact p is 2/2^5; six: both say so."""
+    first = outcomes({(1, f"i{i}"): (i + 1, True) for i in range(10)})
+    second = outcomes({(1, f"i{i}"): (i + 1, i >= differing) for i in range(10)})
+    found = compare(first, second)
+    said = " ".join(comparison_lines(first, second, found))
+    assert ("Interval and p disagree about" in said) is disagrees
+    assert "10 pairs" in said

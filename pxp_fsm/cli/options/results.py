@@ -97,6 +97,9 @@ class Report:
         None,
         default="for runs of at most 500 sessions",
     )
+    catalogue: Path | None = option(
+        "The catalogue of your own that the models were asked with.", None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

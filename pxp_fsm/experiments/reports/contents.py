@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from backends.databases import FAULTS, RunRecord, SqlBlackboard
 from backends.databases.recordings import predictions
@@ -78,11 +79,18 @@ class RunReport:
         return sum(counts.total() for counts in self.tally.by_repetition.values())
 
 
-def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = None) -> RunReport:
+def gather(
+    board: SqlBlackboard,
+    record: RunRecord,
+    *,
+    test_set: bool | None = None,
+    catalogue: Path | None = None,
+) -> RunReport:
     """Everything that is reported of a run, finished or not.
 
     `test_set` says whether to let a fresh machine learn again; None: if the run is not too large.
-    Raises `UsageError` where the plan stored with the run is none, and `BlackboardError`.
+    `catalogue` is the user's own that its models were asked with. Raises `UsageError` where the
+    plan stored with the run is none, and `BlackboardError`.
     """
     plan = stored_plan(record)
     task, data, away = _data(plan, record)
@@ -90,7 +98,8 @@ def gather(board: SqlBlackboard, record: RunRecord, *, test_set: bool | None = N
     rules, outcomes = plan.rules(), outcomes_of(board, record.run)
     until = min(LONGEST, max(rules.n or tally.longest, 1))
     planned = plan.repetitions * len(data.sessions) if data else None
-    tested, short = _on_test_set(board, record.run, plan, task, data, tally, until, test_set)
+    asked = (plan, task, data, tally, until, test_set, catalogue)
+    tested, short = _on_test_set(board, record.run, *asked)
     own, theirs = (one.curve(until) or "no session has a prediction" for one in rightness)
     if plan.human is None:
         theirs = "the human is the task's own, whose predictions are taken to be right"
@@ -152,6 +161,7 @@ def _on_test_set(
     tally: Tally,
     until: int,
     wanted: bool | None,
+    catalogue: Path | None,
 ) -> tuple[tuple[tuple[int, Point], ...] | str, str]:
     """The curve on the test set or why there is none; and what is missing of it."""
     if task is None or data is None:
@@ -161,7 +171,7 @@ def _on_test_set(
         if wanted is False or (wanted is None and sessions > REPLAYED):
             many = f" for {sessions:,} sessions" if wanted is None else ""
             raise UsageError(f"it was not measured{many}; it can be requested")
-        examined = accuracy.from_record(board, run, plan, task, data, until)
+        examined = accuracy.from_record(board, run, plan, task, data, until, catalogue)
         examined.check()
         if not (wanted or examined.carries or examined.selection.machine):
             raise UsageError(

@@ -17,6 +17,7 @@ from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
+from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
@@ -120,7 +121,7 @@ def _paired_lines(reports: Sequence[RunReport]) -> Sequence[str]:
     if table is None:
         return ()
     first, second = (report.outcomes for report in reports)
-    return comparison_lines(first, second, sum(where in second.classes for where in first.classes))
+    return comparison_lines(first, second, compare(first, second))
 
 
 def _style() -> str:

@@ -65,6 +65,7 @@ def write(
     *,
     sessions: str | None = None,
     test_set: bool | None = None,
+    catalogue: Path | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
     """Report `runs` (none: all but those of networks) as `path` and files beside it.
 
@@ -77,7 +78,7 @@ def write(
         path.parent.mkdir(parents=True)
     records = _records(board, runs)
     whole = chosen(board, [record.run for record in records], sessions)
-    reports = [gather(board, record, test_set=test_set) for record in records]
+    reports = [gather(board, record, test_set=test_set, catalogue=catalogue) for record in records]
     stem = path.with_suffix("")
     texts = dict(_texts(board, reports))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
