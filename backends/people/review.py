@@ -36,8 +36,8 @@ class Reviewed:
     """A result to be reviewed, with what is told beside it.
 
     `told` are lines about it; `quick` gives the values that a field may have, where they are a
-    closed list. `refused` says why an earlier act was not allowed. `key` tells it apart from
-    others, for what was typed and not sent.
+    closed list. `refused` says why an earlier act was not allowed, `version` is what was written
+    then. `key` tells it apart from others, for what was typed and not sent.
     """
 
     title: str
@@ -48,6 +48,7 @@ class Reviewed:
     quick: Mapping[str, Sequence[str]] = field(default_factory=dict)
     may_reject: bool = True
     refused: str = ""
+    version: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Reviewer:
 
     async def review(self, shown: Reviewed, also: Also = MappingProxyType({})) -> Sent:
         """The action on `shown` or `also`; raises `UserLeft`, a `KeyboardInterrupt`."""
-        version, hint = _written(shown.value), ""
+        version, hint = _written(shown.value if shown.version is None else shown.version), ""
         draft = self._drafts.read(shown.key, 1)
         self._show(shown)
         if draft is not None:
@@ -89,7 +90,9 @@ class Reviewer:
                 if problem and word != "reject":
                     say("   ", problem)
                     continue
-                return self._sent(shown, word, value, "" if word == "reject" else hint)
+                if word == "confirm" and hint and not await self._drops(hint):
+                    continue
+                return self._sent(shown, word, value, hint if word == "retry" else "")
             else:
                 version, hint = await self._changed(word, shown, version, hint)
 
@@ -135,6 +138,12 @@ class Reviewer:
         except UserLeft:
             self._keep(shown, version, hint)
             raise
+
+    async def _drops(self, hint: str) -> bool:
+        """Whether to confirm without the hint that they have written and not sent."""
+        say("   your hint: ", hint)
+        say("   Confirming sends no hint; retry sends it, for another result.")
+        return await self._line("Confirm without the hint? yes, no ", ("yes", "no")) == "yes"
 
     async def _changed(
         self, word: str, shown: Reviewed, version: str, hint: str
@@ -189,7 +198,7 @@ class Reviewer:
         return Sent(choice, value, hint.strip(), self.keys.taken())
 
     def _keep(self, shown: Reviewed, version: str, hint: str) -> None:
-        if version == _written(shown.value) and not hint:
+        if version in (_written(shown.value), _written(shown.version)) and not hint:
             return
         path = self._drafts.keep(shown.key, 1, Draft(version, hint))
         say(f"What you typed and did not send is kept in {path}.")
@@ -205,7 +214,9 @@ class Reviewer:
         if shown.rationale:
             say("   because: ", shown.rationale)
         if shown.refused:
-            say("   ", (_HEADING, shown.refused))
+            say("   refused: ", (_HEADING, shown.refused))
+        if shown.version is not None:
+            _show_json(_written(shown.version), "your version, to be mended; reset drops it")
 
 
 def _written(value: object) -> str:

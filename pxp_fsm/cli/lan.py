@@ -65,7 +65,7 @@ def train(request: options.Train) -> None:
 def edit(request: options.Edit) -> None:
     """Edit a network, and print the number of the change."""
     with Lan.editing(request.network) as edited:
-        edited.edit(operation(request.words), about=" ".join(request.words))
+        edited.edit(operation(request.words, edited.network), about=" ".join(request.words))
     click.echo(f"Change {edited.version}")
 
 

@@ -12,6 +12,7 @@ from pxp_fsm.errors import Halted, NoAnswer
 from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
+    OPENAI,
     Log,
     Pauses,
     Server,
@@ -96,6 +97,19 @@ def test_a_body_that_is_no_reply_is_asked_again(name: str, body: str | bytes, ki
     assert served(name, Server(broken, good(name)), ask()).served.retries == 1
     with pytest.raises(CallFailed, match="malformed"):
         served(name, broken, ask(), Settings(attempts=2))
+
+
+def test_a_server_that_never_replies_as_a_model_is_given_up_with_what_it_said() -> None:
+    """A wrong address does not become right: three tries, and the run stops."""
+    asked = []
+
+    def page(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return httpx2.Response(200, content="<html>It works", headers={"content-type": "text/html"})
+
+    with pytest.raises(Halted, match="'<html>It works'; tried 3 times: check the server"):
+        served(OPENAI, page, ask())
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("number", [-1, "many", 1.5, True])

@@ -23,7 +23,18 @@ from pxp_fsm.errors import FileError, NoAnswer, UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.terminal import operation
 from pxp_fsm.networks.lan import Lan
-from pxp_fsm.networks.model.operations import Connect, Create, Delete, Disconnect, Edit, Field
+from pxp_fsm.networks.model.network import Agent, Control, Network
+from pxp_fsm.networks.model.operations import (
+    Connect,
+    Create,
+    Delete,
+    Disconnect,
+    Edit,
+    Field,
+    Forget,
+    Operation,
+    Task,
+)
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import Confirms
 from pxp_fsm.networks.training.supervision import EFFORT
@@ -237,16 +248,53 @@ def test_what_was_edited_is_saved_when_the_developer_leaves(folder: Path) -> Non
 
 
 def test_words_mean_operations() -> None:
-    assert isinstance(operation(("create", "A", "do", "text")), Create)
-    assert operation(("delete", "A")) == Delete("A")
-    assert operation(("connect", "A", "B")) == Connect("A", "B")
-    assert operation(("disconnect", "A", "B")) == Disconnect("A", "B")
-    assert operation(("set", "A", "name", "B")) == Edit("A", Field.NAME, "B")
-    assert operation(("set", "A", "enabled", "no")) == Edit("A", Field.ENABLED, False)
-    assert operation(("set", "A", "knowledge", "k", "l")) == Edit("A", Field.KNOWLEDGE, ("k", "l"))
-    for words in (("fly",), ("set", "A", "colour", "red"), ("set", "A", "enabled", "maybe")):
-        with pytest.raises(UsageError):
-            operation(words)
+    agent = Agent("A", "do", "text", Control(True, (), ("on",)), ("k", "l"))
+    network = Network("t", (agent,))
+
+    def meant(*words: str) -> Operation:
+        return operation(words, network)
+
+    assert isinstance(meant("create", "A", "do", "text"), Create)
+    assert meant("delete", "A") == Delete("A")
+    assert meant("connect", "A", "B") == Connect("A", "B")
+    assert meant("disconnect", "A", "B") == Disconnect("A", "B")
+    assert meant("set", "A", "name", "B") == Edit("A", Field.NAME, "B")
+    assert meant("set", "A", "enabled", "no") == Edit("A", Field.ENABLED, False)
+    assert meant("set", "A", "knowledge", "k", "l") == Edit("A", Field.KNOWLEDGE, ("k", "l"))
+    assert meant("add", "A", "knowledge", "m") == Edit("A", Field.KNOWLEDGE, ("k", "l", "m"))
+    assert meant("replace", "A", "knowledge", "1", "m") == Edit("A", Field.KNOWLEDGE, ("m", "l"))
+    assert meant("drop", "A", "control_knowledge", "1") == Edit("A", Field.CONTROL_KNOWLEDGE, ())
+    assert (meant("task", "u"), meant("forget", "x")) == (Task("u"), Forget("x"))
+    for words, why in (
+        (("fly",), "is not an operation"),
+        (("set", "A", "colour", "red"), "has no field 'colour'"),
+        (("set", "A", "enabled", "maybe"), "yes or no"),
+        (("set", "A", "knowledge"), "one text or more"),
+        (("add", "A", "name", "B"), "is for knowledge, control_knowledge, required"),
+        (("add", "A", "knowledge"), "add NAME FIELD TEXT"),
+        (("drop", "A", "knowledge", "3"), "has 2 pieces, counted from 1; '3' is none"),
+        (("drop", "A", "knowledge", "0"), "'0' is none"),
+        (("drop", "B", "knowledge", "1"), "there is no agent 'B'"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            operation(words, network)
+
+
+def test_the_task_is_edited_and_an_example_forgotten(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for words in (
+        (*TRAIN, "--unattended"),
+        ("edit", "my.lan.json", "task", "translate into verse"),
+        ("edit", "my.lan.json", "forget", "les jours"),
+    ):
+        assert CliRunner().invoke(commands, ["lan", *words]).exit_code == 0
+    network = Lan.load(folder / "my.lan.json").network
+    assert (network.task, network.handled) == ("translate into verse", ())
+    done = CliRunner().invoke(commands, ["lan", "actions", "my.lan.json"])
+    assert "edit the task 'translate into verse'" in done.stdout
+    assert "forget an example 'les jours'" in done.stdout
 
 
 def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
@@ -327,8 +375,8 @@ def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     desk._child.send("\x01\x0b")
     desk.types("set Solver output 'plain English'")
     desk.types("confirm")
-    desk.sees("Step 2: why it is")  # made anew: the network was edited
-    desk.types("confirm")
+    desk.sees("run again: the network changed")
+    desk.sees("step 2 stands")  # the edit is in none of what it was made from
     desk.sees("Step 4: the parameters of the strategy")
     desk.types("confirm")
     desk.sees("Will it do? yes, no or network:")

@@ -215,7 +215,8 @@ def test_whoever_goes_on_without_a_developer_gives_up_what_was_theirs() -> None:
 
 
 def test_an_edit_between_two_processes_is_an_edit_during_the_step(tmp_path: Path) -> None:
-    desk, told = Desk(), []
+    desk = Desk()
+    told: list[Any] = []
     with pytest.raises(Stopped):
         desk.carried(23)
     assert desk.kept is not None and json.loads(desk.kept)["state"] == "PARAMETERS"
@@ -355,7 +356,8 @@ def test_whoever_leaves_keeps_the_confirmed_steps(folder: Path) -> None:
                 raise KeyboardInterrupt
             return Act(Choice.CONFIRM)
 
-    path, told = folder / "my.lan.json", []
+    path = folder / "my.lan.json"
+    told: list[Any] = []
     examples = (Example("x", "two"),)
     model = f"script:{folder / 'script.jsonl'}"
     with pytest.raises(KeyboardInterrupt):

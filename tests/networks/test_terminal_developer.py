@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,6 +97,23 @@ def test_whoever_leaves_finds_version_and_hint_again(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_was_refused_stays_to_be_mended_beside_the_proposal(tmp_path: Path) -> None:
+    mine = REASON | {"agent_name": "Poet"}
+    refused = replace(view(), version=mine, refused="there is no agent 'Poet'")
+    sent = reviewed(f"confirm{ENTER}", tmp_path, refused)
+    assert (sent.choice, sent.result) == (Choice.CONFIRM, mine)
+    sent = reviewed(f"reset{ENTER}confirm{ENTER}", tmp_path, refused)
+    assert (sent.choice, sent.result) == (Choice.CONFIRM, None)
+
+
+def test_confirming_with_a_hint_that_was_not_sent_asks_first(tmp_path: Path) -> None:
+    hinted = f"hint{ENTER}two steps{END}confirm{ENTER}"
+    kept = reviewed(f"{hinted}no{ENTER}retry{ENTER}", tmp_path)
+    assert (kept.choice, kept.hint) == (Choice.RETRY, "two steps")
+    dropped = reviewed(f"{hinted}yes{ENTER}", tmp_path)
+    assert (dropped.choice, dropped.hint) == (Choice.CONFIRM, "")
+
+
 def test_rejecting_is_offered_only_where_it_is_allowed(tmp_path: Path) -> None:
     assert reviewed(f"reject{ENTER}", tmp_path).choice is Choice.REJECT
     refused = reviewed(f"rej{ENTER}{BACK * 3}confirm{ENTER}", tmp_path, view(may_reject=False))
@@ -115,6 +133,9 @@ def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> No
     developer = TerminalDeveloper(tmp_path)
     assert typed(f"take{ENTER}", lambda: developer.weigh(lost, lan.network, lan)) == (
         RegressionChoice.TAKE_OVER
+    )
+    assert typed(f"forget{ENTER}", lambda: developer.weigh(lost, lan.network, lan)) == (
+        RegressionChoice.FORGET
     )
     assert typed(f"res{ENTER}", lambda: developer.handed("why", lan)) is Continuation.RESUME
 

@@ -96,6 +96,11 @@ class Edit:
     disconnect NAME NAME        remove an edge
     set NAME FIELD VALUE...     set name, task, output; enabled (yes, no);
                                 knowledge, control_knowledge, required (texts)
+    add NAME FIELD TEXT         add a piece of knowledge or control_knowledge
+    replace NAME FIELD N TEXT   replace piece N of it, counted from 1
+    drop NAME FIELD N           drop piece N of it
+    task TEXT                   set the task of the network
+    forget INPUT                forget a handled example
     """
 
     network: Path = _network()

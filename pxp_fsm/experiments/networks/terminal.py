@@ -20,7 +20,9 @@ from pxp_fsm.networks.model.operations import (
     Disconnect,
     Edit,
     Field,
+    Forget,
     Operation,
+    Task,
 )
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import (
@@ -39,8 +41,8 @@ _TEXTS = (Field.NAME, Field.TASK, Field.OUTPUT)
 _SWITCH = {"yes": True, "no": False}
 
 
-def operation(words: tuple[str, ...]) -> Operation:
-    """The operation that the words mean; raises `UsageError` where they mean none."""
+def operation(words: tuple[str, ...], network: Network) -> Operation:  # noqa: PLR0911 - a case each
+    """The operation on `network` that the words mean; raises `UsageError` where they mean none."""
     match words:
         case ("create", name, task, output):
             return Create(Agent(name, task, output))
@@ -52,9 +54,51 @@ def operation(words: tuple[str, ...]) -> Operation:
             return Disconnect(source, target)
         case ("set", name, field, *values):
             return _edit(name, field, tuple(values))
+        case ("task", task):
+            return Task(task)
+        case ("forget", external):
+            return Forget(external)
+        case ("add" | "replace" | "drop", name, field, *values):
+            return _piece(words[0], network.agent(name), field, tuple(values))
     raise UsageError(
         f"{quoted(' '.join(words))} is not an operation; there are: create NAME TASK OUTPUT, "
-        f"delete NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..."
+        f"delete NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..., "
+        f"add NAME FIELD TEXT, replace NAME FIELD NUMBER TEXT, drop NAME FIELD NUMBER, "
+        f"task TEXT, forget INPUT"
+    )
+
+
+def _piece(word: str, agent: Agent, named: str, values: tuple[str, ...]) -> Edit:
+    """One text of a list, counted from 1, is added, replaced or dropped."""
+    lists = {
+        Field.KNOWLEDGE: agent.knowledge,
+        Field.CONTROL_KNOWLEDGE: agent.control.knowledge,
+        Field.REQUIRED: agent.control.required,
+    }
+    if named not in lists:
+        raise UsageError(f"{word} is for {', '.join(lists)}, not {quoted(named)}; use set")
+    field = Field(named)
+    pieces = list(lists[field])
+    match word, values:
+        case "add", (text,):
+            pieces.append(text)
+        case "replace", (number, text):
+            pieces[_place(number, pieces, agent, field)] = text
+        case "drop", (number,):
+            del pieces[_place(number, pieces, agent, field)]
+        case _:
+            raise UsageError(
+                "it is add NAME FIELD TEXT, replace NAME FIELD NUMBER TEXT, drop NAME FIELD NUMBER"
+            )
+    return Edit(agent.name, field, tuple(pieces))
+
+
+def _place(number: str, pieces: list[str], agent: Agent, field: Field) -> int:
+    if number.isascii() and number.isdigit() and 1 <= int(number) <= len(pieces):
+        return int(number) - 1
+    raise UsageError(
+        f"the {field} of {quoted(agent.name)} has {len(pieces)} pieces, counted from 1; "
+        f"{quoted(number)} is none of them"
     )
 
 
@@ -70,12 +114,15 @@ def _edit(name: str, named: str, values: tuple[str, ...]) -> Edit:
         if values[0] not in _SWITCH:
             raise UsageError(f"enabled must be yes or no, not {quoted(values[0])}")
         return Edit(name, field, _SWITCH[values[0]])
+    if not values:
+        raise UsageError(f"set {field} takes one text or more; drop takes one away")
     return Edit(name, field, values)
 
 
 _FORMS = (
     "create NAME TASK OUTPUT, delete NAME, connect NAME NAME, disconnect NAME NAME, "
-    "set NAME FIELD VALUE..., undo; or an empty line"
+    "set NAME FIELD VALUE..., add NAME FIELD TEXT, replace NAME FIELD NUMBER TEXT, "
+    "drop NAME FIELD NUMBER, task TEXT, forget INPUT, undo; or an empty line"
 )
 
 
@@ -89,21 +136,21 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
 
     def accept(text: str) -> None:
         if text.strip() not in ("", "undo"):
-            lan.would_be(_operation(text))
+            lan.would_be(_operation(text, lan.network))
 
     text = (await reviewer.text("Operation: ", accept)).strip()
     try:
         if text == "undo":
             lan.undo()
         elif text:
-            lan.edit(_operation(text), about=text)
+            lan.edit(_operation(text, lan.network), about=text)
     except PXPError as error:
         say("   ", str(error))
 
 
-def _operation(text: str) -> Operation:
+def _operation(text: str, network: Network) -> Operation:
     try:
-        return operation(tuple(shlex.split(text)))
+        return operation(tuple(shlex.split(text)), network)
     except ValueError as error:
         raise UsageError(f"{error}; close the quotes") from error
 
@@ -114,10 +161,10 @@ def _show(lan: Lan) -> None:
         agent = network.agent(name)
         sends = ", ".join(network.successors(name)) or "nobody"
         say(f"   {name} → {sends}: {agent.task}")
-        for piece in agent.control.knowledge:
-            say(f"      control: {piece}")
-        for piece in agent.knowledge:
-            say(f"      knows: {piece}")
+        for number, piece in enumerate(agent.control.knowledge, 1):
+            say(f"      control_knowledge {number}: {piece}")
+        for number, piece in enumerate(agent.knowledge, 1):
+            say(f"      knowledge {number}: {piece}")
 
 
 _STEPS = {
@@ -171,6 +218,7 @@ class TerminalDeveloper:
                 dict(_closed(view)),
                 view.may_reject,
                 view.refused,
+                view.version,
             ),
             {"network": partial(edit_network, self._reviewer, view.lan)},
         )
@@ -185,8 +233,10 @@ class TerminalDeveloper:
             say("   input:  ", one.handled.external)
             say("   was:    ", one.handled.output)
             say("   would be: ", one.output if one.output is not None else one.why)
+        say("   accept records the new outputs as right, forget drops these examples")
         words = {
             "accept": RegressionChoice.ACCEPT,
+            "forget": RegressionChoice.FORGET,
             "retry": RegressionChoice.RETRY,
             "take over": RegressionChoice.TAKE_OVER,
         }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
-from pxp_fsm.networks.distance.costs import EMPTY, cost, form_cost
+from pxp_fsm.networks.distance.costs import EMPTY, cost, form_cost, text_cost
 from pxp_fsm.networks.model.edits import apply
 from pxp_fsm.networks.model.history import Author, Change, History
 from pxp_fsm.networks.model.network import Agent, Network
@@ -27,6 +27,7 @@ from pxp_fsm.networks.model.operations import (
     Field,
     Forget,
     Operation,
+    Task,
     Teach,
 )
 from pxp_fsm.networks.training.steps import UpdateStep
@@ -51,6 +52,7 @@ class Action(StrEnum):
     CONFIRM = "confirm a step"
     TAKE_OVER = "take a step over"
     FORGET = "forget an example"
+    TASK = "edit the task"
 
 
 TABLE_6 = tuple(Action)[:7]
@@ -150,22 +152,31 @@ def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
             form = None
         match operation:
             case Create(agent):
-                yield ManualAction(Action.NEW_AGENT, agent.name, cost("create"))
                 form = _Form(EMPTY, agent, opened=0)
             case Edit(name) | Teach(name):
                 if form is None:
                     form = _Form(before.agent(name), before.agent(name), cost("open"))
                 form = form.with_(network.agent(_name_after(operation, name)))
-            case Delete(name):
-                yield ManualAction(Action.DELETE_AGENT, name, cost("delete"))
-            case Connect(source, target):
-                yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
-            case Disconnect(source, target):
-                yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
-            case Forget(external):
-                yield ManualAction(Action.FORGET, quoted(external), cost("delete"))
+        yield from _by_itself(operation, before)
     if form is not None:
         yield from form.filled_in()
+
+
+def _by_itself(operation: Operation, before: Network) -> Iterator[ManualAction]:
+    """The action that an operation is, where it is none in a form."""
+    match operation:
+        case Create(agent):
+            yield ManualAction(Action.NEW_AGENT, agent.name, cost("create"))
+        case Delete(name):
+            yield ManualAction(Action.DELETE_AGENT, name, cost("delete"))
+        case Connect(source, target):
+            yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
+        case Disconnect(source, target):
+            yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+        case Task(task):
+            yield ManualAction(Action.TASK, quoted(task), text_cost(before.task, task))
+        case Forget(external):
+            yield ManualAction(Action.FORGET, quoted(external), cost("delete"))
 
 
 def _name_after(operation: Operation, name: str) -> str:

@@ -36,6 +36,7 @@ from pxp_fsm.networks.model.operations import (
     Learn,
     Operation,
     Split,
+    Task,
     Teach,
 )
 from pxp_fsm.networks.model.soundness import check_network
@@ -57,11 +58,13 @@ def applied(network: Network, operations: Iterable[Operation]) -> Network:
     return network
 
 
-def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911 - a case each
+def apply(network: Network, operation: Operation) -> Network:  # noqa: PLR0911, PLR0912 - a case each
     """The network after one operation; what holds of a whole network is not checked."""
     match operation:
         case Begin(task):
             return Network(task)
+        case Task(task):
+            return replace(network, task=task)
         case Create(agent):
             return replace(network, agents=(*network.agents, agent))
         case Delete(name):

@@ -37,6 +37,7 @@ from pxp_fsm.networks.model.operations import (
     Learn,
     Operation,
     Split,
+    Task,
     Teach,
 )
 from pxp_fsm.networks.model.soundness import faults_of, size_faults
@@ -95,6 +96,8 @@ def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case ea
     match raw["do"]:
         case "begin":
             return Begin(raw["task"])
+        case "task":
+            return Task(raw["task"])
         case "create":
             return Create(agent(raw["agent"]))
         case "delete":

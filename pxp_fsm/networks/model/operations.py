@@ -45,6 +45,13 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """The network is for another task."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
     """A new agent, without edges."""
 
@@ -133,8 +140,19 @@ class Forget:
 
 
 Operation = (
-    Begin | Create | Delete | Connect | Disconnect | Edit | Teach | Split | Learn | Handle | Forget
+    Begin
+    | Task
+    | Create
+    | Delete
+    | Connect
+    | Disconnect
+    | Edit
+    | Teach
+    | Split
+    | Learn
+    | Handle
+    | Forget
 )
 
-MANUAL = (Create, Delete, Connect, Disconnect, Edit, Forget)
+MANUAL = (Task, Create, Delete, Connect, Disconnect, Edit, Forget)
 AUTOMATIC = (Create, Connect, Teach, Split, Learn, Handle)

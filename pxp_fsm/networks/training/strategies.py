@@ -60,8 +60,8 @@ def operations_of(update: Update, network: Network) -> tuple[Operation, ...]:
         case Strategy.SPLIT:
             network.agent(update.agent)
             parts = tuple(_plain_agent(one) for one in given["agents"])
-            edges = tuple((one["from"], one["to"]) for one in given.get("edges", ()))
-            return (Split(update.agent, Kind(given["kind"]), parts, (), edges),)
+            between = tuple((one["from"], one["to"]) for one in given.get("edges", ()))
+            return (Split(update.agent, Kind(given["kind"]), parts, (), between),)
         case Strategy.ADD_INPUTS:
             return tuple(_inputs(update, network))
         case strategy:

@@ -202,7 +202,9 @@ class _Supervisor:
         )
         if history[-1].tag == Tag.REFUTE:
             theirs, why = history[-2].answer.prediction, history[-1].answer.explanation
-            view = replace(view, version=value_of(theirs), refused=why)
+            version = value_of(theirs)
+            edited = None if version == proposal else version
+            view = replace(view, version=edited, refused=why)
         view = replace(view, may_reject=may)
         while True:
             act = await self._developer.review(view)
