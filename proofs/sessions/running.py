@@ -38,7 +38,11 @@ class Agreement:
     trace: Trace[State] | None = None
 
 
-def compare(model: SessionModel, limit: int = 5_000_000) -> Agreement:
+MOST_STATES = 20_000
+"""States in which two agents are brought together: some hundred a second."""
+
+
+def compare(model: SessionModel, limit: int = MOST_STATES) -> Agreement:
     """What two running agents do in every reachable state of `model`, compared with its steps.
 
     Raises `TooLarge` where there are more than `limit` states.
@@ -53,7 +57,7 @@ def compare(model: SessionModel, limit: int = 5_000_000) -> Agreement:
     return asyncio.run(_Running(model, explore(model, limit)).walk())
 
 
-def check_running(rules: Rules, relations: str, limit: int = 5_000_000) -> Result:
+def check_running(rules: Rules, relations: str, limit: int = MOST_STATES) -> Result:
     """The same as a result, for `rules` under the assumptions called `relations`.
 
     FAILS with a trace to the message at which a session does something else. Raises `UsageError`

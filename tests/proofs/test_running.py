@@ -277,3 +277,9 @@ def test_a_random_session_is_one_of_the_model(seed: int) -> None:
     assert str(session.ending) == (ending or "limit")
     assert (machines, ending) in {(state.at, state.over) for state in states}
     in_order(reading, session.history)
+
+
+def test_absurd_bounds_are_unknown_and_not_endless() -> None:
+    result = check_running(Interact(100_000, 1), "noisy", limit=500)
+    assert result.status is Status.UNKNOWN
+    assert result.reason.endswith("more than 500 states")
