@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 
 from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.recordings import RecordedSession, recorded_sessions
+from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.parsing import parse
 from proofs.logic.session_monitor import SessionMonitor, Watch
+from proofs.systems.monitor import SystemMonitor
+from pxp_fsm.automata.actions import SystemAction
+from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import BUILTIN
 from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
 from pxp_fsm.experiments.drawings import check_table
@@ -78,6 +82,7 @@ class Monitors:
     def __init__(self, formulas: Sequence[str]) -> None:
         self.formulas = {formula: parse(formula) for formula in formulas}
         self._made: dict[tuple[str, str, int | None, int | None], Mapping[str, SessionMonitor]] = {}
+        self._of_systems: dict[str, Mapping[str, SystemMonitor]] = {}
 
     def under(self, rules: Rules) -> Mapping[str, SessionMonitor]:
         """The monitors for sessions under `rules`, by formula."""
@@ -88,6 +93,28 @@ class Monitors:
                 for written, formula in self.formulas.items()
             }
         return self._made[key]
+
+    def of_system(self, system: System) -> Mapping[str, SystemMonitor]:
+        """The monitors for sessions of `system`, by formula."""
+        key = system.fingerprint
+        if key not in self._of_systems:
+            self._of_systems[key] = {
+                written: SystemMonitor(formula, system)
+                for written, formula in self.formulas.items()
+            }
+        return self._of_systems[key]
+
+    def follow_actions(
+        self, system: System, session: str, taken: Iterable[SystemAction]
+    ) -> Iterator[tuple[SystemAction | None, tuple[MonitorVerdict, ...]]]:
+        """How all formulas stand before the first action of a system's session, and after each."""
+        watches = [monitor.watch() for monitor in self.of_system(system).values()]
+        yield None, tuple(watch.outlook for watch in watches)
+        for action in taken:
+            try:
+                yield action, tuple(watch.hear(action) for watch in watches)
+            except Refused as error:
+                raise UsageError(f"session {session} cannot be monitored: {error}") from error
 
     def hear(
         self, record: SessionRecord | RecordedSession, sent: Sequence[Message]
@@ -183,6 +210,8 @@ def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, 
     Raises `NotThere` where there is no such run, `UsageError` where a session followed another
     table than today's.
     """
+    if any(record.channel for record in board.sessions(run, limit=1)):
+        return _tallies_of_systems(monitors, board, run)
     heard: dict[str, list[MonitorResult]] = {written: [] for written in monitors.formulas}
     rules: Rules | None = None
     for session in recorded_sessions(board, run):
@@ -198,6 +227,25 @@ def tallies(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, 
         Tally(written, tuple(found), over[written].over_the_protocol)
         for written, found in heard.items()
     )
+
+
+def _tallies_of_systems(monitors: Monitors, board: SqlBlackboard, run: str) -> tuple[Tally, ...]:
+    heard: dict[str, list[MonitorResult]] = {written: [] for written in monitors.formulas}
+    over = dict.fromkeys(monitors.formulas, True)
+    for record in board.sessions(run):
+        if not record.channel:
+            raise UsageError(f"session {record.session} is none of a system; monitor it by itself")
+        system = stored_system(record.members, record.channel)
+        for written, monitor in monitors.of_system(system).items():
+            watch, said = monitor.watch(), ""
+            settled = 0 if watch.outlook.settled else None
+            for one in board.actions(record.session):
+                outlook = watch.hear(one.action)
+                if settled is None and outlook.settled:
+                    settled, said = one.number, str(one.action)
+            heard[written].append(MonitorResult(record.session, watch.outlook, settled, said))
+            over[written] = over[written] and monitor.over_the_protocol
+    return tuple(Tally(written, tuple(found), over[written]) for written, found in heard.items())
 
 
 def rules_of(record: SessionRecord | RecordedSession) -> Rules:

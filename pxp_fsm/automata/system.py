@@ -116,6 +116,16 @@ class System:
 
     def partners(self, place: int, row: Transition) -> tuple[int, ...]:
         """The members to which a row of member `place` may send, or from which it may receive."""
+        found = self._partners.get((place, row))
+        if found is None:
+            found = self._partners[place, row] = self._partners_of(place, row)
+        return found
+
+    @cached_property
+    def _partners(self) -> dict[tuple[int, Transition], tuple[int, ...]]:
+        return {}
+
+    def _partners_of(self, place: int, row: Transition) -> tuple[int, ...]:
         if row.kind is Kind.EVENT:
             return ()
         if row.partner:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import click
 
-from backends.databases import SqlBlackboard
+from backends.databases import SqlBlackboard, StoredSession
+from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from pxp_fsm.analysis.monitoring import Monitors, tallies
 from pxp_fsm.cli.options import results as options
@@ -47,21 +49,38 @@ def _run(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> 
 
 def _session(monitors: Monitors, board: SqlBlackboard, name: str, as_json: bool) -> bool:
     stored = board.session(name)
-    followed = list(monitors.follow(stored.record, [entry.message for entry in stored.entries]))
+    followed = list(_followed(monitors, stored))
     if as_json:
         records = [
             {
-                "message": message.number if message else 0,
+                "message": number,
                 "verdicts": dict(zip(monitors.formulas, (o.value for o in outlooks), strict=True)),
             }
-            for message, outlooks in followed
+            for number, _, outlooks in followed
         ]
         click.echo(json.dumps(records, indent=1))
     else:
         for written in monitors.formulas:
             click.echo(printable(f"Monitor {written}"))
-        for message, outlooks in followed:
-            head = f"{message.number:>3} {message.sender} {message.tag}" if message else "  0"
+        for number, said, outlooks in followed:
+            head = f"{number:>3} {said}".rstrip()
             shown = "".join(f"  {outlook.value:<16}" for outlook in outlooks)
             click.echo(printable(f"{head:<20}{shown}".rstrip()))
-    return any(outlook is MonitorVerdict.FALSE for outlook in followed[-1][1])
+    return any(outlook is MonitorVerdict.FALSE for outlook in followed[-1][2])
+
+
+def _followed(
+    monitors: Monitors, stored: StoredSession
+) -> Iterator[tuple[int, str, tuple[MonitorVerdict, ...]]]:
+    """How the formulas stand before the first message or action (0) and after each."""
+    record = stored.record
+    if record.channel:
+        system = stored_system(record.members, record.channel)
+        taken = [one.action for one in stored.actions]
+        after = monitors.follow_actions(system, record.session, taken)
+        for number, (action, outlooks) in enumerate(after):
+            yield number, "" if action is None else str(action), outlooks
+        return
+    for message, outlooks in monitors.follow(record, stored.history):
+        said = f"{message.sender} {message.tag}" if message else ""
+        yield message.number if message else 0, said, outlooks

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backends.databases import FAULTS, SessionLine, SessionRecord, SqlBlackboard, StoredSession
+from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import NotThere
@@ -26,6 +27,7 @@ from pxp_fsm.protocol.decisions import category
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.protocol.relations import Judgement, Outcome
+from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.session import Entry
 
 _HEADINGS = ("session", "instance", "protocol", "messages", "ended")
@@ -125,15 +127,27 @@ def show(stored: StoredSession) -> None:
     for entry in stored.entries:
         shown.print()
         _show_entry(shown, entry)
+    for occurrence in stored.actions:
+        _show_action(shown, occurrence)
     shown.print()
     ended = f"{record.ending} ({record.cause})" if record.ending else "not over"
     shown.print(Text.assemble((f"{'ended':<12}", "bold"), printable(ended)))
-    messages = [entry.message for entry in stored.entries]
-    for line in _classes(record, messages):
+    for line in () if record.channel else _classes(record, stored.history):
         click.echo(printable(line))
 
 
 def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
+    if record.channel:
+        about = record.instance.x
+        return [
+            ("session", record.session),
+            *([("instance", about)] if about else []),
+            ("channel", f"{record.channel} ({record.faults})"),
+            *(
+                (one.name, f"{one.description}, table {one.automaton} {one.fingerprint[:12]}")
+                for one in record.members
+            ),
+        ]
     said = protocol(record.protocol, record.n, record.k)
     return [
         ("session", record.session),
@@ -152,6 +166,19 @@ def _show_entry(shown: Console, entry: Entry) -> None:
     shown.print(Text(f"     {printable(message.answer.prediction)}"))
     shown.print(Text(f"     {printable(message.answer.explanation)}", style="italic"))
     why = _why(entry.judgements)
+    if why:
+        shown.print(Text(f"     because {printable(why)}", style="dim"))
+
+
+def _show_action(shown: Console, occurrence: Occurrence) -> None:
+    letter, sent = occurrence.letter, not isinstance(occurrence.action, Deliver)
+    shown.print(
+        Text.assemble(
+            (printable(f"{occurrence.number:>3}  {occurrence.action}"), "bold"),
+            printable(f"  {letter.text}") if letter and sent and letter.text != "null" else "",
+        )
+    )
+    why = ", ".join(map(_judged, occurrence.judgements))
     if why:
         shown.print(Text(f"     because {printable(why)}", style="dim"))
 

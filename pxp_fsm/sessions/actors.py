@@ -259,22 +259,23 @@ def as_actor(name: str, given: object) -> Actor:
     )
 
 
-def json_problem(value: object) -> str | None:
-    """Why `value` cannot be stored exactly as JSON, or None if it can."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return str(error)
-    if json.loads(text) != (list(value) if isinstance(value, tuple) else value):
-        return "keys are text, and lists are no tuples"
-    return text_problem(json.dumps(value, ensure_ascii=False))
-
-
 def _json(value: object, member: str) -> str:
-    problem = json_problem(value)
+    """`value` as JSON that is stored exactly; a fault of the member where it cannot be."""
+    if value is None:
+        return "null"
+    try:
+        text = _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _no_json(member, value, str(error)) from error
+    if json.loads(text) != (list(value) if isinstance(value, tuple) else value):
+        raise _no_json(member, value, "keys are text, and lists are no tuples")
+    problem = text_problem(text)
     if problem is not None:
         raise _no_json(member, value, problem)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _no_json(member: str, value: object, problem: str) -> OracleFailed:

@@ -63,6 +63,11 @@ class LiveSystem:
         self.system = system
         self.machines = {member.name: Machine(member.automaton) for member in system.members}
         self.chosen: dict[str, Transition | None] = dict.fromkeys(self.machines)
+        self._has_events = any(
+            row.kind is Kind.EVENT and row.guard is None
+            for member in system.members
+            for row in member.automaton.transitions
+        )
         names = tuple(self.machines)
         links = () if system.channel.synchronous else system.links
         self.letters: dict[Link, list[Letter]] = {
@@ -143,6 +148,8 @@ class LiveSystem:
 
     def externals(self) -> list[External]:
         """The events from outside that can happen now."""
+        if not self._has_events:
+            return []
         labels = dict.fromkeys(
             row.label for name in self.machines for row in self._external_rows(name)
         )
