@@ -62,6 +62,19 @@ def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
     assert sum(map(int, counts.values())) == 30 and len(counts) == 2
 
 
+def test_a_formula_is_watched_in_every_session(tmp_path: Path) -> None:
+    never = "G !event.CRASH"
+    code, said = run(tmp_path, COMMIT, "--anyway", "--sessions", 10, "--monitor", never)
+    assert code == 0
+    at_once = set(
+        re.findall(r"Monitor G !event.CRASH: false in (\S+) at action \d+ \(! CRASH\)", said)
+    )
+    (crashed,) = re.findall(r"^Monitor .*, false in (\d+)", said, re.M)
+    assert len(at_once) == int(crashed) > 0
+    code, said = run(tmp_path, COMMIT, "--anyway", "--monitor", "G !event.FIRE")
+    assert code == 2 and "event.FIRE" in said
+
+
 def test_a_property_that_is_not_as_expected_stops_it_too(tmp_path: Path) -> None:
     path = written(tmp_path, SYSTEM.replace("F ended", "G !ended"))
     code, said = run(tmp_path, path)
