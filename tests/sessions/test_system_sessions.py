@@ -412,3 +412,48 @@ def test_what_is_refused_leaves_everything_as_it_was() -> None:
     with pytest.raises(Refused, match=r"possible now is hub>left \+TASK"):
         session.live.take(Send("hub", "right", "TASK"))
     assert session.states == {"hub": "IDLE", "left": "IDLE", "right": "IDLE"}
+
+
+def letters(channel: str, seed: int) -> tuple[list[int], list[int]]:
+    """The payloads that were sent at once, and those that arrived, each in their order."""
+    system = two(
+        "A -> B send X\nB -> C send Y\nC -> D send X\n[D] -> [D] receive NOTHING",
+        "S -> T event OPEN\n[T] -> [T] receive X\n[T] -> [T] receive Y\n[T] -> [T] send NOTHING",
+        channel,
+    )
+    numbers = iter((1, 2, 3))
+
+    def sends(turn: pxp.Turn) -> pxp.Intent | None:
+        return pxp.Intent(turn.tags[0], next(numbers)) if turn.tags else None
+
+    session = pxp.Session(
+        system,
+        {"a": sends, "b": lambda _turn: None},
+        seed=seed,
+        faults=pxp.Faults(loss=0),
+        events={"OPEN": 0.02},
+    ).run_sync()
+    assert session.ending is Ending.FINISHED
+    sent = [one for one in session.actions if isinstance(one.action, Send)]
+    came = [one for one in session.actions if isinstance(one.action, Deliver)]
+    lost = {one.number for one in sent if isinstance(one.action, Send) and one.action.lost}
+    assert {one.letter.number for one in came if one.letter} == {
+        one.number for one in sent if one.number not in lost
+    }
+    return (
+        [one.letter.value for one in sent if one.letter],
+        [one.letter.value for one in came if one.letter],
+    )
+
+
+def test_letters_arrive_in_the_order_of_their_channel_each_with_its_payload() -> None:
+    assert letters("fifo:3", 1) == ([1, 2, 3], [1, 2, 3])
+    orders = {tuple(letters("reordering:3", seed)[1]) for seed in range(12)}
+    assert {tuple(sorted(order)) for order in orders} == {(1, 2, 3)}
+    assert (3, 2, 1) in orders or (3, 1, 2) in orders  # of one tag, the later may come first
+    assert len(orders) > 2
+
+
+def test_what_finds_the_buffer_of_a_lossy_channel_full_is_lost() -> None:
+    assert letters("lossy:1", 1) == ([1, 2, 3], [1])
+    assert letters("lossy:2", 1) == ([1, 2, 3], [1, 2])
