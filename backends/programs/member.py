@@ -7,11 +7,12 @@ request, so that a program that was started anew goes on where it was.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
 import signal
+from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import create_subprocess_exec as start_process
 from contextlib import suppress
 
 from pxp_fsm.automata.automaton import Automaton
@@ -39,7 +40,7 @@ class ProgramMember:
         if not self._command:
             raise UsageError("a program's command is empty; write program:COMMAND")
         self._table = table
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
 
     @property
     def name(self) -> str:
@@ -82,13 +83,13 @@ class ProgramMember:
             raise NoAnswer("the program has ended instead of a reply; each line needs one, flushed")
         return said
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _started(self) -> Process:
         if self._process is None:
             try:
-                self._process = await asyncio.create_subprocess_exec(
+                self._process = await start_process(
                     *self._command,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
+                    stdin=PIPE,
+                    stdout=PIPE,
                     limit=LONGEST,
                     start_new_session=True,
                 )
@@ -100,7 +101,7 @@ class ProgramMember:
         return self._process
 
 
-async def _exchanged(process: asyncio.subprocess.Process, line: bytes) -> bytes:
+async def _exchanged(process: Process, line: bytes) -> bytes:
     if process.stdin is None or process.stdout is None:
         raise AssertionError("the program has no pipes")
     process.stdin.write(line)

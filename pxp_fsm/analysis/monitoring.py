@@ -12,7 +12,7 @@ from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from proofs.logic.parsing import parse
 from proofs.logic.session_monitor import SessionMonitor, Watch
-from proofs.systems.monitor import SystemMonitor
+from proofs.systems.monitor import SystemMonitor, SystemWatch
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.tables import BUILTIN
@@ -22,6 +22,7 @@ from pxp_fsm.experiments.runs import Progress
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions.occurrences import Occurrence
 
 _NAMED = 5
 """How many sessions a summary names that a formula is false of."""
@@ -189,6 +190,35 @@ class Live:
             for one in sent:
                 watch.hear(one)
         return watches
+
+
+@dataclass
+class LiveActions:
+    """The same for sessions of `system`: hears each action once it is stored on `board`."""
+
+    monitors: Mapping[str, SystemMonitor]
+    board: SqlBlackboard
+    say: Callable[[str], None] = print
+    _watched: dict[str, dict[str, SystemWatch]] = field(default_factory=dict)
+
+    def hear(self, session: str, occurrence: Occurrence) -> None:
+        """An action that has happened; a session that was begun before is heard from its start."""
+        if not self.monitors:
+            return
+        if session not in self._watched:
+            self._watched[session] = {text: one.watch() for text, one in self.monitors.items()}
+            if occurrence.number > 1:
+                for earlier in self.board.actions(session)[: occurrence.number - 1]:
+                    for watch in self._watched[session].values():
+                        watch.hear(earlier.action)
+        for text, watch in self._watched[session].items():
+            before = watch.outlook
+            after = watch.hear(occurrence.action)
+            if after is MonitorVerdict.FALSE and before is not MonitorVerdict.FALSE:
+                self.say(
+                    f"Monitor {text}: false in {session} at action {occurrence.number} "
+                    f"({occurrence.action})"
+                )
 
 
 def foregone(monitors: Mapping[str, SessionMonitor], rules: Rules) -> Iterator[str]:

@@ -10,6 +10,7 @@ import click
 from backends.databases import SqlBlackboard
 from backends.people import has_terminal
 from proofs.export.itf import actions_of
+from pxp_fsm.analysis.monitoring import LiveActions, Monitors, tallies
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.system import system_in
@@ -36,6 +37,8 @@ def run(request: options.Run) -> None:
     file = read_system(request.plan["task"])
     system = system_in(file)
     follow = () if request.follow is None else _trace(request.follow)
+    monitors = Monitors(request.monitors)
+    monitors.of_system(system)
     given = system_members.respondents(
         file, request.respondents, some=bool(follow), settings=request.models
     )
@@ -66,6 +69,14 @@ def run(request: options.Run) -> None:
                 f"{system.channel.name}, {counted(sessions, 'session')}, seed {seed}"
             )
         )
+        live = LiveActions(monitors.of_system(system), board)
+        live.say = lambda line: click.echo(printable(line), err=True)
+
+        def on_action(session: str, occurrence: Occurrence) -> None:
+            if sessions == 1:
+                _told(occurrence)
+            live.hear(session, occurrence)
+
         carried = system_runs.SystemRun(
             name=name,
             system=system,
@@ -76,7 +87,7 @@ def run(request: options.Run) -> None:
             seed=seed,
             follow=follow,
             settings=request.models,
-            on_action=_told if sessions == 1 else _silent,
+            on_action=on_action,
             on_end=_over if sessions <= _SHOWN else _silent,
         )
         try:
@@ -86,7 +97,10 @@ def run(request: options.Run) -> None:
                 "Stopped. Everything that happened is stored; carry on with\n  "
                 + shlex.join(_again(request, name, database))
             ) from None
+        told = [one.line for one in tallies(monitors, board, name)] if request.monitors else []
     click.echo("; ".join(f"{ending}: {many}" for ending, many in sorted(endings.items())))
+    for line in told:
+        click.echo(printable(line))
     look = [program(), "sessions", f"{name}/1/1", "--database", database]
     click.echo(printable(f"Look at a session: {shlex.join(look)}"))
 
@@ -100,9 +114,9 @@ def _refuse(request: options.Run) -> None:
     others = [
         f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
     ]
-    for name in ("unbounded", "executor", "monitors", "anchor", "sign"):
+    for name in ("unbounded", "executor", "anchor", "sign"):
         if getattr(request, name):
-            others.append(f"--{'monitor' if name == 'monitors' else name}")
+            others.append(f"--{name}")
     if others:
         raise UsageError(
             f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
@@ -119,7 +133,7 @@ def _again(request: options.Run, name: str, database: str) -> list[str]:
     return [*command, "--output", str(Path(request.output)), *given, *follow, *anyway]
 
 
-def _told(_session: str, occurrence: Occurrence) -> None:
+def _told(occurrence: Occurrence) -> None:
     letter = occurrence.letter
     carried = "" if letter is None or letter.text == "null" else f" {letter.text}"
     click.echo(printable(f"{occurrence.number:>3}  {occurrence.action}{carried}"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from proofs.core.limits import Effort
@@ -14,7 +14,7 @@ from proofs.logic import parse
 from proofs.systems import System, check_formulas, check_standard, check_termination
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.automata.system_files import SystemFile
+from pxp_fsm.automata.system_files import Property, SystemFile
 
 MOST_STATES = 1_000_000
 """How many states are explored before a run; beyond, nothing is known."""
@@ -36,14 +36,16 @@ class Known:
     status: str
     expected: str
     why: str = ""
+    about: str = ""
 
     def __str__(self) -> str:
-        holds, fails = _WORDS.get(self.name, (f"{self.name} holds", f"{self.name} fails"))
+        said = f'"{self.about}"' if self.about else self.name
+        holds, fails = _WORDS.get(self.name, (f"{said} holds", f"{said} fails"))
         if self.status in (Status.HOLDS, Status.HOLDS_UP_TO):
             return holds
         if self.status == Status.FAILS:
             return fails
-        return f"{self.name} is {self.status}"
+        return f"{said} is {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,44 +84,33 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     A stored result counts where it is of this version, of the system with the same fingerprint and
     of the same formulas. Raises `UsageError` for a formula that cannot be read.
     """
-    asked = [
-        (one.formula, one.expected) for one in file.properties if one.formula and parse(one.formula)
-    ]
+    asked = [one for one in file.properties if one.formula and parse(one.formula)]
     earlier = _read(stored)
-    names = [DEADLOCK, END, ALWAYS, *(formula for formula, _ in asked)]
     if earlier is not None and earlier.fingerprint == system.fingerprint:
-        expected = dict(asked)
-        if [one.name for one in earlier.known] == names and all(
-            expected.get(one.name, one.expected) == one.expected for one in earlier.known
-        ):
+        names = [DEADLOCK, END, ALWAYS]
+        of_file = [(one.formula, one.expected, one.about) for one in asked]
+        found_before = [(one.name, one.expected, one.about) for one in earlier.known[3:]]
+        if [one.name for one in earlier.known[:3]] == names and found_before == of_file:
             return earlier
     started = time.perf_counter()
-    known = tuple(map(_known, _results(system, asked)))
+    known = (*map(_known, _standard(system)), *_of_file(system, asked))
     found = Proved(system.fingerprint, known, time.perf_counter() - started)
     document = {"version": __version__, **asdict(found), "stored": ""}
     write_atomically(stored, json.dumps(document, indent=1) + "\n")
     return found
 
 
-def _results(system: System, asked: list[tuple[str, str]]) -> Iterator[Result]:
+def _standard(system: System) -> Iterator[Result]:
     yield from check_standard(system, [DEADLOCK, END], Effort(MOST_STATES))
     for result in check_termination(system, Effort(MOST_STATES)):
         if result.name == ALWAYS:
             yield result
-    for formula, expected in asked:
-        for result in check_formulas(system, [formula], effort=Effort(MOST_STATES)):
-            yield _expecting(result, expected)
 
 
-def _expecting(result: Result, expected: str) -> Result:
-    return Result(
-        result.subject,
-        result.name,
-        result.title,
-        result.assumptions,
-        result.verdict,
-        Status(expected),
-    )
+def _of_file(system: System, asked: Sequence[Property]) -> Iterator[Known]:
+    for one in asked:
+        for result in check_formulas(system, [one.formula], effort=Effort(MOST_STATES)):
+            yield replace(_known(result), expected=one.expected, about=one.about)
 
 
 def _known(result: Result) -> Known:

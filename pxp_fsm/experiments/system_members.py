@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from pxp_fsm.automata.system_files import (
 )
 from pxp_fsm.errors import Fault, FileError, UsageError, quoted
 from pxp_fsm.prompting.model import Model
-from pxp_fsm.sessions.actors import Actor, MemberFunction
+from pxp_fsm.sessions.actors import Actor, Intent, MemberFunction, Turn
 
 _PROGRAM = "program:"
 
@@ -93,14 +94,27 @@ async def members(
 ) -> AsyncIterator[dict[str, Actor]]:
     """The members of one session; programs end with the context."""
     async with AsyncExitStack() as stack:
-        found = {}
+        found, terminal = {}, asyncio.Lock()
         for line in file.members:
             if line.name in names:
                 function = _member(line, names[line.name], opened, seed)
                 if isinstance(function, ProgramMember):
                     stack.push_async_callback(function.aclose)
+                if isinstance(function, PersonMember):
+                    function = _in_turn(function, terminal)
                 found[line.name] = Actor(function, timeout=line.timeout)
         yield found
+
+
+def _in_turn(person: PersonMember, terminal: asyncio.Lock) -> MemberFunction:
+    """`person`, asked while nobody else is: there is one terminal."""
+
+    async def asked(turn: Turn) -> Intent | None:
+        async with terminal:
+            return await person(turn)
+
+    asked.__name__ = person.name
+    return asked
 
 
 def _member(

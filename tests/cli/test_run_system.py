@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from backends.databases.verify import verify
+from pxp_fsm.automata.system_files import is_system_file
 from pxp_fsm.cli.main import commands
 from tests.automata.test_system_files import SYSTEM, written
 
@@ -60,6 +62,19 @@ def test_a_system_with_a_deadlock_runs_only_anyway(tmp_path: Path) -> None:
     assert code == 0
     counts = dict(re.findall(r"(deadlock|finished): (\d+)", said))
     assert sum(map(int, counts.values())) == 30 and len(counts) == 2
+
+
+def test_a_formula_is_watched_in_every_session(tmp_path: Path) -> None:
+    never = "G !event.CRASH"
+    code, said = run(tmp_path, COMMIT, "--anyway", "--sessions", 10, "--monitor", never)
+    assert code == 0
+    at_once = set(
+        re.findall(r"Monitor G !event.CRASH: false in (\S+) at action \d+ \(! CRASH\)", said)
+    )
+    (crashed,) = re.findall(r"^Monitor .*, false in (\d+)", said, re.M)
+    assert len(at_once) == int(crashed) > 0
+    code, said = run(tmp_path, COMMIT, "--anyway", "--monitor", "G !event.FIRE")
+    assert code == 2 and "event.FIRE" in said
 
 
 def test_a_property_that_is_not_as_expected_stops_it_too(tmp_path: Path) -> None:
@@ -166,3 +181,37 @@ def test_check_and_draw_take_the_file(tmp_path: Path) -> None:
     picture = ["draw", str(folder / "two_phase.toml"), "-o", str(tmp_path / "commit.mmd")]
     assert CliRunner().invoke(commands, picture).exit_code == 0
     assert "coordinator" in (tmp_path / "commit.mmd").read_text("utf-8")
+
+
+def test_people_at_one_terminal_are_asked_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def chosen(question: str, words: tuple[str, ...], **_more: object) -> str:
+        asked.append(question)
+        await asyncio.sleep(0)
+        assert len(asked) == 1
+        asked.clear()
+        return words[0]
+
+    monkeypatch.setattr("backends.people.member.one_of", chosen)
+    monkeypatch.setattr("pxp_fsm.cli.run_system.has_terminal", lambda: True)
+    people = [f"--respondent={name}=terminal" for name in ("left", "right", "coordinator")]
+
+    async def nothing(*_asked: object, **_more: object) -> str:
+        return ""
+
+    monkeypatch.setattr("backends.people.member.ask_line", nothing)
+    code, said = run(tmp_path, COMMIT.with_name("three_phase.toml"), *people)
+    assert code == 0 and "is over: finished" in said
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "file", sorted(COMMIT.parents[1].glob("*/*.toml")), ids=lambda path: path.stem
+)
+def test_the_examples_are_as_their_files_expect(file: Path) -> None:
+    if is_system_file(file):
+        done = CliRunner().invoke(commands, ["check", str(file)])
+        assert done.exit_code == 0, done.output
