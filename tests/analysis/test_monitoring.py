@@ -29,7 +29,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     """A folder with a run that was watched, and what the command said."""
     folder = tmp_path_factory.mktemp("watched")
     watched = ("--monitor", ALWAYS, "--monitor", SOMETIMES)
-    return folder, pxp("run", "drug", "--instances", "4", "--output", str(folder), *watched)
+    four = "paracetamol,moclobemide,lidocaine,atomoxetine"  # the last is not ratified
+    return folder, pxp("run", "drug", "--instances", four, "--output", str(folder), *watched)
 
 
 def database(folder: Path) -> str:

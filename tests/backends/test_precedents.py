@@ -16,7 +16,7 @@ from rdkit import Chem
 
 from backends.models.local.retrosynthesis import Retrosynthesis, build
 from backends.models.local.retrosynthesis.disconnections import canonical_set, product_of
-from backends.models.local.retrosynthesis.environments import encode, environments
+from backends.models.local.retrosynthesis.environments import Integers, encode, environments
 from backends.models.local.retrosynthesis.precedents import builtin, fingerprints, unpacked
 from backends.models.local.retrosynthesis.proposals import derivations
 from pxp_fsm.errors import DataError
@@ -180,3 +180,28 @@ def test_building_extracts_what_changes_and_counts_what_cannot_be_read() -> None
     assert (phenol.product, phenol.reactants) == ("Oc1cc[nH]c1", "COc1cc[nH]c1")
     assert found.templates[phenol.template] == "[OH;D1;+0:1]>>C-[O;H0;D2;+0:1]"
     assert build.build(MAPPED[::-1], processes=2) == (content, left_out)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_weights_near_the_fitted_ones_are_more_likely(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    truth = draw.normal(size=3)
+    groups = []
+    for _ in range(60):
+        values = draw.normal(size=(int(draw.integers(2, 8)), 3)) * [1.0, 20.0, 0.1]
+        odds = np.exp(values / [1.0, 20.0, 0.1] @ truth)
+        groups.append((values, int(draw.choice(len(values), p=odds / odds.sum()))))
+    fitted = build.maximised(groups)
+    spread = np.concatenate([values for values, _ in groups]).std(axis=0)
+
+    def likelihood(weights: Integers) -> float:
+        """Of the right rows, with the penalty; written out."""
+        total = -build.PENALTY / 2 * sum((weights * spread) ** 2)
+        for values, right in groups:
+            total += values[right] @ weights - np.log(sum(np.exp(row @ weights) for row in values))
+        return float(total)
+
+    best = likelihood(fitted)
+    for _ in range(10):
+        assert likelihood(fitted + draw.normal(size=3) * 0.05 / spread) <= best + 1e-6

@@ -35,20 +35,20 @@ CONFLICT = -0.7
 _CENTRE = re.compile("@+")
 
 WEIGHTS = {
-    "relevance": 0.1,
-    "similarity": 0.0,
-    "product": 2.5,
-    "reactants": 4.0,
-    "made": 0.16,
-    "lost": 0.9,
-    "mean similarity": 3.0,
-    "mean made": 0.7,
-    "mean lost": 1.2,
-    "places": -0.2,
-    "frequency": 0.3,
-    "molecules": 0.4,
-    "named": 1.0,
-    "plausibility": 0.27,
+    "relevance": 0.380,
+    "similarity": -0.530,
+    "product": -7.052,
+    "reactants": 7.238,
+    "made": 0.723,
+    "lost": 1.582,
+    "mean similarity": 6.270,
+    "mean made": 0.456,
+    "mean lost": -0.160,
+    "places": -0.374,
+    "frequency": 0.059,
+    "molecules": -0.251,
+    "named": 0.986,
+    "plausibility": 0.153,
 }
 """What each feature adds to the score of a set of reactants; see `features`.
 
@@ -140,13 +140,14 @@ def features(way: Way) -> dict[str, float]:
 
     `relevance` is the logarithm of the way's share; `product`, `reactants`, `made` and `lost` are
     the greatest similarities to a precedent, `mean ...` those of all that are compared;
-    `similarity`, `places` and `frequency` are logarithms. Without precedents all of these are 0
-    but `relevance`.
+    `similarity`, `places` and `frequency` are logarithms. Without precedents all of these are 0,
+    but logarithms of shares and similarities are those of almost nothing.
     """
     found = dict.fromkeys(WEIGHTS, 0.0)
     if way.named:
         found |= {"named": 1.0, "plausibility": way.named[0].plausibility}
     found["relevance"] = math.log(way.share + _LEAST**2)
+    found["similarity"] = math.log(_LEAST)
     proposal = way.proposal
     if proposal is None or not proposal.support:
         return found
