@@ -62,6 +62,8 @@ def verdicts(instead: Substitutes) -> Iterator[tuple[str, bool]]:
             needs = assumptions not in (*NAMED, "reflexive") or claim.protocol == "pxp(k)"
             if order == (0 if claim.exact else 1 if needs else 2):
                 result = (full if order == 2 else small).check(claim, assumptions)
+                if result.verdict.error is not None:
+                    raise result.verdict.error
                 yield f"{claim.id} ({assumptions})", result.as_expected
         if order == 0:
             yield from _proofs(instead, tables)
