@@ -82,6 +82,11 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
 def of_session(stored: StoredSession, agent: str | None = None) -> StateDiagram | SequenceChart:
     """A session as a sequence chart, or the way that one `agent`'s automaton took."""
     record = stored.record
+    if record.channel:
+        if agent is not None:
+            said = f"{record.session} is a session of a system; draw it with all members"
+            raise UsageError(said, "agent")
+        return stored.diagram()
     check_table(record)
     messages = [entry.message for entry in stored.entries]
     automaton = builtin(record.automaton)

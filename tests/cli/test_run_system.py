@@ -209,6 +209,17 @@ def test_people_at_one_terminal_are_asked_one_after_the_other(
     assert code == 0 and "is over: finished" in said
 
 
+def test_a_stored_session_is_drawn_with_all_members(tmp_path: Path) -> None:
+    run(tmp_path, COMMIT.with_name("three_phase.toml"))
+    stored = ["three_phase-1/1/1", "--database", str(tmp_path / "runs/blackboard.sqlite")]
+    picture = tmp_path / "session.mmd"
+    done = CliRunner().invoke(commands, ["draw", *stored, "-o", str(picture)])
+    assert done.exit_code == 0, done.output
+    assert all(f"as {name}" in picture.read_text("utf-8") for name in ("coordinator", "left"))
+    done = CliRunner().invoke(commands, ["draw", *stored, "--agent", "left"])
+    assert done.exit_code == 2 and "draw it with all members" in done.output
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(
     "file", sorted(COMMIT.parents[1].glob("*/*.toml")), ids=lambda path: path.stem
