@@ -31,7 +31,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ultra-strong, machine",
         "DRUG-h1",
         "AGREE is an approximation",
-        "in-sample",
+        "products of the machine's own precedents",
         "nothing else is random",
         "runs/blackboard.sqlite",
     ):
