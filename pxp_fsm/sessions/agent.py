@@ -45,6 +45,7 @@ from pxp_fsm.sessions.functions import (
     as_guards,
     as_relation,
     as_respondent,
+    checked_name,
 )
 from pxp_fsm.sessions.learning import Gate, Lessons
 from pxp_fsm.sessions.machine import Machine
@@ -154,9 +155,7 @@ class Participant:
         *,
         session: str = "",
     ) -> None:
-        if not isinstance(name, str) or not name or not name.isprintable():
-            raise UsageError(f"an agent's name is printable text, at least one character: {name!r}")
-        self.name = name
+        self.name = checked_name("an agent's", name)
         self.agent = agent
         self.machine = Machine(rules.automaton)
         self.relations = Relations(

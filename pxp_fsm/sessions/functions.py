@@ -165,6 +165,15 @@ def name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+def checked_name(whose: str, name: object) -> str:
+    """`name`, which is printable text; `UsageError` says whose it is where it is anything else."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise UsageError(
+            f"{whose} name is printable text, at least one character, not {quoted(name)}"
+        )
+    return name
+
+
 async def answered(
     who: str,
     ask: Callable[[], Awaitable[T] | T],

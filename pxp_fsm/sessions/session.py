@@ -28,7 +28,7 @@ from pxp_fsm.protocol.relations import (
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
-from pxp_fsm.sessions.functions import ending_of, waited_for
+from pxp_fsm.sessions.functions import checked_name, ending_of, waited_for
 
 
 def _number(members: object) -> str:
@@ -114,8 +114,8 @@ class Session:
     ) -> None:
         if not isinstance(rules, Interact | Pxp):
             raise UsageError(
-                f"a session follows Interact or Pxp, not {quoted(rules)}; "
-                f"machines of other tables run over a Channel"
+                f"a session follows Interact or Pxp, or is of a System of other tables "
+                f"(System.load), not {quoted(rules)}"
             )
         if not isinstance(members, Mapping) or len(members) != 2:
             raise UsageError(
@@ -124,7 +124,7 @@ class Session:
             )
         if limit < 1:
             raise UsageError(f"a session's limit must be at least 1 message, not {limit}")
-        self.name = name
+        self.name = checked_name("a session's", name)
         self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
         self.rules = rules
         self.history: tuple[Message, ...] = ()

@@ -30,7 +30,7 @@ from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn, own_rows
-from pxp_fsm.sessions.functions import ending_of, traceback_of, waited_for
+from pxp_fsm.sessions.functions import checked_name, ending_of, traceback_of, waited_for
 from pxp_fsm.sessions.live import Letter, LiveSystem
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
 from pxp_fsm.sessions.parameters import Followed, actors, checked_events, checked_trace
@@ -88,7 +88,7 @@ class SystemSession:
     ) -> None:
         if limit < 1:
             raise UsageError(f"a session's limit must be at least 1 action, not {limit}")
-        self.name = name
+        self.name = checked_name("a session's", name)
         self.system = system
         self.instance = Instance(instance, instance) if isinstance(instance, str) else instance
         self.live = LiveSystem(system)

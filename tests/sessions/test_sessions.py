@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import pxp_fsm as pxp
 from guards import ChanceRelation, Script
 from pxp_fsm.errors import NoAnswer, Refused, UsageError
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
@@ -240,3 +241,11 @@ def test_a_session_runs_beside_a_running_loop_too() -> None:
 def test_a_timeout_is_above_nothing(timeout: float) -> None:
     with pytest.raises(UsageError, match="a timeout is a number of seconds above 0"):
         agent(timeout=timeout)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\0b", 3, None])
+def test_a_session_has_a_name_that_can_be_shown(name: Any) -> None:
+    with pytest.raises(UsageError, match="a session's name is printable text"):
+        pxp.Session(Interact(3, 1), {"m": agent(), "h": agent()}, instance="x", name=name)
+    with pytest.raises(UsageError, match="a session's name is printable text"):
+        pxp.Session(pxp.System.load("pxp"), {}, name=name)
