@@ -9,7 +9,7 @@ READY_DEEP := $(VENV)/.ready-deep
 # Some machines forbid it, and then each process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run quick test test-deep simulation mutants check bench findings clean
+.PHONY: help run quick test test-deep simulation mutants lint check bench findings clean
 
 help:
 	@echo "make run        run the main job offline: 5 repetitions of 20 DRUG sessions, into runs/"
@@ -43,11 +43,13 @@ $(READY_DEEP): $(READY_DEV)
 run: $(READY)
 	$(BIN)/pxp run drug --repetitions 5
 
-check: $(READY_DEV)
+lint: $(READY_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+check: lint
+	$(BIN)/mypy
 
 # The tests of the rooms on which all others depend.
 QUICK := tests/automata tests/protocol tests/prompting tests/guards tests/house/test_house.py \
@@ -56,8 +58,11 @@ QUICK := tests/automata tests/protocol tests/prompting tests/guards tests/house/
 quick: check
 	$(BIN)/pytest -n auto --dist loadfile $(QUICK)
 
-test: check
-	$(BIN)/pytest -n auto --dist loadfile
+# Types are checked beside the tests, and told after them.
+test: lint
+	@$(BIN)/mypy >$(VENV)/types.txt & types=$$!; \
+	$(BIN)/pytest -n auto --dist loadfile; tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
 test-deep: $(READY_DEEP)
 	$(BIN)/pytest -m deep -n auto

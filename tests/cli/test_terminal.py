@@ -129,6 +129,7 @@ def unprivileged() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
 def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir(mode=0o555)
@@ -158,6 +159,7 @@ def take_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.deep
 def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     place = ("--output", "my runs", "--database", "my data.sqlite")
     command = [*PXP, "run", "drug", "--repetitions", "500", *place]

@@ -185,6 +185,7 @@ def validating(body: Body) -> bool:
     return not judging(body) and latest(body)[0] not in OURS
 
 
+@pytest.mark.deep
 def test_lessons_are_weighed_at_their_own_cost(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ def test_a_run_in_batches_sends_each_round_of_all_sessions_as_one(
     assert spoken("again") == spoken("live")
 
 
+@pytest.mark.deep
 def test_a_terminal_of_80_columns_shows_how_far_a_run_of_models_is(
     httpserver: HTTPServer, tmp_path: Path
 ) -> None:

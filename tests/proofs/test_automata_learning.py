@@ -185,6 +185,7 @@ def test_no_machine_of_so_many_states_is_learned_as_one_that_it_is_not(
     assert 20 < equal < 140
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("n", "initiator"), [*product((1, 2, 3), (True, False)), (10, False)])
 def test_the_agent_of_a_bounded_session_is_its_table_with_counters(
     n: int, initiator: bool, runner: asyncio.Runner

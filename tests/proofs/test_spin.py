@@ -60,6 +60,7 @@ def agree(chosen: list[Pair], folder: Path) -> None:
     assert any(not targets for graph, _ in chosen for targets in graph.edges)
 
 
+@pytest.mark.deep
 def test_spin_has_the_same_verdicts(tmp_path: Path) -> None:
     agree(pairs(0, 30), tmp_path)
 

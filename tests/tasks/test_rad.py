@@ -301,6 +301,7 @@ def test_it_runs_at_once_and_says_what_it_ran_on(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "rad-1-table.md").is_file()
 
 
+@pytest.mark.deep
 def test_an_interrupted_run_learns_again_what_it_had_learned(tmp_path: Path) -> None:
     boards = [SqlBlackboard(f"sqlite:///{tmp_path / name}.sqlite") for name in ("whole", "cut")]
     plan = Plan("rad", instances="5", seed=3)
@@ -325,6 +326,7 @@ def test_an_interrupted_run_learns_again_what_it_had_learned(tmp_path: Path) -> 
         board.dispose()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("gate", ["revision", "context"])
 def test_under_control_a_lesson_that_lowers_accuracy_is_refused(gate: str) -> None:
     plan = Plan("rad", instances="phantom-sessions-03", n=4, learn="better", gate=gate)
