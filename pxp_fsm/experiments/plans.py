@@ -324,9 +324,9 @@ def gate_of(plan: Plan, data: DataSet) -> Gate | None:
 
 
 def validation(data: DataSet) -> tuple[Row, ...]:
-    """The rows that lessons are weighed on: the set held back, or what no session is about."""
-    sessions = set(data.sessions)
-    return data.validation or tuple(row for row in data.whole if row not in sessions)
+    """The rows that lessons are weighed on: the set held back, or what no session and test has."""
+    taken = {*data.sessions, *data.test}
+    return data.validation or tuple(row for row in data.whole if row not in taken)
 
 
 def data_fingerprint(plan: Plan, data: DataSet) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
@@ -129,6 +129,7 @@ def test_unbounded_pxp_has_no_bound_of_its_own() -> None:
     assert (rules.n, rules.k) == (None, None)
 
 
+@example(rows=2, sessions=1, test=1, validation=None)
 @given(
     rows=st.integers(1, 30),
     sessions=st.integers(1, 30),
