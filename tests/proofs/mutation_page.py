@@ -22,6 +22,9 @@ PAGE = ROOT / "docs" / "mutants.md"
 NOTHING = "nothing"
 
 EQUIVALENT: Mapping[str, str] = {
+    "pxp_fsm/protocol/rules.py Pxp.asks_each_time: `return False` becomes `nothing`": (
+        "it returns None then, which is as false"
+    ),
     "pxp_fsm/sessions/agent.py Participant.learn: `if self._learns:` becomes `if True:`": (
         "`_teach` asks again whether the respondent is a `Learner`, and else does nothing"
     ),

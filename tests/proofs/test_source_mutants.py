@@ -11,7 +11,7 @@ from tests.proofs.mutation_page import EQUIVALENT, kind, page, shuffled
 from tests.proofs.source_changes import functions, installed
 from tests.proofs.source_mutants import MODULES, Mutant, mutants, noticed, tried
 
-SAMPLE = 24
+SAMPLE = 8
 
 
 def test_every_module_has_mutants_and_each_mutant_is_one_change() -> None:

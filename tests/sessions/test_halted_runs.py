@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
-from tests.sessions.agents import EXACT, Deciding, ListBoard, Saying, X, now
+from tests.sessions.agents import EXACT, Asked, Deciding, ListBoard, Saying, X, now
 
 
 class Stopping:
@@ -75,3 +76,28 @@ def test_a_halt_passes_through_and_the_session_goes_on_later(seat: str, why: PXP
     resumed.replay(tuple(board.entries))
     assert str(now(resumed.run()).ending) in ("bound", "ratified", "rejected")
     assert len(board.endings) == 1
+
+
+@pytest.mark.parametrize("seat", ["respondent", "match", "agree"])
+def test_who_cancels_a_session_ends_nothing_in_it(seat: str) -> None:
+    """Cancelled while an agent thinks, it is where it was; an agent's own cancelling is a fault."""
+    board = ListBoard()
+    waiting = asyncio.Event()
+
+    async def thinks(*_given: object) -> Any:
+        waiting.set()
+        await asyncio.sleep(3600)
+
+    slow: Any = Saying(thinks) if seat == "respondent" else Asked(thinks)
+    members = {"m": agent("m"), "h": agent("h", **{seat: slow})}
+    session = Session(Interact(4, 3), members, instance=X, blackboard=board)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(session.run())
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    now(cancelled())
+    assert (session.ending, board.endings, len(board.entries)) == (None, [], 1)

@@ -115,7 +115,7 @@ def live(world: World, work: Coroutine[Any, Any, T]) -> T:
     try:
         return loop.run_until_complete(task)
     finally:
-        world.dead = world.dead or not task.done()
+        world.dead = True  # nothing of what is left of it has any effect
         loop.call_soon(loop.stop)  # whatever else has told it to
         loop.run_forever()
         for _ in range(1000):  # what the dead still try comes to nothing
