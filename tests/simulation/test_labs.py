@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pxp_fsm.errors import Halted
+from pxp_fsm.sessions import functions
 from tests.backends.postgresql_servers import fresh_schema, running
 from tests.simulation.lab import Lab
 
@@ -27,6 +29,15 @@ def postgresql() -> Iterator[PostgresServer]:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_lab_loses_nothing(seed: int, tmp_path: Path) -> None:
     Lab(seed, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
+
+
+def test_a_lab_that_loses_something_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that fails while a call is stored would end the session, not stop the run."""
+    monkeypatch.setattr(functions, "NOT_THEIRS", (Halted,))
+    with pytest.raises(AssertionError):
+        Lab(0, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
 
 
 @pytest.mark.deep
