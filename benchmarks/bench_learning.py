@@ -77,7 +77,7 @@ def curve(
     hits: dict[str, list[list[bool]]] = defaultdict(lambda: [[] for _ in HEARD])
     bundled = builtin_sources()
     for group, other in zip(chosen, others, strict=True):
-        withheld = Sources(bundled.library, bundled.precedents, False, tuple(sorted(group)))
+        withheld = Sources(bundled.named, bundled.precedents, False, tuple(sorted(group)))
         machine = Retrosynthesis(withheld)
         half = len(group) // 2
         lessons, asked = group[:half], group[half:]

@@ -32,7 +32,7 @@ class Sources:
     numbers are `withheld` never do.
     """
 
-    library: Library
+    named: Library
     precedents: Precedents
     same_product: bool = False
     withheld: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ class Retrosynthesis:
 
     async def answer(self, question: Question) -> Answer:
         best = self.rank(question.instance.x, 1)[0]
-        return Answer(best.reactants, explained(best, self._sources.library))
+        return Answer(best.reactants, explained(best, self._sources.named))
 
     def rank(self, smiles: str, limit: int = 10) -> tuple[Candidate, ...]:
         """The `limit` best candidates for the product `smiles`, best first; at least one.
@@ -116,7 +116,7 @@ class Retrosynthesis:
                 f"None of the {len(found)} sets of reactants that templates derive is this one, so "
                 f"that no precedent speaks for it."
             )
-        why = explained(found[place - 1], self._sources.library)
+        why = explained(found[place - 1], self._sources.named)
         return f"These reactants have rank {place} of {len(found)}. {why}"
 
     def learn(self, instance: Instance, message: Message) -> None:
@@ -160,7 +160,7 @@ def taken_apart(
         similarity[sources.precedents.of_product(written, similarity)] = 0
     similarity[list(sources.withheld)] = 0
     named: dict[str, list[Named]] = {}
-    for step in disconnections(product, sources.library):
-        one = Named(step.template, step.leaving, plausibility(step, written, sources.library))
+    for step in disconnections(product, sources.named):
+        one = Named(step.template, step.leaving, plausibility(step, written, sources.named))
         named.setdefault(".".join(step.reactants), []).append(one)
     return written, proposals(product, written, sources.precedents, similarity), named
