@@ -1,1 +1,3 @@
 """Everything outside the process: models, databases and people."""
+
+__distribution__ = "pxp-fsm"

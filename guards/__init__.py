@@ -33,3 +33,5 @@ __all__ = [
     "Script",
     "ScriptedRelation",
 ]
+
+__distribution__ = "pxp-fsm"

@@ -24,4 +24,6 @@ if TYPE_CHECKING:
     from pxp_fsm.protocol.relations import TOLERANCE as TOLERANCE
     from pxp_fsm.protocol.relations import Assumption as Assumption
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())
+
+__distribution__ = "pxp-fsm"

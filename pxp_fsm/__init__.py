@@ -63,7 +63,7 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-_load, __dir__ = door(__name__)
+_load, __dir__ = door(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import now
 from backends.databases.verify import Mark, Problem, mark_of
 from pxp_fsm.artifacts import locked
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import DataError, UsageError, require_extra
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -30,6 +30,8 @@ _MOST = 100_000
 """Bytes of a key's file or of a line: more are none of ours."""
 
 Line = dict[str, Any]
+
+_NEEDED = {"cryptography": "cryptography"}
 
 
 def sign_run(board: SqlBlackboard, run: str, anchor: Path, key: Ed25519PrivateKey) -> Mark:
@@ -67,9 +69,9 @@ def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Problem]
     The last line of a run counts: a run may have been stopped, signed, and resumed. Raises
     `UsageError` for a key that is none, and `DataError` for a file that is no anchor.
     """
+    public, there = public_key(key), {mark.run: mark for mark in marks}
     from cryptography.exceptions import InvalidSignature
 
-    public, there = public_key(key), {mark.run: mark for mark in marks}
     signed: dict[str, Line] = {}
     problems: list[Problem] = []
     previous = ""
@@ -98,6 +100,7 @@ def differences(anchor: Path, key: Path, marks: Iterable[Mark]) -> list[Problem]
 
 def private_key(path: Path) -> Ed25519PrivateKey:
     """The private key in a PEM file without a password; raises `UsageError`."""
+    require_extra("sign", "signing an anchor", _NEEDED)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -112,6 +115,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
 
 def public_key(path: Path) -> Ed25519PublicKey:
     """The public key in a PEM file; raises `UsageError`."""
+    require_extra("sign", "reading an anchor", _NEEDED)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 

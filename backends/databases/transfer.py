@@ -24,7 +24,7 @@ from backends.databases.reservations import earlier_reservations
 from backends.databases.schema import SCHEMA_VERSION, SHAPES
 from backends.databases.verify import Mark, verify_run
 from pxp_fsm.artifacts import atomic_path
-from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted
+from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
 READ = ("2", "3", "4", "5", SCHEMA_VERSION)
@@ -363,9 +363,8 @@ def _schema(shape: schema.Shape) -> Any:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise DataError("Parquet needs pyarrow: pip install 'pxp-fsm[parquet]'") from error
+    require_extra("parquet", "Parquet", {"pyarrow": "PyArrow"})
+    import pyarrow
+    from pyarrow import parquet
+
     return pyarrow, parquet

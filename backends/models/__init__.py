@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     from pxp_fsm.prompting.prompts import Prompts as Prompts
     from pxp_fsm.prompting.prompts import read_prompts as read_prompts
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
-from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from backends.models.middleware.recording import recorded
 from backends.models.middleware.retry import RetryPolicy, retried
 from backends.models.middleware.telemetry import traced
 from backends.models.settings import Settings
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.prompting.model import (
     NOTHING_SPENT,
     CallLog,
@@ -79,8 +78,8 @@ def check_effort(name: str, effort: str, settings: Settings = Settings()) -> Non
 
 def _check_library(facts: ModelFacts) -> None:
     """Raise `UsageError` where the library that speaks to the server is not installed."""
-    if facts.name.kind == "openai" and find_spec("openai") is None:
-        raise UsageError(f"{facts.name} requires the openai library: pip install 'pxp-fsm[openai]'")
+    if facts.name.kind == "openai":
+        require_extra("openai", str(facts.name), {"openai": "the library openai"})
 
 
 def _key(facts: ModelFacts) -> Key | None:

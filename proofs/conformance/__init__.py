@@ -19,4 +19,4 @@ if TYPE_CHECKING:
     from proofs.conformance.stateful import state_machine as state_machine
     from proofs.conformance.testing import conform as conform
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

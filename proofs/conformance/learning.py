@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from proofs.conformance.mealy import Answer, Mealy, Word, difference, minimal
 from proofs.conformance.suites import wp_suite
 from proofs.conformance.testing import Fault, Output, Subject, alike, answered
-from pxp_fsm.errors import NoAnswer, UsageError
+from pxp_fsm.errors import NoAnswer, require_extra
 
 I = TypeVar("I")  # noqa: E741 - the field's letter for an input
 
@@ -54,10 +54,9 @@ def learn(
     Raises `UsageError` without AALpy, or where the suite is too large; `NoAnswer` where the subject
     says nothing in time, or not the same to the same word.
     """
-    try:
-        from aalpy import run_KV, run_Lstar
-    except ImportError as error:
-        raise UsageError("learning needs AALpy: pip install 'pxp-fsm[conformance]'") from error
+    require_extra("conformance", "learning", {"aalpy": "AALpy"})
+    from aalpy import run_KV, run_Lstar
+
     least = minimal(expected)
     asked = _Asked(least, subject)
     oracle = _Complete(least, asked, wp_suite(least, extra))

@@ -12,7 +12,7 @@ from proofs.conformance.endpoints import Build, End, TableEnd
 from proofs.conformance.mealy import Stimulus, answer_of
 from proofs.conformance.planning import NAMES, Attempt, Case, Coverage, Effect, Plan
 from pxp_fsm.automata.automaton import Automaton, Kind
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import PXPError, require_extra
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.channel import Channel
 
@@ -133,14 +133,11 @@ def state_machine(
 
     Raises `UsageError` without Hypothesis, and what `Plan` raises.
     """
-    try:
-        from hypothesis import note
-        from hypothesis import strategies as st
-        from hypothesis.stateful import RuleBasedStateMachine, rule
-    except ImportError as error:
-        raise UsageError(
-            "these tests need Hypothesis: pip install 'pxp-fsm[conformance]'"
-        ) from error
+    require_extra("conformance", "a state machine for tests", {"hypothesis": "Hypothesis"})
+    from hypothesis import note
+    from hypothesis import strategies as st
+    from hypothesis.stateful import RuleBasedStateMachine, rule
+
     plan = Plan((table, peer or table), capacity) if coverage is None else coverage.plan
     collected = Coverage(plan) if coverage is None else coverage
     builds = (build, peer_build or build)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, cast
 
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import require_extra
 
 
 def can_compile() -> bool:
@@ -43,12 +43,9 @@ def cached_by_numba(
 def _by_numba(
     function: Callable[..., Any], called: tuple[Callable[..., Any], ...]
 ) -> Callable[..., Any]:
-    try:
-        import numba
-    except ImportError:
-        raise UsageError(
-            "large models need Numba: pip install 'pxp-fsm[fast]', or compiled=False"
-        ) from None
+    require_extra("fast", "compiled=True", {"numba": "Numba"})
+    import numba
+
     _compile_prefetch()
     for one in called:
         numba.extending.register_jitable(inline="always")(one)

@@ -14,6 +14,7 @@ from proofs.probability.behaviour import Cell
 from proofs.probability.chain import LENGTH, Draw, Players, Weighted, chain, fixed, weighed
 from proofs.probability.exact import finite
 from proofs.probability.results import Odds, kept
+from pxp_fsm.errors import require_extra
 from pxp_fsm.protocol import decisions
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def floats(players: Players, n: int, k: int) -> Odds[float]:
-    """How probable each result is in INTERACT(n, k), as floats."""
+    """How probable each result is in INTERACT(n, k), as floats; requires NumPy (extra odds)."""
+    require_extra("odds", "computing with floats", {"numpy": "NumPy"})
     decisions.check_bounds(n, k)
     weighted = fixed(players)
     states = len(weighted.chain.speakers)

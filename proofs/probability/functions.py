@@ -14,7 +14,7 @@ from proofs.probability.chain import Players, spanned
 from proofs.probability.exact import finite
 from proofs.probability.limit import unbounded
 from proofs.probability.results import Odds
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, require_extra
 from pxp_fsm.protocol import decisions
 
 if TYPE_CHECKING:
@@ -170,12 +170,9 @@ def along(players: Players, agent: int, parameter: str, n: int | None, k: int) -
 
 def needed() -> Any:
     """FLINT; `UsageError` where it is not installed."""
-    try:
-        import flint
-    except ImportError:
-        raise UsageError(
-            "functions of a parameter need FLINT: pip install 'pxp-fsm[odds]'"
-        ) from None
+    require_extra("odds", "a function of a parameter", {"flint": "python-flint"})
+    import flint
+
     return flint
 
 

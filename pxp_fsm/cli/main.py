@@ -14,6 +14,7 @@ import click
 from pxp_fsm import __version__
 from pxp_fsm.cli.command import Entry, Group
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.doors import shadowed
 from pxp_fsm.errors import BlackboardError, FileError, Halted, NotThere, PXPError, quoted
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
@@ -157,6 +158,8 @@ def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    for line in shadowed():
+        _print("Warning: ", (line,))
     code = _code(arguments, prog_name)
     try:
         sys.stdout.flush()

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     from pxp_fsm.experiments.plans import Plan as Plan
     from pxp_fsm.experiments.runs import run as run
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from backends.databases.locks import RunLocked
-from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted
+from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted, require_extra
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.units import Unit
 
@@ -80,10 +80,9 @@ def open_executor(name: str) -> Iterator[Executor]:
         with _processes(int(rest)) as pool:
             yield pool
         return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UsageError(f"{name} requires Dask: pip install 'pxp-fsm[dask]'") from error
+    require_extra("dask", name, {"distributed": "Dask"})
+    from distributed import Client
+
     try:
         client = Client(f"tcp://{rest}", timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:

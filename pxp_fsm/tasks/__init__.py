@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     from pxp_fsm.tasks.task import Row as Row
     from pxp_fsm.tasks.task import Task as Task
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

@@ -364,8 +364,8 @@ def test_a_preset_says_what_a_model_of_today_does_not_take() -> None:
 def test_a_library_that_is_not_installed_is_missed_before_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("backends.models.registry.find_spec", lambda _name: None)
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
     with pytest.raises(
-        UsageError, match=r"requires the openai library: pip install 'pxp-fsm\[openai\]'"
+        UsageError, match=r"needs the library openai, .* pip install 'pxp-fsm\[openai\]'"
     ):
         check_model("openai:llama@http://localhost:1/v1")

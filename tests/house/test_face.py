@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import doctest
 import inspect
-import os
 import re
 import subprocess
 import sys
@@ -288,20 +287,6 @@ def test_a_session_of_ones_own_is_stored_with_its_agents(tmp_path: Path) -> None
         assert (stored.record.run, stored.record.position) == ("lab", 2)
         assert dict(stored.record.agents)["m"] == agent.describe()
         assert pxp.draw(stored, tmp_path / "lab.mmd").read_text("utf-8").count("RATIFY") == 2
-
-
-@pytest.mark.parametrize("package", ["guards", "proofs", "backends"])
-def test_a_file_that_stands_in_a_packages_place_is_named(package: str, tmp_path: Path) -> None:
-    (tmp_path / f"{package}.py").write_text("mine = True\n", "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", "import pxp_fsm as pxp; pxp.guards.Exact, pxp.check, pxp.databases"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-    )
-    assert f"{package}.py stands in the place of pxp-fsm's package '{package}'" in done.stderr
 
 
 call: Any = pxp

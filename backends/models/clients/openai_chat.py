@@ -15,7 +15,7 @@ from backends.models.clients.anthropic_messages import STREAMED, merged
 from backends.models.clients.bounds import PLAIN, http_options, longest
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, explained, malformed
-from pxp_fsm.errors import Halted, UsageError, quoted
+from pxp_fsm.errors import Halted, quoted, require_extra
 from pxp_fsm.prompting.model import (
     Capability,
     Reply,
@@ -67,12 +67,8 @@ class OpenAIChat:
 
     def _client(self) -> AsyncOpenAI:
         if self._made is None:
-            try:
-                import openai
-            except ModuleNotFoundError as error:
-                raise UsageError(
-                    f"{self.name} needs the openai library: pip install 'pxp-fsm[openai]'"
-                ) from error
+            require_extra("openai", self.name, {"openai": "the library openai"})
+            import openai
 
             bounded = http_options(at_home=self._facts.name.at_home, transport=self._transport)
             self._made = openai.AsyncOpenAI(

@@ -9,4 +9,4 @@ if TYPE_CHECKING:
     from pxp_fsm.analysis.audits.records import audit_database as audit_database
     from pxp_fsm.analysis.audits.records import audit_published as audit_published
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

@@ -15,7 +15,7 @@ from pxp_fsm import __version__
 from pxp_fsm.analysis.audits.records import Noted, Report
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.diagrams.text import legible, shortened
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.reports import palette
 from pxp_fsm.experiments.summary import counted
 
@@ -139,14 +139,10 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
     Everything that models, people and files said is shown as text. Raises `UsageError` where a
     library that the page needs is not installed, and as `atomic_path` does.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a page is written with {error.name}, which is not installed; "
-            f"pip install 'pxp-fsm[report]'"
-        ) from error
+    require_extra("report", "the page of an audit", {"jinja2": "Jinja"})
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
         loader=PackageLoader("pxp_fsm.analysis.audits", ""),
         autoescape=True,

@@ -27,7 +27,7 @@ from proofs.probability.chain import Players
 from proofs.probability.floats import many
 from proofs.probability.results import OUTCOMES
 from pxp_fsm.analysis.probability.parameters import ROLES
-from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.errors import NotThere, UsageError, quoted, require_extra
 from pxp_fsm.experiments.intervals import Interval, wilson
 from pxp_fsm.experiments.reports.observed import Observed, observed
 from pxp_fsm.protocol.decisions import Category
@@ -243,8 +243,9 @@ def estimates(
     """The estimates from a run's counts; what is drawn depends on `seed` alone.
 
     With `by_tag` there are estimates of their own for each tag that an agent has answered. Raises
-    `UsageError` where an agent has answered nothing.
+    `UsageError` where an agent has answered nothing, or NumPy (extra odds) is not installed.
     """
+    require_extra("odds", "estimating the odds of a run", {"numpy": "NumPy"})
     import numpy as np
 
     for agent, role in enumerate(ROLES):

@@ -19,7 +19,7 @@ from proofs.probability import Odds
 from proofs.probability.chain import Classes
 from proofs.probability.floats import Shares, many
 from pxp_fsm.defaults import K, N
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted, require_extra
 from pxp_fsm.experiments.reports.published import SESSIONS, points, ratified
 from pxp_fsm.experiments.statistics import ROWS, Published, published
 from pxp_fsm.protocol.messages import Tag
@@ -213,9 +213,10 @@ def columns(title: str) -> tuple[Published, ...]:
 @cache
 def explain(column: Published, model: Model, seed: int = 0) -> Explained:
     """Fit a model to a column; what is drawn depends on `seed` alone."""
+    require_extra("odds", "fitting", {"numpy": "NumPy", "scipy": "SciPy"})
     import numpy as np
+    from scipy import optimize
 
-    optimize = _optimize()
     tables, scales = ways(column)
 
     def unlikely(x: Array) -> Any:
@@ -290,11 +291,3 @@ def _tails(seen: int, chance: float) -> tuple[float, float]:
     below = sum(at(i) for i in range(seen + 1))
     above = sum(at(i) for i in range(seen, SESSIONS + 1))
     return SESSIONS * chance, min(1.0, 2 * min(below, above))
-
-
-def _optimize() -> Any:
-    try:
-        from scipy import optimize
-    except ImportError:
-        raise UsageError("fitting requires SciPy: pip install 'pxp-fsm[odds]'") from None
-    return optimize

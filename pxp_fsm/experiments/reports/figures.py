@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from pxp_fsm.diagrams.text import shortened
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.reports import palette
 from pxp_fsm.experiments.reports.palette import LIGHT, NAMED
 from pxp_fsm.experiments.reports.tallies import Tally
@@ -72,14 +72,10 @@ class Mark:
 @contextmanager
 def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
     """An empty figure in the page's look; `UsageError` where matplotlib is not installed."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a report draws with {error.name}, which is not installed; "
-            f"pip install 'pxp-fsm[report]'"
-        ) from error
+    require_extra("report", "a figure", {"matplotlib": "Matplotlib"})
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(_LOOK):
         yield Figure(figsize=(SIZE[0], height), layout="constrained")
 

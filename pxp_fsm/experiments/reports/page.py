@@ -14,7 +14,7 @@ from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
 from pxp_fsm.diagrams.text import legible
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
 from pxp_fsm.experiments.outcomes import compare
@@ -78,13 +78,9 @@ def write(
     `whole` names the sessions of each run that are shown whole, `beside` the files that are left
     beside the page. Raises `UsageError` where a library that the page needs is not installed.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a report is written with {error.name}, which is not installed; "
-            f"pip install 'pxp-fsm[report]'"
-        ) from error
+    require_extra("report", "a report", {"jinja2": "Jinja"})
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("pxp_fsm.experiments.reports", ""),
         autoescape=True,

@@ -13,6 +13,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pxp_fsm.errors import require_extra
 from pxp_fsm.networks.model.network import Agent
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def _aligned(befores: Sequence[str], after: str) -> list[int]:
     begun where a kept character (or nothing) stands before it: two that touch are never less than
     one.
     """
+    require_extra("lan", "the distance between texts", {"numpy": "NumPy"})
     import numpy as np
 
     place, mark, press = cost("place"), cost("mark"), cost("press")
