@@ -32,11 +32,11 @@ def check(
     """Check a system of tables, or the sessions of a protocol; results come one by one.
 
     Without `formulas` these are the standard checks of a system, and the claims about a protocol;
-    with them, whether each holds (temporal logic, docs/logic.md) on runs that are `fair`. One table
-    is joined with itself, a name or file is read as one. `Interact(...)` and `Pxp(...)` are
-    checked for any data, under what `relations` says of MATCH and AGREE; with `running` it is
-    checked instead that two running agents do what the model says, in every state that it reaches.
-    A `reduction` of a system, "symmetry" or "partial-order", visits fewer states (docs/systems.md).
+    with them, whether each holds (pxp help logic) on runs that are `fair`. One table is joined
+    with itself, a name or file is read as one. `Interact(...)` and `Pxp(...)` are checked for any
+    data, under what `relations` says of MATCH and AGREE; with `running` it is checked instead that
+    two running agents do what the model says, in every state that it reaches.
+    A `reduction` of a system, "symmetry" or "partial-order", visits fewer states: pxp help systems.
 
     >>> import pxp_fsm as pxp
     >>> system = pxp.System.load("pxp")

@@ -19,7 +19,9 @@ from typing import Any
 BESIDE = ("guards", "backends", "proofs")
 """Our packages beside this one: other people's files and distributions may have their names."""
 
-_HOME = Path(__file__).parents[1]
+HOME = Path(__file__).parents[1]
+"""The folder of our packages."""
+
 _IMPORT_THEM = (*BESIDE, "pxp_fsm.tasks", "pxp_fsm.experiments", "pxp_fsm.analysis")
 
 
@@ -98,25 +100,26 @@ def _made_ours(package: str) -> str:
     if there is None:
         spec = find_spec(package)
         path = None if spec is None else spec.origin
-        if spec is None or _is_ours(package, path):
+        if spec is None or is_ours(package, path):
             return ""
         sys.modules[package] = loaded = _new(package)
         _run(loaded)
         return _sentence(package, path, f"`import {package}` now imports pxp-fsm's")
     known = [str(one) for one in getattr(there, "__path__", ())]
-    if _is_ours(package, there.__file__) or str(_HOME / package) in known:
+    if is_ours(package, there.__file__) or str(HOME / package) in known:
         return ""
-    own = {path.stem for path in (_HOME / package).iterdir() if not path.stem.startswith("_")}
+    own = {path.stem for path in (HOME / package).iterdir() if not path.stem.startswith("_")}
     theirs = {path.stem for one in known if Path(one).is_dir() for path in Path(one).iterdir()}
     if both := sorted(own & (theirs | vars(there).keys())):
         line = _sentence(package, there.__file__, f"pxp-fsm cannot use its own {', '.join(both)}")
         raise ModuleNotFoundError(line, name=package)
-    there.__path__ = [*known, str(_HOME / package)]
+    there.__path__ = [*known, str(HOME / package)]
     return _sentence(package, there.__file__, f"pxp-fsm's names are in `pxp.{package}` alone")
 
 
-def _is_ours(package: str, path: str | None) -> bool:
-    return path is not None and Path(path).resolve().parent == (_HOME / package).resolve()
+def is_ours(package: str, path: str | None) -> bool:
+    """Whether the package of that name is ours, if `path` is its `__init__.py`."""
+    return path is not None and Path(path).resolve().parent == (HOME / package).resolve()
 
 
 def _sentence(package: str, path: str | None, effect: str) -> str:
@@ -127,7 +130,7 @@ def _sentence(package: str, path: str | None, effect: str) -> str:
 
 
 def _new(package: str) -> ModuleType:
-    folder = _HOME / package
+    folder = HOME / package
     spec = spec_from_file_location(
         package, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
@@ -145,7 +148,7 @@ def _run(package: ModuleType) -> None:
 def _ours(package: str) -> ModuleType:
     """Our package of that name, which is not in `sys.modules` where another one is."""
     there = import_module(package)
-    if not _is_ours(package, there.__file__):
+    if not is_ours(package, there.__file__):
         there = _new(package)
         _run(there)
     if getattr(there, "__distribution__", "") != "pxp-fsm":

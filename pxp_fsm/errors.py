@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -114,6 +115,24 @@ class UsageError(PXPError):
     def __init__(self, problem: str = "", field: str | None = None) -> None:
         self.field = field
         super().__init__(problem)
+
+
+_FEW = 8
+"""Of more names an error gives only the nearest ones their meanings."""
+
+
+def unknown_name(
+    what: str, name: str, meanings: Mapping[str, str], field: str | None = None
+) -> UsageError:
+    """The error for a `name` that is no `what`: the names that there are, with their meanings."""
+    said = f"there is no {what} {quoted(name)}"
+    if len(meanings) <= _FEW:
+        listed = [f"{one} ({meaning})" if meaning else one for one, meaning in meanings.items()]
+        return UsageError(f"{said}; there are: {', '.join(listed) or 'none'}", field)
+    near = get_close_matches(name, meanings, n=3)
+    if near:
+        said += f"; did you mean {' or '.join(f'{one} ({meanings[one]})' for one in near)}?"
+    return UsageError(f"{said}{' There' if near else '; there'} are: {', '.join(meanings)}", field)
 
 
 def require_extra(extra: str, what: str, modules: Mapping[str, str]) -> None:

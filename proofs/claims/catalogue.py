@@ -22,7 +22,7 @@ from proofs.induction.invariants import NOTHING, Keep
 from proofs.induction.obligations import RATIFIED, REPLIES, Ranking
 from proofs.sessions.model import session
 from pxp_fsm.automata.actions import Say
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, unknown_name
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.relations import EQUIVALENCE, NOISY, TOLERANCE, Assumption
 
@@ -392,8 +392,7 @@ def find(name: str) -> tuple[Claim, ...]:
     """
     found = tuple(one for one in CLAIMS if name in (one.name, one.id))
     if not found:
-        known = dict.fromkeys(claim.name for claim in CLAIMS)
-        raise UsageError(f"there is no claim {name!r}; there are: {', '.join(known)}")
+        raise unknown_name("claim", name, {claim.name: claim.title for claim in CLAIMS})
     return found
 
 

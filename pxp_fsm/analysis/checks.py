@@ -27,7 +27,7 @@ from pxp_fsm import defaults
 from pxp_fsm.analysis import systems
 from pxp_fsm.analysis.requests import PROVED_OF, Request
 from pxp_fsm.automata.tables import NETWORKS, load_automaton
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, unknown_name
 
 UNEXPECTED, UNKNOWN = 1, 4
 
@@ -185,13 +185,16 @@ def _standard(system: System, request: Request) -> Iterator[Result]:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    known = {claim.name for claim in CLAIMS} | set(TITLES)
-    known |= {claim.name for claim in update_claims.CLAIMS}
+    known = properties()
     for name in names:
-        if name not in known | {claim.id for claim in CLAIMS}:
-            raise UsageError(
-                f"there is no property {name!r}; there are: {', '.join(sorted(known))}"
-            )
+        if name not in known.keys() | {claim.id for claim in CLAIMS}:
+            raise unknown_name("property", name, known)
+
+
+def properties() -> dict[str, str]:
+    """Every property that can be asked for by name, with what it says."""
+    claims = {claim.name: claim.title for claim in (*CLAIMS, *update_claims.CLAIMS)}
+    return dict(sorted((claims | TITLES).items()))
 
 
 def _check_values(request: Request, own: Sequence[str], builtin: Sequence[str]) -> None:

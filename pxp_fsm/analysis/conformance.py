@@ -84,7 +84,7 @@ def run(request: Request) -> Conformance:
             program.reset()
         except ProgramFailed as error:
             raise UsageError(
-                f"the program cannot be tested: {error}; docs/conformance.md describes what it "
+                f"the program cannot be tested: {error}; pxp help conformance describes what it "
                 f"must read and reply"
             ) from error
         except NoAnswer as error:

@@ -54,7 +54,7 @@ class Request:
         False,
     )
     formulas: tuple[str, ...] = option(
-        "Check only this formula of temporal logic (docs/logic.md) on the TABLEs or, with "
+        "Check only this formula of temporal logic (pxp help logic) on the TABLEs or, with "
         "--relations, on sessions of interact or pxp; repeatable.",
         (),
         name="formula",
@@ -77,8 +77,8 @@ class Request:
     )
     channels: tuple[str, ...] = option(
         "The channel between the TABLEs: sync, or with a capacity C fifo:C, lossy:C, "
-        "duplicating:C, reordering:C, or several joined by + (docs/systems.md); fifo alone "
-        "has any capacity (docs/exchange.md); repeatable.",
+        "duplicating:C, reordering:C, or several joined by + (pxp help systems); fifo alone "
+        "has any capacity (pxp help exchange); repeatable.",
         (),
         name="channel",
         metavar="CHANNEL",

@@ -31,6 +31,10 @@ def faults_of(automaton: Automaton, raw: Mapping[str, Any]) -> list[Fault]:
     return []
 
 
+UNRECEIVED = "unreceived-tag"
+"""The kind of fault of a tag that is sent and that no peer receives."""
+
+
 def check_peers(left: Automaton, right: Automaton) -> None:
     """Raise `TableError` unless each is the peer of the other and can receive what it sends."""
     lines = [
@@ -288,6 +292,6 @@ def _reception(automaton: Automaton, places: list[Place]) -> Iterator[Fault]:
                 place,
                 f"{transition.label} is sent, but no state of the peer receives it; add a row "
                 f'with receive = "{transition.label}", or name the peer\'s table with peer = ...',
-                "unreceived-tag",
+                UNRECEIVED,
                 transition.label,
             )

@@ -8,17 +8,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
-from pxp_fsm.automata.system_files import SystemFile, is_system_file, read_system
+from pxp_fsm.automata.documents import located, text_of
+from pxp_fsm.automata.neighbours import table_called
+from pxp_fsm.automata.system_files import SystemFile, in_table, is_system_file, read_system
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import Fault, TableError, UsageError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """What a member may be called: as rows can name it."""
+
+NO_MEMBER, OTHER_PEER = "no-member", "other-peer"
+"""Kinds of faults: a row's partner, or a table's peer, is not among the members."""
 
 _NAMED = re.compile(rf"({NAME.pattern})=(.+)", re.DOTALL)
 
@@ -59,15 +64,22 @@ class System:
         over = None if channel is None else parse_channel(channel)
         if len(tables) == 1 and is_system_file(tables[0]):
             return system_in(read_system(str(tables[0])), over)
-        members = []
+        members, files = [], list[Path | None]()
         for given in tables * 2 if len(tables) == 1 else tables:
             if isinstance(given, Automaton):
                 members.append(("", given))
+                files.append(None)
                 continue
             found = _NAMED.fullmatch(str(given))
             name, table = (found[1], found[2]) if found else ("", given)
             members.append((name, load_automaton(table)))
-        return system_of(members, over or SYNCHRONOUS)
+            files.append(Path(table) if Path(table).is_file() else None)
+        try:
+            return system_of(members, over or SYNCHRONOUS)
+        except TableError as error:
+            raise TableError(
+                chain.from_iterable(_located(one, files) for one in error.faults)
+            ) from None
 
     def __repr__(self) -> str:
         return f"<System {self.name} over {self.channel.name}>"
@@ -205,6 +217,22 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
         raise TableError(file.located(error.faults)) from None
 
 
+def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:
+    """A fault of a member with the line of its file, and the file of a partner who lacks."""
+    place = fault.path[1] if fault.path[:1] == ("members",) and len(fault.path) > 2 else None
+    file = files[place] if isinstance(place, int) else None
+    if file is None:
+        yield fault
+        return
+    hint = table_called(fault.value, file) if fault.kind in (NO_MEMBER, OTHER_PEER) else ""
+    said = replace(fault, message=f"{fault.message}; {hint}" if hint else fault.message)
+    if fault.path[2] == "rows":
+        yield from in_table(file, said, int(fault.path[3]))
+    else:
+        text = text_of(file, "a table", error=TableError)
+        yield from located((replace(said, path=("peer",)),), text, str(file))
+
+
 def is_named(text: str) -> bool:
     """Whether a table is given with the name of a member (NAME=TABLE)."""
     return _NAMED.fullmatch(text) is not None
@@ -261,6 +289,8 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
                 (*at, "table"),
                 f"{table.name} names {table.peer} as its peer, but is joined with "
                 f"{', '.join(sorted(others))}; give the table of {table.peer} beside it",
+                OTHER_PEER,
+                table.peer,
             )
             continue
         for row in table.transitions:
@@ -271,6 +301,8 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
                     path,
                     f"{where}: there is no member {row.partner}; the members are {names}; "
                     f"write one of them, or name the table so (NAME=TABLE)",
+                    NO_MEMBER,
+                    row.partner,
                 )
             elif row.partner == member.name:
                 said = f"{where}: {member.name} cannot be its own partner; write another member"

@@ -82,7 +82,7 @@ class SystemFile:
             is_row = path[:1] == ("members",) and len(path) == 4 and path[2] == "rows"
             table = self.members[int(path[1])].table if is_row else ""
             if table:
-                yield from _in_table(Path(table), fault, int(path[3]))
+                yield from in_table(Path(table), fault, int(path[3]))
                 continue
             at = (*path[:2], "table") if is_row else path
             yield from located((replace(fault, path=at),), self.text, self.path)
@@ -233,7 +233,7 @@ def _in_words(error: Any) -> str | None:
     return None
 
 
-def _in_table(table: Path, fault: Fault, number: int) -> Iterator[Fault]:
+def in_table(table: Path, fault: Fault, number: int) -> Iterator[Fault]:
     """A fault of the row with that number, in the file of its table."""
     text = text_of(table, "a table", error=TableError)
     rows = read(text, str(table), error=TableError)["rows"]

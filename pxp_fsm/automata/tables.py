@@ -20,7 +20,8 @@ from typing import Any
 
 from pxp_fsm.automata.automaton import Automaton, Kind, State, Transition
 from pxp_fsm.automata.documents import faults, located, read, text_of
-from pxp_fsm.automata.soundness import faults_of
+from pxp_fsm.automata.neighbours import table_receiving
+from pxp_fsm.automata.soundness import UNRECEIVED, faults_of
 from pxp_fsm.errors import Fault, TableError, format_path, quoted
 
 BUILTIN = ("interact", "pxp", "pxp_hang_up")
@@ -78,7 +79,16 @@ def load_automaton(name_or_path: str | Path) -> Automaton:
     if path.suffix == ".scxml":
         raise TableError((f"{path}: SCXML is taken in by pxp import, which writes it as a table",))
     text = text_of(path, "a table", f", or one of {_listed(_NAMES)}", error=TableError)
-    return parse_automaton(text, str(path))
+    try:
+        return parse_automaton(text, str(path))
+    except TableError as error:
+        raise TableError(_with_partner(one, path) for one in error.faults) from None
+
+
+def _with_partner(fault: Fault, path: Path) -> Fault:
+    """The fault of a tag that nobody receives, with the file of a table that does."""
+    hint = table_receiving(fault.value, path) if fault.kind == UNRECEIVED else ""
+    return replace(fault, message=f"{fault.message}; {hint}") if hint else fault
 
 
 def parse_automaton(text: str, filename: str = "table.toml") -> Automaton:

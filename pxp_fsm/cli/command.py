@@ -6,6 +6,7 @@ body is a function of that dataclass, in a module that may load whatever it need
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -37,7 +38,8 @@ class Entry:
 
     def load(self, name: str) -> click.Command:
         """The command `name`, with its options; the body is not loaded."""
-        body = f"{self.module or name}:{name}{'_' if iskeyword(name) else ''}"
+        taken = iskeyword(name) or hasattr(builtins, name)
+        body = f"{self.module or name}:{name}{'_' if taken else ''}"
         if not self.options:
             command: click.Command = resolve(body)
             return command

@@ -73,6 +73,11 @@ SECTIONS = {
         "export": Entry("export runs as files, tables for other tools", "storage", "exchange"),
         "import": Entry("import exported runs and tables", "storage", "exchange"),
     },
+    "Find out": {
+        "list": Entry("list tasks, claims, runs, models, systems, languages", "about"),
+        "help": Entry("read a page of the documentation", "about"),
+        "doctor": Entry("report what is installed, and what it enables", "about"),
+    },
 }
 """The commands by purpose."""
 
@@ -146,7 +151,7 @@ def lan() -> None:
 
 @click.group(cls=Group, sections={"Commands": _DATA})
 def data() -> None:
-    """Check, select and split data of your own: tables as CSV or JSON Lines (docs/data.md)."""
+    """Check, select and split data of your own: tables as CSV or JSON Lines (pxp help data)."""
 
 
 def main(arguments: Sequence[str] | None = None, prog_name: str | None = None) -> NoReturn:

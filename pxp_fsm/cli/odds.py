@@ -22,6 +22,9 @@ from pxp_fsm.cli.presentation.text import console, printable
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.summary import as_rich
 
+_ALIKE = "A=1/4,B=1/4,C=1/4,D=1/4,revise=1/2"
+"""What both agents do where nothing is said of either."""
+
 
 def odds(request: options.Odds) -> None:
     """Print the odds of two agents, or what explains a published column."""
@@ -72,10 +75,16 @@ def _answer(request: options.Odds, n: Any) -> None:
             "instance --human RATIFY:A=1"
         )
     if source is None:
+        alike = () if request.machine or request.human else (_ALIKE,)
         players = (
-            parameters.player(request.machine, "machine"),
-            parameters.player(request.human, "human"),
+            parameters.player(request.machine or alike, "machine"),
+            parameters.player(request.human or alike, "human"),
         )
+        if alike and not request.as_json:
+            click.echo(
+                f"No behaviour is given, so both agents have every category equally often, and "
+                f"revise half of the time ({_ALIKE}); set it with --machine and --human."
+            )
     elif request.machine or request.human:
         raise UsageError("--from estimates both agents; it excludes --machine and --human")
     else:

@@ -155,7 +155,7 @@ class Plan:
         key="agents.precedents",
     )
     prompts: str | None = option(
-        "A file with your own prompts (docs/prompts.md).",
+        "A file with your own prompts (pxp help prompts).",
         None,
         metavar="FILE",
         default="those of the task",

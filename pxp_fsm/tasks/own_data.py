@@ -60,7 +60,7 @@ def read_data(path: Path, form: Form = Form()) -> DataSet:
     """
     table = table_of(path)
     if table is None:
-        raise DataError(f"{path}: there is no {' or '.join(FILES)} in it (docs/data.md)")
+        raise DataError(f"{path}: there is no {' or '.join(FILES)} in it (pxp help data)")
     reader = _Reader(table, form)
     for line, record in read_records(table):
         reader.take(line, record)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import unknown_name
 from pxp_fsm.tasks.task import Task
 
 GROUP = "pxp_fsm.tasks"
@@ -24,13 +24,25 @@ def task_names() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in _entries()}))
 
 
+def task_meanings() -> dict[str, str]:
+    """What each task is about, by name; of a plug-in, which is not loaded, where it is from."""
+    found = dict[str, str]()
+    for entry in _entries():
+        if entry in _BUILTIN:
+            found[entry.name] = entry.load().about
+        else:
+            source = entry.dist.name if entry.dist is not None else "a plug-in"
+            found.setdefault(entry.name, f"from {source}")
+    return dict(sorted(found.items()))
+
+
 def find_task(name: str) -> Task:
     """The task of that name; `UsageError` where there is none."""
     for entry in _entries():
         if entry.name == name:
             task: Task = entry.load()
             return task
-    raise UsageError(f"there is no task {name!r}; there are: {', '.join(task_names())}", "task")
+    raise unknown_name("task", name, task_meanings(), "task")
 
 
 def _entries() -> tuple[EntryPoint, ...]:

@@ -25,6 +25,7 @@ from proofs.languages.published_code import ROUNDS, PublishedCode, published_seq
 from pxp_fsm import defaults
 from pxp_fsm.analysis.audits.published_tags import is_published, published_words
 from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.protocol.intelligibility import DEFINITIONS
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 ANY = "any"
@@ -98,8 +99,8 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
         return Operand(of_words(f"recorded in {text}", published_words(Path(text))))
     if "://" not in text and not Path(text).is_file():
         raise NotThere(
-            f"there is no database {text}, nor is a language called that; languages are interact, "
-            f"pxp, published, classes such as strong:human, and the names of relations"
+            f"there is no database {text}, nor is a language called that; languages are: "
+            + ", ".join(f"{name} ({meaning})" for name, meaning in meanings().items())
         )
     return Operand(recorded(text, given.run))
 
@@ -121,6 +122,27 @@ def language(subject: Rules | str, *, relations: str = "noisy") -> Language:
     if not isinstance(subject, Interact | Pxp):
         raise UsageError(f"language takes Interact(...), Pxp(...) or a text, not {quoted(subject)}")
     return sequences(Reading(subject, assumptions_of(relations), bounded=subject.n is not None))
+
+
+def meanings() -> dict[str, str]:
+    """The languages that have a name, with what each is the language of."""
+    found = {
+        "interact": "sessions of INTERACT; interact(4,2)/tolerance with bounds and relations",
+        "pxp": "sessions of PXP; pxp(2) with a bound k",
+        "published": "sessions of the authors' code; published(9) of 9 rounds",
+        "two_way": "sessions that are one_way for both agents",
+    }
+    for name, definition in DEFINITIONS.items():
+        found[f"{name}:human"] = f"human: {definition.about}"
+        found[f"{name}:machine"] = f"machine: {definition.about}"
+    return found | {
+        f"interact/{name}": f"sessions of INTERACT where MATCH and AGREE are {what}"
+        for name, what in (
+            ("equivalence", "equivalence relations"),
+            ("tolerance", "reflexive and symmetric"),
+            ("noisy", "arbitrary"),
+        )
+    }
 
 
 def _names() -> set[str]:

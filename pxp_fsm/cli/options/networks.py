@@ -16,7 +16,7 @@ def _network() -> Any:
 
 
 def _model() -> Any:
-    return option("The model of every agent (docs/models.md), or script:FILE.", metavar="MODEL")
+    return option("The model of every agent (pxp help models), or script:FILE.", metavar="MODEL")
 
 
 def _judge(text: str, **described: Any) -> Any:

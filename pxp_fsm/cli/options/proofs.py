@@ -99,6 +99,7 @@ class Odds:
 
     At each message an agent finds category A, B, C or D, and revises, with the given probabilities,
     independently of earlier messages. Numbers such as 2/5 and 0.4 are exact; omitted ones are 0.
+    Without any, categories are equally probable, and an agent revises half of the time.
     """
 
     protocol: str = option(argument=True)
@@ -154,7 +155,7 @@ class Odds:
 class Conform:
     """Test PROGRAM (its command line, such as 'python -m mine') against a table.
 
-    PROGRAM reads one JSON message per line and replies to each with one line (docs/conformance.md).
+    PROGRAM reads one JSON message per line and replies to each with one: pxp help conformance.
     The test suite is complete: a program that passes it, and has at most the given number of extra
     states, conforms to the table. For a program that differs, the shortest failing sequence is
     printed.

@@ -78,7 +78,7 @@ class Report:
     An unfinished run is reported as far as it got; the page states what is missing.
     """
 
-    database: str = option(argument=True)
+    database: str = common.database_argument()
     runs: tuple[str, ...] = option("", (), argument=True, metavar="[RUN...]")
     output: Path = option(
         "The page to write; tables are written next to it under the same name.",
@@ -113,7 +113,7 @@ class Compare:
 
 @dataclass(frozen=True, kw_only=True)
 class Monitor:
-    """Evaluate FORMULAs (docs/logic.md) on run NAME, or message by message on session NAME.
+    """Evaluate FORMULAs (pxp help logic) on run NAME, or message by message on session NAME.
 
     A verdict of true or false is final: no continuation that the protocol allows changes it. A
     presumable verdict holds if the session ends here. Exit code 1: a formula is false on a session.

@@ -27,7 +27,7 @@ class Run:
     )
     executor: str | None = common.executor()
     monitors: tuple[str, ...] = option(
-        "Monitor this formula of temporal logic (docs/logic.md) in every session, and report a "
+        "Monitor this formula of temporal logic (pxp help logic) in every session, and report a "
         "violation at once; repeatable.",
         (),
         name="monitor",

@@ -84,7 +84,7 @@ class Export:
         default="sync",
     )
     formulas: tuple[str, ...] = option(
-        "For promela, prism, smv and tla: add this property (docs/logic.md); repeatable.",
+        "For promela, prism, smv and tla: add this property (pxp help logic); repeatable.",
         (),
         name="formula",
         metavar="FORMULA",

@@ -26,7 +26,7 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
     A verdict that is not as expected is marked in front; one that may fail says so.
     """
     rows = [(one.subject, one.name, one.assumptions, _status(one)) for one in results]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    widths = _widths([_COLUMNS, *rows])
     widths[1] = max(len(_COLUMNS[1]), min(widths[1], widths[1] + _WIDEST - sum(widths)))
     if results:
         yield f"  {_aligned(_COLUMNS, widths)}  seconds"
@@ -35,10 +35,35 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
         said = f"{one.seconds:7.2f}  {one.verdict.explanation}"
         yield f"{mark} {_aligned(row, widths)}  {said}".rstrip()
     wrong = [line for line in results if not line.as_expected]
+    several = "" if len(results) == 1 else "s"
     yield (
-        f"{len(results)} verdict{'' if len(results) == 1 else 's'}, {len(wrong)} not as expected"
+        f"{len(results)} verdict{several}{_counts(results)}, {len(wrong)} not as expected"
         + (": " + ", ".join(f"{line.name} ({line.assumptions})" for line in wrong) if wrong else "")
     )
+
+
+def _counts(results: Sequence[Result]) -> str:
+    """How many hold and how many fail, where some fail and may."""
+    failing = [one for one in results if one.status is Status.FAILS and one.as_expected]
+    if not failing:
+        return ""
+    expected = sum(one.expected is not None for one in failing)
+    counts = {
+        "hold": sum(one.status in (Status.HOLDS, Status.HOLDS_UP_TO) for one in results),
+        "fail as expected": expected,
+        "fail and need not hold": len(failing) - expected,
+    }
+    return f" ({', '.join(f'{many} {what}' for what, many in counts.items() if many)})"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as lines with columns below one another."""
+    widths = _widths(rows)
+    return (_aligned(row, widths).rstrip() for row in rows)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,0 +1,193 @@
+"""`pxp doctor`: what is installed, what that enables, and what to install for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from backends.models.catalogue import catalogue
+from pxp_fsm import __version__
+from pxp_fsm.cli.options import about as options
+from pxp_fsm.cli.presentation.results import aligned
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.doors import BESIDE, HOME, is_ours
+
+SHADOWED = 1
+"""The exit code where a package of ours is shadowed or was replaced."""
+
+EXTRAS = {
+    "drug": ("sessions about drug molecules: pxp run drug", ("numpy", "rdkit")),
+    "rad": (
+        "sessions about X-rays: pxp run rad",
+        ("numpy", "pillow", "scikit-image", "scikit-learn"),
+    ),
+    "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
+    "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
+    "lan": ("distances between networks: pxp lan distance, compare, actions", ("numpy",)),
+    "odds": (
+        "pxp odds with floats, --free, --from and --published",
+        ("numpy", "python-flint", "scipy"),
+    ),
+    "fast": ("checks of large models, compiled", ("numba", "numpy")),
+    "conformance": ("pxp.conformance: learning, and machines for tests", ("aalpy", "hypothesis")),
+    "postgresql": ("databases on PostgreSQL, for several machines", ("psycopg",)),
+    "parquet": ("pxp export --format parquet", ("pyarrow",)),
+    "sign": ("pxp run --anchor, pxp verify --anchor", ("cryptography",)),
+    "dask": ("pxp run --executor dask://...", ("distributed",)),
+    "telemetry": ("traces of calls for OpenTelemetry", ("opentelemetry-api", "opentelemetry-sdk")),
+    "storm": ("comparisons with Storm; no command requires it", ("stormpy",)),
+}
+"""What each extra of pyproject.toml enables, and the distributions that it installs."""
+
+MODULES = {
+    "pillow": "PIL",
+    "scikit-image": "skimage",
+    "scikit-learn": "sklearn",
+    "python-flint": "flint",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry.sdk",
+}
+"""The module of a distribution whose name is another."""
+
+TOOLS = {
+    "Graphviz": (("dot",), "renders DOT files elsewhere; pxp draw needs no Graphviz"),
+    "SPIN": (("spin",), "checks what pxp export writes as .pml"),
+    "Storm": (("storm",), "checks what pxp export and pxp odds --prism write as .prism"),
+    "PostgreSQL": (("postgres", "psql"), "serves a database to several machines"),
+    "Chromium": (("chromium", "chromium-browser", "google-chrome"), "opens reports"),
+    "LaTeX": (("pdflatex", "tectonic"), "compiles the tables and figures of reports"),
+}
+"""Outside tools: their programs, and what each does with what pxp writes."""
+
+
+FONTS = (
+    "~/.fonts",
+    "~/.local/share/fonts",
+    "/usr/share/fonts",
+    "/Library/Fonts",
+    "C:/Windows/Fonts",
+)
+"""Where systems keep fonts."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report: `found` says where or which, `missing` what to install."""
+
+    kind: str
+    name: str
+    enables: str
+    found: str = ""
+    missing: str = ""
+
+
+def doctor(request: options.Doctor) -> int:
+    """Print the findings; exit code 1 where a package is shadowed."""
+    findings = [*_machine(), *_packages(), *_extras(), *_tools(), *_prices()]
+    if request.as_json:
+        click.echo(json.dumps([asdict(one) for one in findings], indent=1))
+    else:
+        rows = [
+            ("ok" if not one.missing else "--", one.kind, one.name, one.enables, _last(one))
+            for one in findings
+        ]
+        for line in aligned([("", "", "name", "enables", "found, or what to do"), *rows]):
+            click.echo(printable(line))
+    return SHADOWED if any(one.kind == "package" and one.missing for one in findings) else 0
+
+
+def _last(one: Finding) -> str:
+    return one.missing or one.found
+
+
+def _machine() -> Iterator[Finding]:
+    tried = sys.platform == "linux"
+    remark = "" if tried else "pxp-fsm is tried on Linux alone; see README, Platforms"
+    yield Finding("base", "pxp-fsm", "", f"{__version__} in {HOME}")
+    yield Finding("base", "Python", "", platform.python_version())
+    yield Finding("base", "platform", "", platform.platform(), remark)
+
+
+def _packages() -> Iterator[Finding]:
+    owners = packages_distributions()
+    for package in ("pxp_fsm", *BESIDE):
+        yield _package(package, sorted({*owners.get(package, ())} - {"pxp-fsm"}))
+
+
+def _package(package: str, others: list[str]) -> Finding:
+    spec = find_spec(package)
+    origin = "" if spec is None or spec.origin is None else spec.origin
+    own, here = HOME / package / "__init__.py", Path(f"{package}.py")
+    problem = ""
+    if others:
+        names = " ".join(others)
+        problem = (
+            f"{', '.join(others)} installs files into it; pip uninstall {names}, then "
+            f"pip install --force-reinstall --no-deps pxp-fsm"
+        )
+    elif package in BESIDE and '__distribution__ = "pxp-fsm"' not in own.read_text("utf-8"):
+        problem = f"{own} was replaced; pip install --force-reinstall --no-deps pxp-fsm"
+    elif not is_ours(package, origin):
+        problem = f"{origin or 'a folder of this name'} shadows it; rename that file or folder"
+    elif Path.cwd() != HOME and (here.is_file() or Path(package, "__init__.py").is_file()):
+        problem = f"{here if here.is_file() else package} of this folder shadows it; rename it"
+    return Finding("package", package, "", str(own.parent), problem)
+
+
+def _extras() -> Iterator[Finding]:
+    for name, (enables, distributions) in EXTRAS.items():
+        lacking = [one for one in distributions if not _has(MODULES.get(one, one))]
+        missing = f"pip install 'pxp-fsm[{name}]'" if lacking else ""
+        if lacking and len(lacking) < len(distributions):
+            missing += f" (missing: {', '.join(lacking)})"
+        yield Finding("extra", name, enables, ", ".join(distributions), missing)
+
+
+def _has(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # its package is missing too
+        return False
+
+
+def _tools() -> Iterator[Finding]:
+    for name, (programs, enables) in TOOLS.items():
+        path = next(filter(None, map(shutil.which, programs)), None)
+        missing = "" if path else f"install {name} ({' or '.join(programs)} on the PATH)"
+        yield Finding("tool", name, enables, path or "", missing)
+    jar = os.environ.get("TLA2TOOLS", "")
+    missing = "" if jar and Path(jar).is_file() else "TLA2TOOLS names no file; set it to the jar"
+    yield Finding("tool", "TLC", "checks what pxp export writes as .tla", jar, missing)
+    path = next(_fonts(), None)
+    missing = "" if path else "pip install 'pxp-fsm[drug]' (it brings FreeSans), or a system font"
+    yield Finding("tool", "font", "the letters of PNG drawings", str(path or ""), missing)
+
+
+def _fonts() -> Iterator[Path]:
+    """Fonts for PNG drawings: RDKit's, else the system's."""
+    spec = find_spec("rdkit")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        yield from Path(place, "Chem", "Draw").glob("FreeSans.ttf")
+    for folder in FONTS:
+        yield from Path(folder).expanduser().rglob("*.[ot]tf")
+
+
+def _prices() -> Iterator[Finding]:
+    """How old the prices of the catalogue are."""
+    found, today = catalogue(), datetime.now(UTC).date()
+    days = [*(one.as_of for one in found.prices), *(one.as_of for one in found.retirements)]
+    old = [one.models for one in found.prices if not one.renewed_by(today)]
+    missing = f"read more than 180 days ago: {', '.join(old)}; give today's with --catalogue"
+    read = f"{len(found.prices)} prices, read from {min(days)} to {max(days)}"
+    yield Finding("base", "catalogue", "costs and caps of models", read, missing if old else "")

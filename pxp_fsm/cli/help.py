@@ -1,0 +1,60 @@
+"""`pxp help`: the pages that come with the package, as text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from pxp_fsm.cli.main import SECTIONS, commands
+from pxp_fsm.cli.options import about as options
+from pxp_fsm.errors import unknown_name
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def help_(request: options.Help) -> None:
+    """Print a page, or the list of pages."""
+    found = pages()
+    if request.topic is None:
+        width = max(map(len, found))
+        click.echo("Pages, each shown by pxp help PAGE:\n")
+        for name, path in found.items():
+            click.echo(f"  {name.ljust(width)}  {title(path)}")
+        return
+    name = request.topic.removeprefix("docs/").removesuffix(".md").replace("-", "_")
+    page = {known.replace("-", "_"): path for known, path in found.items()}.get(name)
+    context = click.get_current_context()
+    command = commands.get_command(context, request.topic)
+    if page is not None:
+        text = page.read_text("utf-8")
+        if sys.stdout.isatty():
+            click.echo_via_pager(text)
+        else:
+            click.echo(text, nl=False)
+    elif command is not None and context.parent is not None:
+        inner = click.Context(command, info_name=request.topic, parent=context.parent)
+        click.echo(command.get_help(inner))
+    else:
+        known = {one: title(at) for one, at in found.items()}
+        raise unknown_name("page or command", request.topic, known | _shorts())
+
+
+def _shorts() -> dict[str, str]:
+    """The commands that have no page of their name, with what they do."""
+    sections = SECTIONS.values()
+    return {name: entry.short for section in sections for name, entry in section.items()}
+
+
+def pages() -> dict[str, Path]:
+    """The pages by name: in the package, or in the folder `docs` of a clone."""
+    inside = _PACKAGE / "pages"
+    folder = inside if inside.is_dir() else _PACKAGE.parent / "docs"
+    return {path.stem: path for path in sorted(folder.glob("*.md"))}
+
+
+def title(page: Path) -> str:
+    """The heading of a page."""
+    with page.open(encoding="utf-8") as file:
+        return file.readline().removeprefix("#").strip()

@@ -1,0 +1,102 @@
+"""`pxp list`: the names that commands take, each with its meaning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from backends.models.catalogue import Price, catalogue
+from pxp_fsm.analysis.checks import properties
+from pxp_fsm.analysis.languages.operands import meanings
+from pxp_fsm.automata.system_files import is_system_file, read_system
+from pxp_fsm.automata.tables import BUILTIN, NETWORKS, builtin, load_automaton
+from pxp_fsm.cli.options import about as options
+from pxp_fsm.cli.presentation.results import aligned
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import FileError
+from pxp_fsm.experiments.summary import counted
+from pxp_fsm.tasks.registry import task_meanings
+
+Row = tuple[str, ...]
+
+
+def list_(request: options.List) -> None:
+    """Print a table of the names, or JSON."""
+    headings, rows = _KINDS[request.kind](request)
+    if request.as_json:
+        click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1))
+        return
+    if not rows:
+        click.echo(f"There are no {request.kind}.")
+        return
+    for line in aligned([headings, *rows]):
+        click.echo(printable(line))
+
+
+def _named(found: Mapping[str, str]) -> tuple[Row, list[Row]]:
+    return ("name", "meaning"), list(found.items())
+
+
+def _tasks(_request: options.List) -> tuple[Row, list[Row]]:
+    return _named(task_meanings())
+
+
+def _claims(_request: options.List) -> tuple[Row, list[Row]]:
+    return _named(properties())
+
+
+def _languages(_request: options.List) -> tuple[Row, list[Row]]:
+    return _named(meanings())
+
+
+def _runs(request: options.List) -> tuple[Row, list[Row]]:
+    with SqlBlackboard(request.database, create=False) as board:
+        rows = [
+            (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
+            for one in board.summaries()
+        ]
+    return ("name", "task", "sessions", "created"), rows
+
+
+def _models(_request: options.List) -> tuple[Row, list[Row]]:
+    """The prices of the catalogue: dollars for a million tokens, and when they were read."""
+    found = catalogue()
+    retired = {one.models: f"retired {one.on}" for one in found.retirements}
+    rows = [(one.models, *_price(one), retired.pop(one.models, "")) for one in found.prices]
+    rows += [(models, "", "", "", when) for models, when in retired.items()]
+    return ("name", "$/M input", "$/M output", "read on", "remark"), rows
+
+
+def _price(price: Price) -> Row:
+    return f"{price.rates.input:g}", f"{price.rates.output:g}", str(price.as_of)
+
+
+def _systems(_request: options.List) -> tuple[Row, list[Row]]:
+    rows = [(name, "built-in table", builtin(name).title) for name in (*BUILTIN, *NETWORKS)]
+    rows += filter(None, map(_in_file, sorted(Path().glob("*.toml"))))
+    return ("name", "kind", "title"), rows
+
+
+def _in_file(path: Path) -> Row | None:
+    """A table or system file of this folder; None where the file is neither, or cannot be used."""
+    try:
+        if is_system_file(str(path)):
+            members: Iterable[str] = (member.name for member in read_system(path).members)
+            return str(path), "system file", f"members: {', '.join(members)}"
+        return str(path), "table", load_automaton(path).title
+    except (FileError, OSError):
+        return None
+
+
+_KINDS: Mapping[str, Callable[[options.List], tuple[Row, list[Row]]]] = {
+    "tasks": _tasks,
+    "claims": _claims,
+    "runs": _runs,
+    "models": _models,
+    "systems": _systems,
+    "languages": _languages,
+}

@@ -1,0 +1,93 @@
+"""What an error says of a table that was forgotten: which file of the folder it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pxp_fsm.automata.system import System
+from pxp_fsm.errors import TableError
+from tests.command_line import pxp
+
+AUTHOR = """format = 1
+name = "author"
+title = "Author"
+peer = "reviewer"
+initial = "A"
+final = ["B"]
+states = [{ name = "A" }, { name = "W" }, { name = "B" }]
+rows = [
+  { from = "A", to = "W", send = "SUBMIT" },
+  { from = "W", to = "B", receive = "CONFIRM" },
+]
+"""
+REVIEWER = (
+    AUTHOR.replace('"author"', '"X"')
+    .replace('"reviewer"', '"author"')
+    .replace('"X"', '"reviewer"')
+    .replace('send = "SUBMIT"', 'receive = "SUBMIT"')
+    .replace('receive = "CONFIRM"', 'send = "CONFIRM"')
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "author.toml").write_text(AUTHOR, "utf-8")
+    (tmp_path / "its reviewer.toml").write_text(REVIEWER, "utf-8")
+    (tmp_path / "a note.toml").write_text("rows = 1\n", "utf-8")
+    (tmp_path / "broken.toml").write_text("name = 'reviewer\n", "utf-8")
+    return tmp_path
+
+
+BOTH = "give both, as in pxp check author.toml 'its reviewer.toml'\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "says"),
+    [
+        (AUTHOR, 4, "author names reviewer as its peer, but is joined with author"),
+        (AUTHOR.replace('peer = "reviewer"\n', ""), 8, 'write peer = "reviewer", and give both'),
+        (
+            AUTHOR.replace('peer = "reviewer"\n', "").replace(
+                'send = "SUBMIT"', 'partner = "reviewer", send = "SUBMIT"'
+            ),
+            8,
+            "there is no member reviewer",
+        ),
+    ],
+    ids=["peer", "no peer", "partner"],
+)
+def test_the_file_of_the_forgotten_partner_is_suggested(
+    folder: Path, written: str, line: int, says: str
+) -> None:
+    (folder / "author.toml").write_text(written, "utf-8")
+    done = pxp("check", "author.toml", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: author.toml, line {line}: ")
+    assert says in done.stderr
+    assert done.stderr.endswith(BOTH)
+
+
+def test_what_is_suggested_works(folder: Path) -> None:
+    done = pxp("check", "author.toml", "its reviewer.toml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_suggested_where_no_file_fits(folder: Path) -> None:
+    (folder / "its reviewer.toml").unlink()
+    done = pxp("check", "author.toml", cwd=folder)
+    assert done.stderr.endswith("give the table of reviewer beside it\n")
+
+
+@pytest.mark.parametrize("sender", ["author.toml", "its reviewer.toml"])
+def test_a_tag_that_nobody_receives_has_file_and_line(folder: Path, sender: str) -> None:
+    text = (folder / sender).read_text("utf-8")
+    number = 1 + [bool(re.search("send =", line)) for line in text.splitlines()].index(True)
+    (folder / sender).write_text(re.sub(r'(send = "\w+)"', r'\1S"', text), "utf-8")
+    with pytest.raises(TableError) as raised:
+        System.load(folder / "author.toml", folder / "its reviewer.toml")
+    (fault,) = raised.value.faults
+    assert (fault.file, fault.line) == (str(folder / sender), number)
+    assert "receives in no state" in fault.message
