@@ -193,7 +193,8 @@ def _check_names(names: Sequence[str]) -> None:
 
 def properties() -> dict[str, str]:
     """Every property that can be asked for by name, with what it says."""
-    claims = {claim.name: claim.title for claim in (*CLAIMS, *update_claims.CLAIMS)}
+    claims = {claim.name: claim.title for claim in CLAIMS}
+    claims |= {claim.name: claim.title for claim in update_claims.CLAIMS}
     return dict(sorted((claims | TITLES).items()))
 
 

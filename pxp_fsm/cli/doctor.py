@@ -169,9 +169,11 @@ def _tools() -> Iterator[Finding]:
     jar = os.environ.get("TLA2TOOLS", "")
     missing = "" if jar and Path(jar).is_file() else "TLA2TOOLS names no file; set it to the jar"
     yield Finding("tool", "TLC", "checks what pxp export writes as .tla", jar, missing)
-    path = next(_fonts(), None)
-    missing = "" if path else "pip install 'pxp-fsm[drug]' (it brings FreeSans), or a system font"
-    yield Finding("tool", "font", "the letters of PNG drawings", str(path or ""), missing)
+    letters = next(_fonts(), None)
+    missing = (
+        "" if letters else "pip install 'pxp-fsm[drug]' (it brings FreeSans), or a system font"
+    )
+    yield Finding("tool", "font", "the letters of PNG drawings", str(letters or ""), missing)
 
 
 def _fonts() -> Iterator[Path]:

@@ -55,7 +55,7 @@ def _languages(_request: options.List) -> tuple[Row, list[Row]]:
 
 def _runs(request: options.List) -> tuple[Row, list[Row]]:
     with SqlBlackboard(request.database, create=False) as board:
-        rows = [
+        rows: list[Row] = [
             (one.run, one.task, f"{counted(one.sessions, 'session')}, {one.over} over", one.created)
             for one in board.summaries()
         ]
@@ -66,7 +66,9 @@ def _models(_request: options.List) -> tuple[Row, list[Row]]:
     """The prices of the catalogue: dollars for a million tokens, and when they were read."""
     found = catalogue()
     retired = {one.models: f"retired {one.on}" for one in found.retirements}
-    rows = [(one.models, *_price(one), retired.pop(one.models, "")) for one in found.prices]
+    rows: list[Row] = [
+        (one.models, *_price(one), retired.pop(one.models, "")) for one in found.prices
+    ]
     rows += [(models, "", "", "", when) for models, when in retired.items()]
     return ("name", "$/M input", "$/M output", "read on", "remark"), rows
 
@@ -76,7 +78,9 @@ def _price(price: Price) -> Row:
 
 
 def _systems(_request: options.List) -> tuple[Row, list[Row]]:
-    rows = [(name, "built-in table", builtin(name).title) for name in (*BUILTIN, *NETWORKS)]
+    rows: list[Row] = [
+        (name, "built-in table", builtin(name).title) for name in (*BUILTIN, *NETWORKS)
+    ]
     rows += filter(None, map(_in_file, sorted(Path().glob("*.toml"))))
     return ("name", "kind", "title"), rows
 

@@ -247,7 +247,7 @@ def _see_the_person(plan: plans.Plan) -> None:
 
 
 def _with_progress(run: runs.Run, output: Path, live: Live) -> None:
-    run.on_wait = live.say = lambda line: click.echo(printable(line), err=True)
+    run.on_wait = run.on_fault = live.say = lambda line: click.echo(printable(line), err=True)
     if run.plan.person is not None:
         _with_a_person(run, output, live)
     elif sys.stderr.isatty():
@@ -318,7 +318,7 @@ def _with_a_bar(run: runs.Run, live: Live) -> None:
     progress = Progress(*columns, console=out)
     sent, spent = (Text(no_wrap=True, overflow="ellipsis") for _ in range(2))
     with Live(Group(progress, sent, spent), console=out, transient=True) as shown:
-        run.on_wait = live.say = lambda line: shown.console.print(
+        run.on_wait = run.on_fault = live.say = lambda line: shown.console.print(
             printable(line), markup=False, highlight=False
         )
         bar = progress.add_task("", total=run.total, completed=run.finished)

@@ -20,6 +20,7 @@ from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import proved, system_members, system_runs
+from pxp_fsm.experiments.faults import Reporter
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.system_session import SystemSession
@@ -69,6 +70,14 @@ def run(request: options.Run) -> None:
                 f"{system.channel.name}, {counted(sessions, 'session')}, seed {seed}"
             )
         )
+        reporter = Reporter()
+
+        def on_end(session: SystemSession) -> None:
+            if sessions <= _SHOWN:
+                _over(session)
+            for line in reporter.lines(session):
+                click.echo(printable(line), err=True)
+
         live = LiveActions(monitors.of_system(system), board)
         live.say = lambda line: click.echo(printable(line), err=True)
 
@@ -88,7 +97,7 @@ def run(request: options.Run) -> None:
             follow=follow,
             settings=request.models,
             on_action=on_action,
-            on_end=_over if sessions <= _SHOWN else _silent,
+            on_end=on_end,
         )
         try:
             endings = carried.execute()
@@ -142,7 +151,3 @@ def _told(occurrence: Occurrence) -> None:
 def _over(session: SystemSession) -> None:
     cause = "" if session.cause == "every member is in an end state" else f": {session.cause}"
     click.echo(printable(f"Session {session.name} is over: {session.ending}{cause}"))
-
-
-def _silent(*_what: object) -> None:
-    """Of many sessions only how they ended is told."""

@@ -24,6 +24,7 @@ from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import costs, participants
 from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.faults import Reporter, log
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plans import Plan, gate_of
 from pxp_fsm.experiments.units import Unit, together, units
@@ -76,6 +77,8 @@ class Run:
         self.selection = participants.models(plan, task, data, settings)
         self.meter = costs.Meter()
         self.on_wait: Callable[[str], None] = lambda _why: None
+        self.on_fault: Callable[[str], None] = log
+        self._faults = Reporter()
         self.name = name
         self.plan = plan
         self.task = task
@@ -279,6 +282,8 @@ class Run:
         while session.ending is None:
             await session.step()
             await asyncio.sleep(0)
+        for line in self._faults.lines(session):
+            self.on_fault(line)
         on_step(Progress(*place, None, session.ending.value))
         return session
 

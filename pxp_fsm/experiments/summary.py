@@ -17,6 +17,7 @@ from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
 from pxp_fsm.experiments.drawings import file_name, of_session
+from pxp_fsm.experiments.faults import causes
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run
@@ -146,7 +147,8 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     if failed:
         were = "was" if failed == 1 else "were"
         told = f"{counted(failed, 'session')} {were} ended by a fault"
-        lines.append(f"{told} and in no count of the table.")
+        lines.append(f"{told} and in no count of the table:")
+        lines += causes(board, run.name)
     lines += run.notes
     if run.selection.machine is None:
         if run.task.learned is not None:

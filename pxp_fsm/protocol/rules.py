@@ -71,6 +71,10 @@ class Ending(StrEnum):
     DIVERGED = "diverged"
 
 
+FAULTS = (Ending.NO_ANSWER, Ending.LATE, Ending.BROKEN)
+"""The endings by what a member or an oracle did, or failed to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interact:
     """INTERACT: at most `n` messages, REJECT only after message `k`.

@@ -25,7 +25,7 @@ from pxp_fsm.protocol.relations import (
     OracleFailed,
     session_assumptions,
 )
-from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import FAULTS, Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.functions import checked_name, ending_of, waited_for
@@ -152,6 +152,8 @@ class Session:
     def __repr__(self) -> str:
         names = " and ".join(p.name for p in self._participants)
         state = "not over" if self.ending is None else self.ending.value
+        if self.ending in FAULTS:
+            state += f": {self.cause}"
         return (
             f"<Session {self.name}: {self.rules.name} between {names}, "
             f"{len(self.history)} messages, {state}>"

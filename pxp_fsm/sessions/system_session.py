@@ -28,7 +28,7 @@ from pxp_fsm.errors import (
 )
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
-from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.protocol.rules import FAULTS, Ending
 from pxp_fsm.sessions.actors import Actor, Decision, MemberFunction, Turn, own_rows
 from pxp_fsm.sessions.functions import checked_name, ending_of, traceback_of, waited_for
 from pxp_fsm.sessions.live import Letter, LiveSystem
@@ -110,6 +110,8 @@ class SystemSession:
 
     def __repr__(self) -> str:
         state = "not over" if self.ending is None else self.ending.value
+        if self.ending in FAULTS:
+            state += f": {self.cause}"
         names = ", ".join(self.live.machines)
         return f"<Session {self.name}: {names}, {len(self._history)} actions, {state}>"
 

@@ -7,6 +7,7 @@ import re
 import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import requires
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,9 @@ def test_the_doctor_says_what_is_missing_and_what_installs_it(
     assert found["tool", "SPIN"]["missing"] == "install SPIN (spin on the PATH)"
     assert found["extra", "drug"]["missing"] == ""
     hidden = {"numpy", "PIL"}
-    known = doctor.find_spec
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name in hidden else known(name))
+    monkeypatch.setattr(
+        "pxp_fsm.cli.doctor.find_spec", lambda name: None if name in hidden else find_spec(name)
+    )
     found = findings(tmp_path)
     assert found["extra", "lan"]["missing"] == "pip install 'pxp-fsm[lan]'"
     assert found["extra", "rad"]["missing"].endswith("(missing: numpy, pillow)")

@@ -139,7 +139,7 @@ def write(report: Report, board: SqlBlackboard | None, path: Path) -> None:
     Everything that models, people and files said is shown as text. Raises `UsageError` where a
     library that the page needs is not installed, and as `atomic_path` does.
     """
-    require_extra("report", "the page of an audit", {"jinja2": "Jinja"})
+    require_extra("report", "the page of an audit", {"jinja2": "jinja2"})
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -72,7 +72,7 @@ class Mark:
 @contextmanager
 def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
     """An empty figure in the page's look; `UsageError` where matplotlib is not installed."""
-    require_extra("report", "a figure", {"matplotlib": "Matplotlib"})
+    require_extra("report", "a figure", {"matplotlib": "matplotlib"})
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -78,7 +78,7 @@ def write(
     `whole` names the sessions of each run that are shown whole, `beside` the files that are left
     beside the page. Raises `UsageError` where a library that the page needs is not installed.
     """
-    require_extra("report", "a report", {"jinja2": "Jinja"})
+    require_extra("report", "a report", {"jinja2": "jinja2"})
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
