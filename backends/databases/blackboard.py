@@ -16,7 +16,7 @@ from backends.databases.engine import Place, file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import RunLock, lock_run
 from backends.databases.numbered_rows import NumberedRows, numbered_rows
-from backends.databases.own_sessions import check_same, session_record, system_record
+from backends.databases.own_sessions import check_same, own_run, session_record, system_record
 from backends.databases.records import (
     Cost,
     Erasure,
@@ -127,11 +127,11 @@ class SqlBlackboard:
 
         `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
         """
-        self._register(session_record(session, _own_run(session.name)))
+        self._register(session_record(session, own_run(session.name)))
 
     def register_system(self, session: SystemSession) -> None:
         """The same for a session of a system, with its members."""
-        self._register(system_record(session, _own_run(session.name)))
+        self._register(system_record(session, own_run(session.name)))
 
     def _register(self, record: SessionRecord) -> None:
         name = record.session
@@ -236,8 +236,6 @@ class SqlBlackboard:
                 return
             if found is not None:
                 raise BlackboardError(f"session {session} has ended already ({found})")
-            if connection.scalar(sql.ERASURE, {"named": session}) is not None:
-                raise BlackboardError(f"session {session} was erased: nothing is added to it")
             number, link = self._tip(connection, session, fresh=True)
             closing, said = records.closing_row(ending, cause, number, salt)
             judged, details = records.judgement_rows(session, number + 1, judgements, salt)
@@ -337,6 +335,8 @@ class SqlBlackboard:
         """The number and link of a session's latest entry: as this process knows it, or read."""
         if session in self._tips and not fresh:
             return self._tips[session]
+        if connection.scalar(sql.ERASURE, {"named": session}) is not None:
+            raise BlackboardError(f"session {session} was erased: nothing is added to it")
         for rows in (self._messages, self._actions):
             found = rows.tip(connection, session)
             if found is not None:
@@ -377,11 +377,6 @@ class SqlBlackboard:
                 return work(connection)
 
         return retried(once, self.patience)
-
-
-def _own_run(session: str) -> str:
-    """The run in which a session of one's own is: what its name begins with."""
-    return session.partition("/")[0]
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

