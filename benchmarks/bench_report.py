@@ -90,13 +90,14 @@ def in_bulk(number: int, found: Iterable[Made]) -> Iterator[tuple[str, dict[str,
         link = session["opening"] = chain.of_session(run["opening"], session)
         head = chain.joined(head, link)
         for message, judgements in said:
-            entry = {**records.entry_row(message, "{}"), "created": ""}
-            made = records.judgement_rows(message.session, message.number, judgements)
+            row, spoken = records.entry_row(message, "{}")
+            entry = {**row, "created": ""}
+            made, _ = records.judgement_rows(message.session, message.number, judgements)
             link = entry["chain"] = chain.of_entry(link, entry, made)
             held["entries"].append(entry)
             held["judgements"] += made
-            texts |= {message.answer.prediction, message.answer.explanation}
-        session |= {"ending": ending, "cause": ending, "length": len(said)}
+            texts.update(spoken)
+        session |= records.closing_row(ending, ending, len(said), "")[0]
         held["sessions"].append({**session, "seal": chain.of_closing(link, session, [])})
         for row in records.text_rows(texts - known):
             yield "texts", row

@@ -13,6 +13,9 @@ from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 MESSAGES, BULK = 6, 500
 RUN = RunRecord("drug-1", "drug", "{}", 0, "0", "f" * 64, "2026-01-01")
 JUDGED = [Judgement("MATCH", digest("y"), digest("z"), Outcome.NO, True, 0.5)] * 2
+ADDITION = '{"learned": true}'
+SALT = "5a" * 16
+"""One for all of them: what is measured are sessions that come after these."""
 CLOSED = ("bound", "the bound of 6 messages")
 
 
@@ -47,7 +50,7 @@ def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str,
     head = run["opening"]
 
     def opened(number: int) -> dict[str, Any]:
-        session = {**records.session_row(record(number)), "ordinal": number, "created": ""}
+        session = {**records.session_row(record(number), SALT), "ordinal": number, "created": ""}
         return session | {"opening": chain.of_session(run["opening"], session)}
 
     for number in range(1, sessions + 1):
@@ -59,17 +62,18 @@ def in_bulk(sessions: int, judgements: int = 2) -> Iterator[tuple[str, dict[str,
         for number in range(first, min(first + BULK, sessions + 1)):
             session, sent = opened(number), messages(number)
             link = session["opening"]
-            said |= {record(number).instance.x, *(text for m in sent for text in texts_of(m))}
+            said.add(record(number).instance.x)
             for message in sent:
-                entry = {**records.entry_row(message, '{"learned": true}'), "created": ""}
-                judged = records.judgement_rows(
-                    message.session, message.number, JUDGED[:judgements]
-                )
+                made, texts = records.entry_row(message, ADDITION, SALT)
+                entry = {**made, "created": ""}
+                about = message.session, message.number
+                judged, _ = records.judgement_rows(*about, JUDGED[:judgements], SALT)
+                said.update(texts)
                 link = entry["chain"] = chain.of_entry(link, entry, judged)
                 found["entries"].append(entry)
                 found["judgements"] += judged
-            session |= {"ending": CLOSED[0], "cause": CLOSED[1], "length": MESSAGES}
+            session |= records.closing_row(*CLOSED, MESSAGES, SALT)[0]
             found["sessions"].append(session | {"seal": chain.of_closing(link, session, [])})
-        yield from (("texts", row) for row in records.text_rows(said))
-        for table, made in found.items():
-            yield from ((table, row) for row in made)
+        yield from (("texts", row) for row in records.text_rows(said, SALT))
+        for table, rows in found.items():
+            yield from ((table, row) for row in rows)

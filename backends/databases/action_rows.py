@@ -5,10 +5,11 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from backends.databases import chain, schema
-from backends.databases.records import MemberRecord, Row, check_values, judgement_of, now
+from backends.databases import statements as sql
+from backends.databases.numbered_rows import judged_in
+from backends.databases.records import MemberRecord, Row, check_values, now
 from pxp_fsm.automata.actions import ActionRecord, Deliver, action_of, record_of
 from pxp_fsm.errors import BlackboardError, quoted
-from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.live import Letter
 from pxp_fsm.sessions.occurrences import Occurrence
 
@@ -44,7 +45,7 @@ def members_of(connection: Connection, session: str) -> tuple[MemberRecord, ...]
     return tuple(MemberRecord(*row) for row in connection.execute(query))
 
 
-def action_row(session: str, occurrence: Occurrence) -> tuple[Row, list[str]]:
+def action_row(session: str, occurrence: Occurrence, salt: str) -> tuple[Row, list[str]]:
     """The row of an action, but for its link, and the texts that it refers to."""
     kind, member, partner, label, guard = record_of(occurrence.action)
     letter, delivers = occurrence.letter, isinstance(occurrence.action, Deliver)
@@ -59,8 +60,8 @@ def action_row(session: str, occurrence: Occurrence) -> tuple[Row, list[str]]:
         "label": label,
         "guard": guard or occurrence.guard,
         "letter": letter.number if letter is not None and delivers else None,
-        "payload_digest": None if carried is None else chain.text_digest(carried),
-        "memory_digest": None if memory is None else chain.text_digest(memory),
+        "payload_digest": None if carried is None else chain.text_digest(carried, salt),
+        "memory_digest": None if memory is None else chain.text_digest(memory, salt),
         "created": now(),
     }
     optional = {"letter", "payload_digest", "memory_digest"}
@@ -71,7 +72,7 @@ def action_row(session: str, occurrence: Occurrence) -> tuple[Row, list[str]]:
 
 def occurrences(connection: Connection, session: str) -> tuple[Occurrence, ...]:
     """The actions of a session, in order, each with what it carried and what was judged."""
-    a, j = schema.actions.c, schema.judgements.c
+    a = schema.actions.c
     payloads, memories = schema.texts.alias(), schema.texts.alias()
     query = (
         select(schema.actions, payloads.c.text.label("payload"), memories.c.text.label("memory"))
@@ -80,13 +81,13 @@ def occurrences(connection: Connection, session: str) -> tuple[Occurrence, ...]:
         .where(a.session == session)
         .order_by(a.number)
     )
-    judged: dict[int, list[Judgement]] = {}
-    of_session = select(schema.judgements).where(j.session == session)
-    for row in connection.execute(of_session.order_by(j.number, j.place)):
-        judged.setdefault(row.number, []).append(judgement_of(row))
+    rows = connection.execute(query).all()
+    salt = connection.scalar(sql.SALT, {"named": session}) or ""
+    texts = (text for row in rows for text in (row.payload, row.memory))
+    judged = judged_in(connection, session, chain.plain_digests(salt, texts))
     letters: dict[int, Letter] = {}
     found = []
-    for row in connection.execute(query):
+    for row in rows:
         letter = None
         if row.letter is not None:
             letter = letters.get(row.letter)
@@ -95,8 +96,9 @@ def occurrences(connection: Connection, session: str) -> tuple[Occurrence, ...]:
                     f"action {row.number} of session {quoted(session)} delivers what action "
                     f"{row.letter} has not sent"
                 )
-        elif row.payload is not None:
-            letter = Letter(row.number, row.member, row.partner, row.label, row.payload)
+        elif row.payload_digest is not None:
+            said = schema.ERASED if row.payload is None else row.payload
+            letter = Letter(row.number, row.member, row.partner, row.label, said)
             letters[row.number] = letter
         partner = "" if row.kind == "choose" else row.partner
         guard = row.guard if row.kind in ("choose", "decide") else ""

@@ -12,13 +12,14 @@ from sqlalchemy import Connection
 from backends.databases import chain, openings, queries, records
 from backends.databases import statements as sql
 from backends.databases.action_rows import action_row, occurrences
-from backends.databases.engine import file_of, open_engine
+from backends.databases.engine import Place, file_of, open_engine
 from backends.databases.faults import retried, translated_errors
 from backends.databases.locks import RunLock, lock_run
 from backends.databases.numbered_rows import NumberedRows, numbered_rows
-from backends.databases.own_sessions import check_same, session_record, system_record
+from backends.databases.own_sessions import check_same, own_run, session_record, system_record
 from backends.databases.records import (
     Cost,
+    Erasure,
     Row,
     RunRecord,
     RunSummary,
@@ -51,12 +52,12 @@ class SqlBlackboard:
     def __init__(self, name: str, *, create: bool = True, patience: float = 30.0) -> None:
         self.engine = open_engine(name, create=create)
         self.shown = self.engine.url.render_as_string(hide_password=True)
-        self._file = file_of(self.engine.url)
-        self._identity = _identity(self._file)
+        self._place = Place(file_of(self.engine.url), self.shown)
         self._writing = self.engine.execution_options(writes=True)
         self._messages, self._actions = numbered_rows(self.engine.dialect)
         self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
+        self._salts: dict[str, str] = {}
         self._locks: dict[str, RunLock] = {}
         self._started: set[str] = set()
 
@@ -118,6 +119,7 @@ class SqlBlackboard:
         """
         opening = openings.Opening(self.shown, record)
         self.write(opening.store)
+        self._salts[record.session] = opening.salt
         self._started.add(record.session)
 
     def register(self, session: Session) -> None:
@@ -125,11 +127,11 @@ class SqlBlackboard:
 
         `lab/1` is in the run `lab`. Raises `UsageError` where a session of that name was held.
         """
-        self._register(session_record(session, _own_run(session.name)))
+        self._register(session_record(session, own_run(session.name)))
 
     def register_system(self, session: SystemSession) -> None:
         """The same for a session of a system, with its members."""
-        self._register(system_record(session, _own_run(session.name)))
+        self._register(system_record(session, own_run(session.name)))
 
     def _register(self, record: SessionRecord) -> None:
         name = record.session
@@ -162,6 +164,8 @@ class SqlBlackboard:
         stored = self.session(session.name).record
         if stored.ending is not None:
             raise UsageError(f"session {session.name} has ended ({stored.ending})")
+        if stored.session in {erased.session for erased in self.erasures(stored.run)}:
+            raise UsageError(f"session {session.name} was erased: it cannot be resumed")
         if isinstance(session, SystemSession):
             check_same(stored, system_record(session, stored.run))
             session.replay(self.actions(session.name))
@@ -171,16 +175,19 @@ class SqlBlackboard:
 
     def append(self, message: Message, context: str, judgements: Sequence[Judgement]) -> None:
         """Store a message, what it adds to the context, and what was judged to arrive at it."""
-        entry = records.entry_row(message, context)
-        judged = records.judgement_rows(message.session, message.number, judgements)
-        said = records.text_rows((message.answer.prediction, message.answer.explanation))
-        self._append(self._messages, entry, judged, said)
+        salt = self._salt(message.session)
+        entry, said = records.entry_row(message, context, salt)
+        about = message.session, message.number
+        judged, details = records.judgement_rows(*about, judgements, salt)
+        self._append(self._messages, entry, judged, records.text_rows((*said, *details), salt))
 
     def append_action(self, session: str, occurrence: Occurrence) -> None:
         """Store an action of a system's session, with what it carries and what was judged."""
-        row, texts = action_row(session, occurrence)
-        judged = records.judgement_rows(session, occurrence.number, occurrence.judgements)
-        self._append(self._actions, row, judged, records.text_rows(texts))
+        salt = self._salt(session)
+        row, texts = action_row(session, occurrence, salt)
+        about = session, occurrence.number
+        judged, details = records.judgement_rows(*about, occurrence.judgements, salt)
+        self._append(self._actions, row, judged, records.text_rows((*texts, *details), salt))
 
     def _append(
         self, rows: NumberedRows, row: Row, judged: list[Row], said: list[dict[str, str]]
@@ -207,7 +214,7 @@ class SqlBlackboard:
                     connection.exec_driver_sql(statement, each)
             return latest, link
 
-        self._check_place()
+        self._place.check()
         number, before = self._tips.pop(session, (-1, ""))
         if number + 1 == latest:  # as nearly always: nothing has to be read
             link, written = steps(before)
@@ -221,6 +228,7 @@ class SqlBlackboard:
         records.check_values(
             f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()
         )
+        salt = self._salt(session)
 
         def store(connection: Connection) -> None:
             found = connection.scalar(sql.ENDING, {"named": session})
@@ -229,15 +237,18 @@ class SqlBlackboard:
             if found is not None:
                 raise BlackboardError(f"session {session} has ended already ({found})")
             number, link = self._tip(connection, session, fresh=True)
-            judged = records.judgement_rows(session, number + 1, judgements)
-            closing = {"ending": ending, "cause": cause, "length": number}
+            closing, said = records.closing_row(ending, cause, number, salt)
+            judged, details = records.judgement_rows(session, number + 1, judgements, salt)
             closing["seal"] = chain.of_closing(link, closing, judged)
+            if texts := records.text_rows((*said, *details), salt):
+                connection.execute(sql.KEEP_TEXT, texts)
             if judged:
                 connection.execute(sql.ADD_JUDGEMENT, judged)
             connection.execute(sql.CLOSE, {"named": session, **closing})
 
         self.write(store, session)
         self._tips.pop(session, None)
+        self._salts.pop(session, None)
 
     def spending(self, run: str) -> Spending:
         """What a run has spent on models."""
@@ -297,6 +308,10 @@ class SqlBlackboard:
         """A session's messages, each with its context and judgements, in order."""
         return self.read(lambda connection: queries.entries(connection, session))
 
+    def erasures(self, run: str) -> tuple[Erasure, ...]:
+        """The sessions of a run whose texts were erased, in order."""
+        return self.read(lambda connection: queries.erasures(connection, run))
+
     def actions(self, session: str) -> tuple[Occurrence, ...]:
         """The actions of a system's session, each with what it carried, in order."""
         return self.read(lambda connection: occurrences(connection, session))
@@ -320,6 +335,8 @@ class SqlBlackboard:
         """The number and link of a session's latest entry: as this process knows it, or read."""
         if session in self._tips and not fresh:
             return self._tips[session]
+        if connection.scalar(sql.ERASURE, {"named": session}) is not None:
+            raise BlackboardError(f"session {session} was erased: nothing is added to it")
         for rows in (self._messages, self._actions):
             found = rows.tip(connection, session)
             if found is not None:
@@ -329,9 +346,18 @@ class SqlBlackboard:
             raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
         return 0, opening
 
+    def _salt(self, session: str) -> str:
+        """The salt of a session's texts."""
+        if session not in self._salts:
+            found = self.read(lambda connection: connection.scalar(sql.SALT, {"named": session}))
+            if found is None:  # there is no such session, which is said where it is to be stored
+                return ""
+            self._salts[session] = found
+        return self._salts[session]
+
     def write(self, work: Callable[[Connection], T], session: str = "") -> T:
         """`work` in one transaction; what is known of `session` is forgotten if it fails."""
-        self._check_place()
+        self._place.check()
 
         def once() -> T:
             try:
@@ -343,14 +369,6 @@ class SqlBlackboard:
 
         return retried(once, self.patience)
 
-    def _check_place(self) -> None:
-        """SQLite would write on into a file that is gone, and nobody would find it."""
-        if self._identity is not None and _identity(self._file) != self._identity:
-            raise BlackboardError(
-                f"{self.shown} was removed or replaced while it was in use, so nothing more is "
-                f"written to it; put the file back, then resume the run"
-            )
-
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away."""
 
@@ -359,20 +377,6 @@ class SqlBlackboard:
                 return work(connection)
 
         return retried(once, self.patience)
-
-
-def _identity(file: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another of its name; None where there is none."""
-    try:
-        found = None if file is None else file.stat()
-    except OSError:
-        return None
-    return None if found is None else (found.st_dev, found.st_ino)
-
-
-def _own_run(session: str) -> str:
-    """The run in which a session of one's own is: what its name begins with."""
-    return session.partition("/")[0]
 
 
 def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:

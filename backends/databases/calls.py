@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from backends.databases import chain, records
 from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
+from backends.databases.records import Row, check_values
 from backends.databases.reservations import reservation_row
 from pxp_fsm.errors import BlackboardError, quoted
 from pxp_fsm.prompting.model import (
@@ -16,13 +17,30 @@ from pxp_fsm.prompting.model import (
     Rendered,
     Request,
     Reservation,
+    Served,
+    Usage,
     fingerprint,
     read_rendered,
+    rendered,
 )
 from pxp_fsm.protocol.messages import storable
 
+_CALL_NUMBERS = {
+    "epoch",
+    "sent",
+    "received",
+    "cache_read",
+    "cache_written",
+    "retries",
+    "batched",
+    "cached",
+}
+
 ANSWER = "answer"
 """The purpose of a call that an agent's answer comes from."""
+
+Prompts = dict[tuple[str, str], tuple[str, str]]
+"""By session and fingerprint of the request, the digest and the salt of a prompt that is stored."""
 
 
 @dataclass
@@ -35,31 +53,34 @@ class CallsOf:
 
     board: SqlBlackboard
     run: str = ""
-    _prompts: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
-    """Of each run, the digests of its stored prompts by the fingerprints of their requests."""
+    _prompts: dict[str, Prompts] = field(default_factory=dict, repr=False)
 
     def keep(self, call: Call) -> None:
-        run, asked = self.run, fingerprint(call.request)
-        prompt = records.prompt_row(call.request)
+        run, session = self.run, call.request.session
+        asked = session, fingerprint(call.request)
+        new = prompt_row(call.request)
 
-        def store(connection: Connection) -> dict[str, str]:
+        def store(connection: Connection) -> Prompts:
             _check_run(connection, run)
             known = self._prompts.get(run)
             if known is None:
                 found = connection.execute(sql.PROMPTS, {"named": run})
-                known = {chain.text_digest(said): digest for digest, said in found}
+                known = {
+                    (of or "", chain.text_digest(said)): (digest, salt)
+                    for of, digest, salt, said in found
+                }
+            prompt, salt = known.get(asked, (new["digest"], new["salt"]))
             if asked not in known:
-                connection.execute(sql.ADD_PROMPT, prompt)
-            if call.reply is not None:
-                texts = records.text_rows([storable(call.reply.text)])
-                connection.execute(sql.KEEP_TEXT, texts)
-            row = records.call_row(call, known.get(asked, prompt["digest"]))
+                connection.execute(sql.ADD_PROMPT, new)
+            row, said = call_row(call, prompt, salt)
+            if said:
+                connection.execute(sql.KEEP_TEXT, records.text_rows(said, salt))
             number = (connection.scalar(sql.LATEST_CALL, {"named": run}) or 0) + 1
             connection.execute(sql.ADD_CALL, {**row, "run": run, "number": number})
             return known
 
         known = self.board.write(store)
-        known.setdefault(asked, prompt["digest"])
+        known.setdefault(asked, (new["digest"], new["salt"]))
         self._prompts[run] = known
 
     def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
@@ -141,6 +162,52 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
         return tuple(found)
 
     return board.read(read)
+
+
+def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
+    """The row of a call, but for its run and number, and the text that it refers to, if any.
+
+    `prompt` is the digest of the prompt, `salt` the salt of both. What a database cannot keep
+    exactly in a reply is written as an escape: no such reply becomes an answer. Raises
+    `BlackboardError` for what is no call.
+    """
+    reply, request = call.reply, call.request
+    usage = reply.usage if reply is not None else Usage()
+    served = reply.served if reply is not None else Served()
+    made: Row = {
+        "session": request.session or None,
+        "purpose": storable(request.purpose),
+        "model": storable(call.model),
+        "prompt": prompt,
+        "epoch": request.epoch,
+        "stop": None if reply is None else str(reply.stop),
+        "failure": storable(call.failure),
+        "sent": usage.sent,
+        "received": usage.received,
+        "cache_read": usage.cache_read,
+        "cache_written": usage.cache_written,
+        "retries": served.retries,
+        "request_id": storable(served.request_id),
+        "batched": int(served.batched),
+        "cached": int(served.cached),
+        "created": records.now(),
+    }
+    what = f"a call of {quoted(call.model)}"
+    check_values(what, made, _CALL_NUMBERS, optional=frozenset({"session", "stop"}))
+    said = [] if reply is None else [storable(reply.text)]
+    row = {
+        **made,
+        "dollars": call.dollars,
+        "seconds": float(call.seconds),
+        "reply_digest": chain.text_digest(said[0], salt) if said else None,
+    }
+    return row, said
+
+
+def prompt_row(request: Request) -> dict[str, str]:
+    """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
+    salt, said = chain.new_salt(), rendered(request)
+    return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
 
 
 def _prompt(text: str) -> Rendered:

@@ -81,13 +81,31 @@ JUDGEMENT = (
 CLOSING = ("ending", "cause", "length")
 
 
-def text_digest(text: str) -> str:
-    """The name under which a text is stored."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+def text_digest(text: str, salt: str = "") -> str:
+    """The name under which a text is stored; with a salt, it says nothing once that is gone."""
+    return salted(hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest(), salt)
+
+
+def salted(digest: str, salt: str) -> str:
+    """The name of the text whose SHA-256 is `digest`; that itself where there is no salt."""
+    if not salt:
+        return digest
+    return hashlib.sha256(bytes.fromhex(salt) + digest.encode()).hexdigest()
+
+
+def plain_digests(salt: str, texts: Iterable[str | None]) -> dict[str, str]:
+    """The SHA-256 of texts by the names under which they are stored with `salt`."""
+    plain = {text_digest(text) for text in texts if text is not None}
+    return {salted(digest, salt): digest for digest in plain}
+
+
+def is_text_digest(digest: object, salt: object, text: object) -> bool:
+    """Whether `text` is stored under `digest` with `salt`, whatever they are."""
+    return _is_salt(salt) and isinstance(text, str) and text_digest(text, str(salt)) == digest
 
 
 def new_salt() -> str:
-    """A salt for `salted_digest`, hex."""
+    """A salt for `text_digest` and `salted_digest`, hex."""
     return secrets.token_hex(SALT)
 
 
@@ -98,15 +116,16 @@ def salted_digest(salt: str, text: str) -> str:
 
 def is_salted_digest(digest: object, salt: object, text: object) -> bool:
     """Whether `digest` is that of `text` with `salt`, whatever they are."""
-    if not isinstance(salt, str) or not isinstance(text, str):
-        return False
-    whole = re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
-    return whole and salted_digest(salt, text) == digest
+    return _is_salt(salt) and isinstance(text, str) and salted_digest(str(salt), text) == digest
+
+
+def _is_salt(salt: object) -> bool:
+    return isinstance(salt, str) and re.fullmatch("(?:[0-9a-f]{2})*", salt) is not None
 
 
 def of_run(run: Row) -> str:
     """A run's opening."""
-    return _link("run", [*_fields(run, RUN), *_subject(run)])
+    return _link("run", [*_fields(run, RUN), *_later(run, "subject")])
 
 
 def of_session(run_opening: str, session: Row, members: Iterable[Row] = ()) -> str:
@@ -115,25 +134,24 @@ def of_session(run_opening: str, session: Row, members: Iterable[Row] = ()) -> s
     if session.get("channel"):
         made = [_fields(member, MEMBER) for member in members]
         system = [[session["channel"], session["faults"], made]]
-    return _link(run_opening, [*_fields(session, SESSION), *_subject(session), *system])
+    return _link(run_opening, [*_fields(session, SESSION), *_later(session, "subject"), *system])
 
 
 def of_entry(previous: str, entry: Row, judgements: Iterable[Row]) -> str:
     """An entry's link, after the `previous` one or the session's opening."""
-    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
-    return _link(previous, [*_fields(entry, ENTRY), judged])
+    text = _later(entry, "addition_digest")
+    return _link(previous, [*_fields(entry, ENTRY), *text, _judged(judgements)])
 
 
 def of_action(previous: str, action: Row, judgements: Iterable[Row]) -> str:
     """An action's link, after the `previous` one or the session's opening."""
-    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
-    return _link(previous, [*_fields(action, ACTION), judged])
+    return _link(previous, [*_fields(action, ACTION), _judged(judgements)])
 
 
 def of_closing(previous: str, session: Row, judgements: Iterable[Row]) -> str:
     """A session's seal, after its last link."""
-    judged = [_fields(judgement, JUDGEMENT) for judgement in judgements]
-    return _link(previous, [*_fields(session, CLOSING), judged])
+    text = _later(session, "cause_digest")
+    return _link(previous, [*_fields(session, CLOSING), *text, _judged(judgements)])
 
 
 def joined(head: str, opening: str) -> str:
@@ -141,9 +159,13 @@ def joined(head: str, opening: str) -> str:
     return _link(head, [opening])
 
 
-def _subject(row: Row) -> list[str]:
-    """Who the human was, where that is stored: what is older has the same link as ever."""
-    return [row["subject"]] if row.get("subject") else []
+def _judged(judgements: Iterable[Row]) -> list[list[Any]]:
+    return [[*_fields(one, JUDGEMENT), *_later(one, "detail_digest")] for one in judgements]
+
+
+def _later(row: Row, name: str) -> list[Any]:
+    """What a later version added, where it is there: what is older has the same link as ever."""
+    return [row[name]] if row.get(name) else []
 
 
 def _fields(row: Row, names: tuple[str, ...]) -> list[Any]:

@@ -77,6 +77,30 @@ def file_of(url: URL) -> Path | None:
     return Path(str(url.database))
 
 
+class Place:
+    """The file of an SQLite database as it was when it was opened; `file` is None for others."""
+
+    def __init__(self, file: Path | None, shown: str) -> None:
+        self._file, self._shown = file, shown
+        self._identity = self._found()
+
+    def check(self) -> None:
+        """SQLite would write on into a file that is gone, and nobody would find it."""
+        if self._identity is not None and self._found() != self._identity:
+            raise BlackboardError(
+                f"{self._shown} was removed or replaced while it was in use, so nothing more is "
+                f"written to it; put the file back, then resume the run"
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        """What tells the file from another of its name; None where there is none."""
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+
 def _may_write(path: Path) -> bool:
     """SQLite writes into the file, and makes others beside it."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Dialect, Insert, Table, select
 
 from backends.databases import chain, schema
 from backends.databases import statements as sql
-from backends.databases.records import Row
+from backends.databases.records import Row, judgement_of
+from pxp_fsm.protocol.relations import Judgement
 
 Chained = Callable[[str, Row, list[Row]], str]
 """The link of a row after the previous one, with what was judged to arrive at it."""
@@ -55,6 +56,19 @@ class NumberedRows:
             place = (c.session == row["session"], c.number == row["number"] - 1)
             before = connection.scalar(select(c.chain).where(*place))
         return self.chained(before or "", row, judged)
+
+
+def judged_in(
+    connection: Connection, session: str, known: Mapping[str, str]
+) -> dict[int, list[Judgement]]:
+    """The judgements of a session in order, by the number of the row that they led to.
+
+    `known` are the SHA-256 of its texts by the names under which they are stored.
+    """
+    judged: dict[int, list[Judgement]] = {}
+    for row in connection.execute(sql.JUDGED, {"named": session}):
+        judged.setdefault(row.number, []).append(judgement_of(row, known))
+    return judged
 
 
 def numbered_rows(dialect: Dialect) -> tuple[NumberedRows, NumberedRows]:

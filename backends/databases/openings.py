@@ -48,16 +48,20 @@ def open_numbered(connection: Connection, record: RunRecord, tried: list[RunReco
 
 @dataclass
 class Opening:
-    """A session that is to be opened in the database that is shown as `shown`."""
+    """A session that is to be opened in the database that is shown as `shown`.
+
+    What is said in it is named with its own `salt`; the tables of members are nobody's words.
+    """
 
     shown: str
     record: SessionRecord
+    salt: str = field(default_factory=chain.new_salt, repr=False)
     _row: Row = field(init=False, repr=False)
     _members: list[Row] = field(init=False, repr=False)
     _tried: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._row = records.session_row(self.record)
+        self._row = records.session_row(self.record, self.salt)
         self._members = member_rows(self.record.session, self.record.members)
 
     def store(self, connection: Connection) -> None:
@@ -75,7 +79,8 @@ class Opening:
         new = {**row, "ordinal": run.opened + 1, "position": record.position or run.opened + 1}
         new["opening"] = chain.of_session(run.opening, new, self._members)
         tables = [one.table for one in record.members]
-        connection.execute(sql.KEEP_TEXT, records.text_rows([record.instance.x, *tables]))
+        said = records.text_rows([record.instance.x], self.salt) + records.text_rows(tables)
+        connection.execute(sql.KEEP_TEXT, said)
         connection.execute(sql.ADD_SESSION, new)
         if self._members:
             connection.execute(sql.ADD_MEMBER, self._members)

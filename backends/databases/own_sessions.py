@@ -12,6 +12,11 @@ SYSTEM = "system"
 """The protocol of a system's session, as its record names it."""
 
 
+def own_run(session: str) -> str:
+    """The run in which a session of one's own is: what its name begins with."""
+    return session.partition("/")[0]
+
+
 def session_record(
     session: Session, run: str, repetition: int = 1, position: int = 0
 ) -> SessionRecord:

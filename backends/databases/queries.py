@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from sqlalchemy import Connection, case, func, select, text
+from sqlalchemy import Connection, Row, case, func, select, text
 
 from backends.databases import chain, schema
+from backends.databases import statements as sql
 from backends.databases.action_rows import members_of
+from backends.databases.numbered_rows import judged_in
 from backends.databases.records import (
     Cost,
+    Erasure,
     RunRecord,
     RunSummary,
     SessionLine,
     SessionRecord,
-    judgement_of,
 )
-from backends.databases.views import inlined
+from backends.databases.schema import ERASED
+from backends.databases.views import ADDITION, CAUSE, MESSAGES, inlined
 from pxp_fsm.prompting.model import Reply, Served, Spending, Stop, Usage
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement
@@ -42,10 +46,12 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
     return tuple(RunSummary(*row) for row in connection.execute(query))
 
 
-_SESSIONS = """
-    SELECT s.session, s.run, s.repetition, s.position, s.instance, texts.text AS x, s.protocol,
+_SESSIONS = f"""
+    SELECT s.session, s.run, s.repetition, s.position, s.instance,
+           COALESCE(texts.text, '{ERASED}') AS x, s.protocol,
            s.n, s.k, s.automaton, s.fingerprint, s.memo, s.assumptions, s.initiator,
-           s.initiator_description, s.responder, s.responder_description, s.ending, s.cause,
+           s.initiator_description, s.responder, s.responder_description, s.ending,
+           {CAUSE} AS cause,
            CASE WHEN s.length IS NOT NULL THEN s.length ELSE
              (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
              + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session) END AS messages,
@@ -53,7 +59,8 @@ _SESSIONS = """
     FROM runs
     JOIN sessions AS s ON s.run = runs.run
     JOIN texts ON texts.digest = s.x_digest
-"""
+    LEFT JOIN texts AS causes ON causes.digest = s.cause_digest
+"""  # noqa: S608 - our own words
 _ORDER = " ORDER BY runs.ordinal, s.repetition, s.position"
 
 
@@ -95,13 +102,14 @@ def listing(
 
 
 _LINES = text(
-    """
+    f"""
     SELECT session, run, instance, protocol, n, k,
            COALESCE(length, (SELECT COUNT(*) FROM entries WHERE entries.session = s.session)
              + (SELECT COUNT(*) FROM actions WHERE actions.session = s.session)),
-           ending, cause
-    FROM sessions AS s WHERE run = :run AND ordinal > :after AND ordinal <= :to ORDER BY ordinal
-    """
+           ending, {CAUSE}
+    FROM sessions AS s LEFT JOIN texts AS causes ON causes.digest = s.cause_digest
+    WHERE run = :run AND ordinal > :after AND ordinal <= :to ORDER BY ordinal
+    """  # noqa: S608 - our own words
 )
 
 
@@ -161,13 +169,11 @@ def _records(
 
 
 _ENTRIES = text(
-    """
+    f"""
     SELECT entries.session, entries.number, entries.sender, entries.tag,
-           predictions.text AS prediction, explanations.text AS explanation,
-           entries.receiver, entries.addition
-    FROM entries
-    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
-    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+           COALESCE(predictions.text, '{ERASED}'), COALESCE(explanations.text, '{ERASED}'),
+           entries.receiver, {ADDITION}
+    {MESSAGES}
     WHERE entries.session = :session ORDER BY entries.number
     """
 )
@@ -175,30 +181,36 @@ _ENTRIES = text(
 
 def closing(connection: Connection, name: str) -> tuple[Judgement, ...]:
     """The judgements of a session that belong to no stored message, in order."""
-    j = schema.judgements.c
-    last = sum(
-        connection.scalar(select(func.count()).where(table.c.session == name)) or 0
-        for table in (schema.entries, schema.actions)
-    )
-    left = select(schema.judgements).where(j.session == name, j.number > last).order_by(j.place)
-    return tuple(map(judgement_of, connection.execute(left)))
+    rows = connection.execute(_ENTRIES, {"session": name}).all()
+    acted = select(func.count()).where(schema.actions.c.session == name)
+    last = len(rows) + (connection.scalar(acted) or 0)
+    judged = judged_in(connection, name, _known(connection, name, rows))
+    return tuple(one for number, made in judged.items() if number > last for one in made)
 
 
 def entries(connection: Connection, name: str) -> tuple[Entry, ...]:
     """A session's messages, each with its context and judgements, in order."""
-    j = schema.judgements.c
-    judged = select(schema.judgements).where(j.session == name).order_by(j.number, j.place)
-    by_number: dict[int, list[Judgement]] = {}
-    for row in connection.execute(judged):
-        by_number.setdefault(row.number, []).append(judgement_of(row))
+    rows = connection.execute(_ENTRIES, {"session": name}).all()
+    judged = judged_in(connection, name, _known(connection, name, rows))
     return tuple(
         Entry(
             Message(row[0], row[1], row[2], row[3], Answer(row[4], row[5]), row[6]),
             row[7],
-            tuple(by_number.get(row[1], ())),
+            tuple(judged.get(row[1], ())),
         )
-        for row in connection.execute(_ENTRIES, {"session": name})
+        for row in rows
     )
+
+
+def _known(connection: Connection, name: str, rows: Iterable[Row[Any]]) -> dict[str, str]:
+    """The SHA-256 of what was said in messages, by the names under which it is stored."""
+    salt = connection.scalar(sql.SALT, {"named": name}) or ""
+    return chain.plain_digests(salt, (row[place] for row in rows for place in (4, 5)))
+
+
+def erasures(connection: Connection, run: str) -> tuple[Erasure, ...]:
+    """The sessions of `run` whose texts were erased, in order."""
+    return tuple(Erasure(*row) for row in connection.execute(sql.ERASURES, {"named": run}))
 
 
 def costs(connection: Connection, run: str) -> tuple[Cost, ...]:
@@ -249,7 +261,7 @@ def replies(connection: Connection, run: str) -> Iterator[tuple[tuple[str, str, 
         select(*columns, *more)
         .join(schema.texts, t.digest == c.reply_digest)
         .join(schema.prompts, p.digest == c.prompt, isouter=True)
-        .where(c.run == run)
+        .where(c.run == run, t.text.is_not(None))
         .order_by(c.number)
     )
     known = set[tuple[str, str, int]]()

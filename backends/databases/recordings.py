@@ -332,13 +332,13 @@ _PREDICTIONS = text(
     SELECT digest, text FROM texts WHERE digest IN (
       SELECT entries.prediction_digest FROM sessions
       JOIN entries ON entries.session = sessions.session
-      WHERE sessions.run = :run)
+      WHERE sessions.run = :run) AND text IS NOT NULL
     """
 )
 
 
 def predictions(board: SqlBlackboard, run: str) -> Mapping[str, str]:
-    """The predictions that were sent in `run`, by digest."""
+    """The predictions that were sent in `run` and not erased, by digest."""
     return board.read(
         lambda connection: dict(map(tuple, connection.execute(_PREDICTIONS, {"run": run})))
     )

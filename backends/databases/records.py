@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,13 +14,13 @@ from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import stored_automaton
 from pxp_fsm.diagrams import SequenceChart, actions_chart, sequence_chart
 from pxp_fsm.errors import BlackboardError, quoted
-from pxp_fsm.prompting.model import Call, Request, Served, Usage, rendered
-from pxp_fsm.protocol.messages import Instance, Message, answer_problem, storable, text_problem
+from pxp_fsm.prompting.model import Usage
+from pxp_fsm.protocol.messages import Instance, Message, answer_problem, text_problem
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.live import LiveSystem
 from pxp_fsm.sessions.occurrences import Occurrence
-from pxp_fsm.sessions.session import Entry
+from pxp_fsm.sessions.session import Entry, update_context
 
 CONCLUDED = tuple(
     ending.value for ending in (Ending.RATIFIED, Ending.REJECTED, Ending.BOUND, Ending.TERM)
@@ -180,20 +180,18 @@ class Cost:
     unsettled: int = 0
 
 
+class Erasure(NamedTuple):
+    """A session whose texts were erased: when, and how many texts and prompts there were."""
+
+    session: str
+    created: str
+    texts: int
+    prompts: int
+
+
 GREATEST = 2**31 - 1
 """The greatest number that both databases keep in an integer column."""
 GREATEST_SEED = 2**63 - 1
-_CALL_NUMBERS = {
-    "epoch",
-    "sent",
-    "received",
-    "cache_read",
-    "cache_written",
-    "retries",
-    "batched",
-    "cached",
-}
-
 Row = dict[str, Any]
 
 
@@ -219,8 +217,11 @@ def run_row(record: RunRecord) -> Row:
     return {**row, "opening": opening, "opened": 0, "head": opening}
 
 
-def session_row(record: SessionRecord) -> Row:
-    """The row of a new session, but for its ordinal and opening, which its run gives it."""
+def session_row(record: SessionRecord, salt: str = "") -> Row:
+    """The row of a new session, but for its ordinal and opening, which its run gives it.
+
+    `salt` is that of its texts; without one, their digests are those of before version 7.
+    """
     (initiator, initiator_is), (responder, responder_is) = record.agents
     row: Row = {
         "session": record.session,
@@ -228,7 +229,7 @@ def session_row(record: SessionRecord) -> Row:
         "repetition": record.repetition,
         "position": record.position,
         "instance": record.instance.key,
-        "x_digest": _digest(record.instance.x, f"session {quoted(record.session)}"),
+        "x_digest": chain.text_digest(record.instance.x, salt),
         "protocol": record.protocol,
         "n": record.n,
         "k": record.k,
@@ -246,16 +247,22 @@ def session_row(record: SessionRecord) -> Row:
         "faults": record.faults,
     }
     numbers = {"repetition", "position", "memo", "n", "k"}
-    check_values(f"session {quoted(record.session)}", row, numbers, optional={"n", "k"})
+    what = f"session {quoted(record.session)}"
+    check_values(what, row, numbers, optional={"n", "k"})
+    check_values(what, {"x": record.instance.x}, set())
     return row
 
 
-def entry_row(message: Message, addition: str) -> Row:
-    """The row of a message, but for its link."""
+def entry_row(message: Message, addition: str, salt: str = "") -> tuple[Row, list[str]]:
+    """The row of a message, but for its link, and the texts that it refers to.
+
+    What is derived from the message alone holds no text: it stands in the row.
+    """
     what = f"message {quoted(message.number)} of session {quoted(message.session)}"
     problem = answer_problem(message.answer)
     if problem is not None:
         raise BlackboardError(f"{what} was refused: {problem}")
+    said = [message.answer.prediction, message.answer.explanation]
     row: Row = {
         "session": message.session,
         "number": message.number,
@@ -264,19 +271,26 @@ def entry_row(message: Message, addition: str) -> Row:
         "receiver": message.receiver,
         "addition": addition,
         "created": now(),
-        "prediction_digest": chain.text_digest(message.answer.prediction),
-        "explanation_digest": chain.text_digest(message.answer.explanation),
+        "prediction_digest": chain.text_digest(said[0], salt),
+        "explanation_digest": chain.text_digest(said[1], salt),
     }
     check_values(what, row, {"number"})
-    return row
+    apart = addition not in ("", update_context(message))
+    row |= _apart("addition", addition if apart else "", salt)
+    return row, [*said, addition] if apart else said
 
 
-def judgement_rows(session: str, number: int, judgements: Sequence[Judgement]) -> list[Row]:
-    """The rows of what was judged to arrive at message `number`."""
-    return [_judgement_row(session, number, place, j) for place, j in enumerate(judgements, 1)]
+def judgement_rows(
+    session: str, number: int, judgements: Sequence[Judgement], salt: str = ""
+) -> tuple[list[Row], list[str]]:
+    """The rows of what was judged to arrive at message `number`, and the texts they refer to."""
+    rows = [
+        _judgement_row(session, number, place, j, salt) for place, j in enumerate(judgements, 1)
+    ]
+    return rows, [one.detail for one in judgements if one.detail]
 
 
-def _judgement_row(session: str, number: int, place: int, judgement: Judgement) -> Row:
+def _judgement_row(session: str, number: int, place: int, judgement: Judgement, salt: str) -> Row:
     what = f"judgement {place} at message {quoted(number)} of session {quoted(session)}"
     row: Row = {
         "session": session,
@@ -295,70 +309,47 @@ def _judgement_row(session: str, number: int, place: int, judgement: Judgement) 
         raise BlackboardError(
             f"{what} was refused: its seconds are {quoted(seconds)}, not a duration"
         )
-    return {**row, "seconds": float(seconds)}
+    row |= {side: chain.salted(row[side], salt) for side in ("left_digest", "right_digest")}
+    return {**row, "seconds": float(seconds), **_apart("detail", judgement.detail, salt)}
 
 
-def judgement_of(row: Any) -> Judgement:
-    """The judgement that a row of `judgements` holds."""
+def closing_row(ending: str, cause: str, length: int, salt: str) -> tuple[Row, list[str]]:
+    """What is recorded of a session's end, but for its seal, and the texts that it refers to.
+
+    The cause of a fault may quote what somebody said.
+    """
+    row: Row = {"ending": ending, "cause": cause, "length": length}
+    apart = cause if ending in FAULTS else ""
+    return {**row, **_apart("cause", apart, salt)}, [apart] if apart else []
+
+
+def _apart(name: str, text: str, salt: str) -> Row:
+    """A text that is kept in `texts`, so that it can be erased; none where it is empty."""
+    if not text:
+        return {f"{name}_digest": None}
+    return {name: "", f"{name}_digest": chain.text_digest(text, salt)}
+
+
+def judgement_of(row: Any, known: Mapping[str, str]) -> Judgement:
+    """The judgement that a row of `judgements` holds, with its text.
+
+    `known` are the SHA-256 of the session's texts by the names under which they are stored.
+    """
     return Judgement(
         row.relation,
-        row.left_digest,
-        row.right_digest,
+        known.get(row.left_digest, row.left_digest),
+        known.get(row.right_digest, row.right_digest),
         Outcome(row.outcome),
         bool(row.asked),
         row.seconds,
-        row.detail,
+        row.text,
     )
 
 
-def call_row(call: Call, prompt: str) -> Row:
-    """The row of a call, but for its run and number; `prompt` is its digest.
-
-    What a database cannot keep exactly in a reply is written as an escape: no such reply becomes an
-    answer. Raises `BlackboardError` for what is no call.
-    """
-    reply, request = call.reply, call.request
-    usage = reply.usage if reply is not None else Usage()
-    served = reply.served if reply is not None else Served()
-    made: Row = {
-        "session": request.session or None,
-        "purpose": storable(request.purpose),
-        "model": storable(call.model),
-        "prompt": prompt,
-        "epoch": request.epoch,
-        "stop": None if reply is None else str(reply.stop),
-        "failure": storable(call.failure),
-        "sent": usage.sent,
-        "received": usage.received,
-        "cache_read": usage.cache_read,
-        "cache_written": usage.cache_written,
-        "retries": served.retries,
-        "request_id": storable(served.request_id),
-        "batched": int(served.batched),
-        "cached": int(served.cached),
-        "created": now(),
-    }
-    what = f"a call of {quoted(call.model)}"
-    check_values(what, made, _CALL_NUMBERS, optional=frozenset({"session", "stop"}))
-    said = None if reply is None else text_rows([storable(reply.text)])[0]
-    return {
-        **made,
-        "dollars": call.dollars,
-        "seconds": float(call.seconds),
-        "reply_digest": None if said is None else said["digest"],
-    }
-
-
-def prompt_row(request: Request) -> dict[str, str]:
-    """The row of what a model is asked, under a digest that says nothing once its salt is gone."""
-    salt, said = chain.new_salt(), rendered(request)
-    return {"digest": chain.salted_digest(salt, said), "salt": salt, "text": said}
-
-
-def text_rows(texts: Iterable[str]) -> list[dict[str, str]]:
+def text_rows(texts: Iterable[str], salt: str = "") -> list[dict[str, str]]:
     """The rows of `texts`, each once; those of one statement in one order, whoever writes them."""
-    found = {chain.text_digest(text): text for text in texts}
-    return [{"digest": digest, "text": found[digest]} for digest in sorted(found)]
+    found = {chain.text_digest(text, salt): text for text in texts}
+    return [{"digest": digest, "text": found[digest], "salt": salt} for digest in sorted(found)]
 
 
 def check_values(
@@ -386,8 +377,3 @@ def check_values(
             problem = text_problem(value)
             if problem is not None:
                 raise BlackboardError(f"{what} was refused: {name}: {problem}")
-
-
-def _digest(text: str, what: str) -> str:
-    check_values(what, {"x": text}, set())
-    return chain.text_digest(text)

@@ -22,19 +22,24 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "6"
+SCHEMA_VERSION = "7"
+ERASED = "(erased)"
+"""What is shown in place of a text that was erased."""
 
 metadata = MetaData()
 
 version = Table("blackboard_version", metadata, Column("version_num", Text, primary_key=True))
 
-# With row ids: without them SQLite keeps a row where its key is, and reads a text of ten megabytes
-# whole each time a search passes by it.
+# The salt is that of the session in which a text was said; it is empty where a text was stored
+# before version 7, when sessions shared texts, and where it was erased, and there is no text. With
+# row ids: without them SQLite keeps a row where its key is, and reads a text of ten megabytes whole
+# each time a search passes by it.
 texts = Table(
     "texts",
     metadata,
     Column("digest", Text, primary_key=True),
-    Column("text", Text, nullable=False),
+    Column("text", Text),
+    Column("salt", Text, nullable=False, server_default=""),
 )
 
 runs = Table(
@@ -84,6 +89,7 @@ sessions = Table(
     Column("subject", Text, nullable=False, server_default=""),
     Column("channel", Text, nullable=False, server_default=""),
     Column("faults", Text, nullable=False, server_default=""),
+    Column("cause_digest", Text, ForeignKey("texts.digest")),
     UniqueConstraint("run", "ordinal"),
     UniqueConstraint("run", "repetition", "position"),
     CheckConstraint("initiator <> responder", name="two_agents"),
@@ -109,6 +115,7 @@ entries = Table(
     Column("addition", Text, nullable=False),
     Column("created", Text, nullable=False),
     Column("chain", Text, nullable=False),
+    Column("addition_digest", Text, ForeignKey("texts.digest")),
     CheckConstraint("sender <> receiver", name="sender_is_not_receiver"),
     sqlite_with_rowid=False,
 )
@@ -166,6 +173,7 @@ judgements = Table(
     Column("asked", Integer, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("detail", Text, nullable=False),
+    Column("detail_digest", Text, ForeignKey("texts.digest")),
     CheckConstraint(
         "outcome IN ('yes', 'no', 'unsure', 'late', 'broken')", name="outcome_is_known"
     ),
@@ -207,7 +215,7 @@ prompts = Table(
     metadata,
     Column("digest", Text, primary_key=True),
     Column("salt", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    Column("text", Text),
 )
 
 # Each attempt to ask a model, stored before it is sent: `dollars` is the most that it may cost
@@ -228,6 +236,25 @@ reservations = Table(
     CheckConstraint("settled IN (0, 1)", name="settled_is_known"),
     sqlite_with_rowid=False,
 )
+
+# Each session whose texts were erased, with when and how many; they are empty while it is done.
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("created", Text, nullable=False),
+    Column("texts", Integer),
+    Column("prompts", Integer),
+    sqlite_with_rowid=False,
+)
+
+TEXTS_OF_SESSIONS = tuple(
+    column
+    for table in metadata.sorted_tables
+    for column in table.columns
+    if column.references(texts.c.digest) and table is not members
+)
+"""The columns that refer to what was said in a session: all but a member's table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +293,7 @@ SHAPES = {
         _shape(judgements),
         _shape(calls),
         _shape(reservations),
+        _shape(erasures),
     )
 }
 """What is exchanged, in the order in which it comes in."""

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Integer,
     Text,
     bindparam,
+    case,
     func,
     insert,
     select,
@@ -24,10 +25,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from backends.databases.records import Row
+from backends.databases.schema import ERASED as ERASED_TEXT
 from backends.databases.schema import (
     actions,
     calls,
     entries,
+    erasures,
     judgements,
     members,
     prompts,
@@ -37,6 +40,8 @@ from backends.databases.schema import (
     texts,
 )
 
+CLOSING = ("ending", "cause", "length", "seal", "cause_digest")
+"""The columns of a session that its end gives."""
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
 _r, _s, _e = runs.c, sessions.c, entries.c
 
@@ -53,12 +58,28 @@ SESSION_OPENING = select(_s.opening).where(_s.session == _NAMED)
 ENDING = select(_s.ending).where(_s.session == _NAMED).with_for_update()
 ADD_SESSION = insert(sessions)
 CLOSE = (
-    update(sessions)
-    .where(_s.session == _NAMED)
-    .values({name: bindparam(name) for name in ("ending", "cause", "length", "seal")})
+    update(sessions).where(_s.session == _NAMED).values({name: bindparam(name) for name in CLOSING})
 )
 
-KEEP_TEXT = text("INSERT INTO texts (digest, text) VALUES (:digest, :text) ON CONFLICT DO NOTHING")
+KEEP_TEXT = text(
+    "INSERT INTO texts (digest, text, salt) VALUES (:digest, :text, :salt) ON CONFLICT DO NOTHING"
+)
+SALT = (
+    select(texts.c.salt).join(sessions, _s.x_digest == texts.c.digest).where(_s.session == _NAMED)
+)
+ADD_ERASURE = insert(erasures)
+ERASURE = select(erasures).where(erasures.c.session == _NAMED)
+END_ERASURE = (
+    update(erasures)
+    .where(erasures.c.session == _NAMED)
+    .values(texts=bindparam("counted"), prompts=bindparam("asked"))
+)
+ERASURES = (
+    select(erasures)
+    .join(sessions, _s.session == erasures.c.session)
+    .where(_s.run == _NAMED)
+    .order_by(_s.ordinal)
+)
 ADD_MEMBER = insert(members)
 MEMBERS = select(members).where(members.c.session == _NAMED).order_by(members.c.place)
 ADD_ACTION = insert(actions)
@@ -68,9 +89,9 @@ LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.r
 ADD_CALL = insert(calls)
 ADD_PROMPT = insert(prompts)
 PROMPTS = (
-    select(prompts.c.digest, prompts.c.text)
+    select(calls.c.session, prompts.c.digest, prompts.c.salt, prompts.c.text)
     .join(calls, calls.c.prompt == prompts.c.digest)
-    .where(calls.c.run == _NAMED)
+    .where(calls.c.run == _NAMED, prompts.c.text.is_not(None))
     .distinct()
 )
 CALLS_OF_SESSION = (
@@ -90,6 +111,18 @@ CALLS_OF_SESSION = (
         calls.c.session == _NAMED,
     )
     .order_by(calls.c.number)
+)
+_j = judgements.c
+JUDGED = (
+    select(
+        judgements,
+        case(
+            (_j.detail_digest.is_(None), _j.detail), else_=func.coalesce(texts.c.text, ERASED_TEXT)
+        ).label("text"),
+    )
+    .join(texts, texts.c.digest == _j.detail_digest, isouter=True)
+    .where(_j.session == _NAMED)
+    .order_by(_j.number, _j.place)
 )
 TIMES = select(_e.number, _e.created).where(_e.session == _NAMED).order_by(_e.number)
 

@@ -22,12 +22,12 @@ from backends.databases.faults import translated_errors
 from backends.databases.records import GREATEST, GREATEST_SEED, check_values
 from backends.databases.reservations import earlier_reservations
 from backends.databases.schema import SCHEMA_VERSION, SHAPES
-from backends.databases.verify import Mark, verify_run
+from backends.databases.verify import Mark, erased_texts, verify_run
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", "4", "5", SCHEMA_VERSION)
+READ = ("2", "3", "4", "5", "6", SCHEMA_VERSION)
 """The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
@@ -35,9 +35,25 @@ _PARQUET_BATCH = 10_000
 _READ_TOGETHER = 100
 _SMALL, _TIMES = 64 * 2**20, 500
 """A Parquet file may hold so many bytes, or so many times its own size."""
-_LATER = {"calls": "4", "prompts": "5", "reservations": "5", "members": "6", "actions": "6"}
+_LATER = {
+    "calls": "4",
+    "prompts": "5",
+    "reservations": "5",
+    "members": "6",
+    "actions": "6",
+    "erasures": "7",
+}
 """Tables with the versions that brought them."""
 
+
+_ADDED: dict[str, dict[str, str | None]] = {
+    "runs": {"subject": ""},
+    "sessions": {"subject": "", "channel": "", "faults": "", "cause_digest": None},
+    "texts": {"salt": ""},
+    "entries": {"addition_digest": None},
+    "judgements": {"detail_digest": None},
+}
+"""Columns that a later version brought, as they are in rows of before."""
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 
@@ -67,16 +83,19 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     t, r, s = schema.texts.c, schema.runs.c, schema.sessions.c
     e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
     p, v = schema.prompts.c, schema.reservations.c
-    m, a = schema.members.c, schema.actions.c
+    m, a, x = schema.members.c, schema.actions.c, schema.erasures.c
     mine = select(s.session).where(s.run == run)
     used = union(
-        select(s.x_digest).where(s.run == run),
-        select(e.prediction_digest).where(e.session.in_(mine)),
-        select(e.explanation_digest).where(e.session.in_(mine)),
         select(m.table_digest).where(m.session.in_(mine)),
-        select(a.payload_digest).where(a.session.in_(mine), a.payload_digest.is_not(None)),
-        select(a.memory_digest).where(a.session.in_(mine), a.memory_digest.is_not(None)),
-        select(c.reply_digest).where(c.run == run, c.reply_digest.is_not(None)),
+        *(
+            select(column).where(
+                column.table.c.run == run
+                if "run" in column.table.c
+                else column.table.c.session.in_(mine),
+                column.is_not(None),
+            )
+            for column in schema.TEXTS_OF_SESSIONS
+        ),
     )
     chosen = {
         "texts": (schema.texts, t.digest.in_(used), [t.digest]),
@@ -93,6 +112,7 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         "judgements": (schema.judgements, j.session.in_(mine), [j.session, j.number, j.place]),
         "calls": (schema.calls, c.run == run, [c.number]),
         "reservations": (schema.reservations, v.run == run, [v.number]),
+        "erasures": (schema.erasures, x.session.in_(mine), [x.session]),
     }
     for name, shape in SHAPES.items():
         table, wanted, order = chosen[name]
@@ -108,7 +128,7 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
     """
     shown = engine.url.render_as_string(hide_password=True)
     with translated_errors(shown), engine.execution_options(writes=True).begin() as connection:
-        run, closings = None, list[dict[str, Any]]()
+        run, closings, erased = None, list[dict[str, Any]](), False
         for name, taken in _batches(_checked(found, source)):
             batch = taken
             if name == "runs":
@@ -122,6 +142,8 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
             elif name == "sessions":
                 closings += [row for row in batch if row["ending"] is not None]
                 batch = [{**row, **_OPEN} for row in taken]
+            elif name == "erasures" or name in _DIGESTS:
+                erased = erased or name == "erasures" or any(map(_is_erased, batch))
             try:
                 connection.execute(_STORE[name], batch)
             except IntegrityError as error:
@@ -133,13 +155,14 @@ def import_rows(engine: Engine, found: Rows, source: str) -> Mark:
             raise DataError(f"{source}: the file holds no run")
         _close(connection, closings)
         mark, problems = verify_run(connection, run)
+        problems += erased_texts(connection) if erased else ()
         if problems:
             said = "; ".join(f"{p.where}: {p.what}" for p in problems[:5])
             raise DataError(f"{source}: its hash chain is broken, so nothing was imported: {said}")
     return mark
 
 
-_OPEN = {"ending": None, "cause": None, "length": None, "seal": None}
+_OPEN: dict[str, Any] = dict.fromkeys(sql.CLOSING)
 _STORE: dict[str, Executable] = {
     "texts": sql.KEEP_TEXT,
     "runs": sql.ADD_RUN,
@@ -151,6 +174,7 @@ _STORE: dict[str, Executable] = {
     "calls": sql.ADD_CALL,
     "prompts": sql.ADD_PROMPT,
     "reservations": sql.ADD_RESERVATION,
+    "erasures": sql.ADD_ERASURE,
 }
 
 
@@ -193,15 +217,19 @@ def _checked(found: Rows, source: str) -> Rows:
                 continue
             if type(row[key]) is not float or not math.isfinite(row[key]):
                 raise DataError(f"{where}: {key} is not a number")
-        if name in _DIGESTS and not _DIGESTS[name](row):
+        if name in _DIGESTS and not (_DIGESTS[name](row) or _is_erased(row)):
             raise DataError(f"{where}: the text does not match its digest")
         yield name, row
 
 
 _DIGESTS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "texts": lambda row: chain.text_digest(row["text"]) == row["digest"],
+    "texts": lambda row: chain.is_text_digest(row["digest"], row["salt"], row["text"]),
     "prompts": lambda row: chain.is_salted_digest(row["digest"], row["salt"], row["text"]),
 }
+
+
+def _is_erased(row: dict[str, Any]) -> bool:
+    return row["text"] is None and row["salt"] == ""
 
 
 def _of_today(rows: Rows, version: str) -> Rows:
@@ -211,11 +239,8 @@ def _of_today(rows: Rows, version: str) -> Rows:
         return
     calls: list[dict[str, Any]] = []
     for name, row in rows:
-        if name in ("runs", "sessions"):
-            row.setdefault("subject", "")
-        if name == "sessions":
-            row.setdefault("channel", "")
-            row.setdefault("faults", "")
+        for column, value in _ADDED.get(name, {}).items():
+            row.setdefault(column, value)
         if name == "calls" and int(version) < int(_LATER["reservations"]):
             calls.append(row)
         yield name, row

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from backends.databases.schema import ERASED
+
 APPEND_ONLY = (
     "blackboard_version",
     "texts",
@@ -21,21 +23,35 @@ APPEND_ONLY = (
     "calls",
     "prompts",
     "reservations",
+    "erasures",
 )
 """Tables whose rows are never removed."""
 
-_CLOSING = {"ending", "cause", "length", "seal"}
+_CLOSING = {"ending", "cause", "length", "seal", "cause_digest"}
 _COUNTING = {"opened", "head"}
 MAY_CHANGE: dict[str, set[str]] = {
     "blackboard_version": {"version_num"},
     "sessions": _CLOSING,
     "runs": _COUNTING,
     "reservations": {"dollars", "settled"},
+    "erasures": {"texts", "prompts"},
 }
 """The columns of a table that may change."""
 
-FINAL = {"sessions": "OLD.ending IS NOT NULL", "reservations": "OLD.settled = 1"}
+FINAL = {
+    "sessions": "OLD.ending IS NOT NULL",
+    "reservations": "OLD.settled = 1",
+    "erasures": "OLD.texts IS NOT NULL",
+}
 """When a row changes no more."""
+
+ERASABLE = {
+    "texts": {"text": "NULL", "salt": "''"},
+    "prompts": {"text": "NULL", "salt": "''"},
+    "calls": {"failure": f"'{ERASED}'"},
+}
+"""What may become empty, and how, while an erasure is recorded and not done."""
+_ERASING = "EXISTS (SELECT 1 FROM erasures WHERE texts IS NULL)"
 
 KEYS = {
     "texts": ("digest",),
@@ -47,6 +63,7 @@ KEYS = {
     "calls": ("run", "number"),
     "prompts": ("digest",),
     "reservations": ("run", "number"),
+    "erasures": ("session",),
 }
 """What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
 
@@ -54,12 +71,17 @@ _OVER = (
     "(SELECT ending FROM sessions WHERE session = NEW.session) IS NOT NULL",
     "the session has ended already",
 )
+_GONE = (
+    "EXISTS (SELECT 1 FROM erasures WHERE session = NEW.session)",
+    "the session was erased",
+)
 _NEXT = (
     "NEW.number <> (SELECT COALESCE(MAX(number), 0) + 1 FROM {table} WHERE session = NEW.session)"
 )
 ORDER = {
     "entries": (
         _OVER,
+        _GONE,
         (
             _NEXT.format(table="entries"),
             "the messages of a session are numbered without a gap",
@@ -73,6 +95,7 @@ ORDER = {
     ),
     "actions": (
         _OVER,
+        _GONE,
         (_NEXT.format(table="actions"), "the actions of a session are numbered without a gap"),
         (
             "NEW.member <> '' AND NOT EXISTS "
@@ -112,10 +135,16 @@ def triggers(dialect: str, columns: dict[str, list[str]]) -> Iterator[tuple[str,
 
 
 def _changed(table: str, kept: list[str], dialect: str) -> str:
-    other = "IS NOT" if dialect == "sqlite" else "IS DISTINCT FROM"
-    if table not in MAY_CHANGE:
+    same, other = (
+        ("IS", "IS NOT") if dialect == "sqlite" else ("IS NOT DISTINCT FROM", "IS DISTINCT FROM")
+    )
+    empty = ERASABLE.get(table, {})
+    if table not in MAY_CHANGE and not empty:
         return "1" if dialect == "sqlite" else "TRUE"
-    parts = [f"NEW.{name} {other} OLD.{name}" for name in kept]
+    parts = [f"NEW.{name} {other} OLD.{name}" for name in kept if name not in empty]
+    if empty:
+        erased = " AND ".join(f"NEW.{name} {same} {value}" for name, value in empty.items())
+        parts.append(f"NOT ({erased} AND {_ERASING})")
     if table in FINAL:
         parts.append(FINAL[table])
     return " OR ".join(parts) or "1 = 0"
@@ -124,7 +153,7 @@ def _changed(table: str, kept: list[str], dialect: str) -> str:
 def _given(table: str, columns: dict[str, list[str]]) -> str:
     """Whether a new row's key is taken; of texts, by another text (the same one is no matter)."""
     same = " AND ".join(f"{name} = NEW.{name}" for name in KEYS[table])
-    differs = " AND text <> NEW.text" if table == "texts" else ""
+    differs = " AND text IS NOT NEW.text" if table == "texts" else ""
     return f"EXISTS (SELECT 1 FROM {table} WHERE {same}{differs})"  # noqa: S608 - our own names
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, starmap
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Connection, Engine, inspect, select, text
 
 from backends.databases import chain, schema
 from backends.databases.action_rows import members_of, occurrences
 from backends.databases.definitions import Finding, changed_definitions
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
-from backends.databases.records import stored_system
+from backends.databases.records import Erasure, stored_system
 from pxp_fsm.automata.tables import BUILTIN, builtin
 from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.protocol.messages import Answer, Message
@@ -54,12 +54,13 @@ class Mark:
 class Report:
     """What `verify` found: nothing wrong if there are no problems.
 
-    `unknown` is what could not be compared, and why.
+    `unknown` is what could not be compared, and why; `erased` are the sessions without texts.
     """
 
     marks: tuple[Mark, ...]
     problems: tuple[Problem, ...]
     unknown: tuple[Problem, ...] = ()
+    erased: tuple[Erasure, ...] = ()
 
 
 def verify(database: str) -> Report:
@@ -79,11 +80,19 @@ def verify_engine(engine: Engine) -> Report:
     with translated_errors(shown), engine.connect() as connection, _undecodable_text(connection):
         unknown: list[Finding] = []
         problems = [Problem(*found) for found in changed_definitions(connection, unknown)]
-        for check in (_texts, _prompts, _dangling_references):
+        for check in (_texts, _prompts, erased_texts, _dangling_references):
             problems += _guarded("the database", check(connection))
         marks: list[Mark] = []
         problems += _guarded("the database", _runs(connection, marks))
-    return Report(tuple(marks), tuple(problems), tuple(Problem(*each) for each in unknown))
+        erased = _erasures(connection)
+    return Report(tuple(marks), tuple(problems), tuple(starmap(Problem, unknown)), erased)
+
+
+def _erasures(connection: Connection) -> tuple[Erasure, ...]:
+    if not inspect(connection).has_table(schema.erasures.name):
+        return ()
+    query = select(schema.erasures).order_by(schema.erasures.c.session)
+    return tuple(Erasure(*row) for row in connection.execute(query))
 
 
 def _runs(connection: Connection, marks: list[Mark]) -> Iterator[Problem]:
@@ -273,8 +282,10 @@ def _grouped(connection: Connection, table: Any, names: list[str]) -> dict[str, 
 
 def _texts(connection: Connection) -> Iterator[Problem]:
     query = select(schema.texts)
-    for digest, said in connection.execute(query, execution_options=_STREAMED):
-        if not isinstance(said, str) or chain.text_digest(said) != digest:
+    for digest, said, salt in connection.execute(query, execution_options=_STREAMED):
+        if said is None and salt == "":
+            continue  # see `erased_texts`
+        if not chain.is_text_digest(digest, salt, said):
             used = connection.scalars(_USES, {"digest": digest}).fetchmany(_SHOWN)
             for where in used or (f"text {digest}",):
                 yield Problem(where, f"its text {str(digest)[:12]} was changed")
@@ -283,43 +294,92 @@ def _texts(connection: Connection) -> Iterator[Problem]:
 def _prompts(connection: Connection) -> Iterator[Problem]:
     query = select(schema.prompts)
     for digest, salt, said in connection.execute(query, execution_options=_STREAMED):
+        if said is None and salt == "":
+            continue
         if not chain.is_salted_digest(digest, salt, said):
             yield Problem(f"prompt {str(digest)[:12]}", "it was changed")
 
 
+def erased_texts(connection: Connection) -> Iterator[Problem]:
+    """Every text and prompt that is empty without a record of it, or there in spite of one."""
+    for said, query in _ERASURES.items():
+        for session in connection.scalars(text(query)):
+            yield Problem(f"session {session}", said)
+
+
+_PLACES = {
+    "entries": "'session ' || session || ', message ' || number",
+    "actions": "'session ' || session || ', action ' || number",
+    "judgements": "'session ' || session || ', a judgement of message ' || number",
+    "members": "'session ' || session || ', a table'",
+    "sessions": "'session ' || session",
+    "calls": "'run ' || run || ', call ' || number",
+}
 _USES = text(
-    """
-    SELECT 'session ' || session || ', message ' || number FROM entries
-    WHERE prediction_digest = :digest OR explanation_digest = :digest
-    UNION ALL SELECT 'session ' || session || ', action ' || number FROM actions
-    WHERE payload_digest = :digest OR memory_digest = :digest
-    UNION ALL SELECT 'session ' || session || ', a table' FROM members
-    WHERE table_digest = :digest
-    UNION ALL SELECT 'session ' || session || ', its instance' FROM sessions
-    WHERE x_digest = :digest
-    UNION ALL SELECT 'run ' || run || ', call ' || number FROM calls WHERE reply_digest = :digest
-    """
+    " UNION ALL ".join(
+        f"SELECT {_PLACES[column.table.name]} FROM {column.table.name} "  # noqa: S608 - our own names
+        f"WHERE {column.name} = :digest"
+        for column in (*schema.TEXTS_OF_SESSIONS, schema.members.c.table_digest)
+    )
 )
+_USED = " UNION ALL ".join(
+    f"SELECT session, {column.name} AS digest FROM {column.table.name} "  # noqa: S608 - our own names
+    f"WHERE {column.name} IS NOT NULL"
+    for column in schema.TEXTS_OF_SESSIONS
+    if column.table is not schema.calls
+)
+_REPLIES = "SELECT session, reply_digest FROM calls WHERE reply_digest IS NOT NULL"
+_ERASED = "(SELECT session FROM erasures WHERE texts IS NOT NULL)"
+_ERASURES = {
+    "a text of it is empty, and it was not erased": f"""
+    SELECT DISTINCT used.session FROM ({_USED}) AS used JOIN texts ON texts.digest = used.digest
+    WHERE texts.text IS NULL AND used.session NOT IN {_ERASED}
+    """,  # noqa: S608 - our own words
+    "a reply of a model to it is empty, and it was not erased": f"""
+    SELECT DISTINCT COALESCE(calls.session, '(none)') FROM calls
+    JOIN texts ON texts.digest = calls.reply_digest
+    WHERE texts.text IS NULL AND COALESCE(calls.session, '') NOT IN {_ERASED} AND NOT (
+      calls.session IS NULL AND NOT EXISTS (
+        SELECT 1 FROM sessions WHERE run = calls.run AND session NOT IN {_ERASED}))
+    """,  # noqa: S608 - our own words
+    "a prompt of it is empty, and no session of its run was erased": f"""
+    SELECT DISTINCT COALESCE(calls.session, '(none)') FROM calls
+    JOIN prompts ON prompts.digest = calls.prompt
+    WHERE prompts.text IS NULL AND calls.run NOT IN (
+      SELECT run FROM sessions WHERE session IN {_ERASED})
+    """,  # noqa: S608 - our own words
+    "it was erased, and has texts": f"""
+    SELECT DISTINCT used.session FROM ({_USED} UNION ALL {_REPLIES}) AS used
+    JOIN texts ON texts.digest = used.digest
+    WHERE texts.text IS NOT NULL AND used.session IN (SELECT session FROM erasures)
+    """,  # noqa: S608 - our own words
+    "its erasure is not done": "SELECT session FROM erasures WHERE texts IS NULL",
+}
+_ROWS = {
+    "entries": "messages",
+    "actions": "actions",
+    "members": "members",
+    "judgements": "judgements",
+    "sessions": "sessions",
+    "erasures": "erasures",
+}
 _DANGLING_REFERENCES = {
     "sessions of no run": "SELECT session FROM sessions WHERE run NOT IN (SELECT run FROM runs)",
-    "messages of no session": "SELECT DISTINCT session FROM entries"
-    " WHERE session NOT IN (SELECT session FROM sessions)",
-    "actions of no session": "SELECT DISTINCT session FROM actions"
-    " WHERE session NOT IN (SELECT session FROM sessions)",
-    "members of no session": "SELECT DISTINCT session FROM members"
-    " WHERE session NOT IN (SELECT session FROM sessions)",
-    "actions whose text is missing": "SELECT DISTINCT session FROM actions"
-    " WHERE payload_digest NOT IN (SELECT digest FROM texts)"
-    " OR memory_digest NOT IN (SELECT digest FROM texts)",
-    "a table that is missing": "SELECT DISTINCT session FROM members"
-    " WHERE table_digest NOT IN (SELECT digest FROM texts)",
-    "judgements of no session": "SELECT DISTINCT session FROM judgements"
-    " WHERE session NOT IN (SELECT session FROM sessions)",
-    "messages whose text is missing": "SELECT DISTINCT session FROM entries"
-    " WHERE prediction_digest NOT IN (SELECT digest FROM texts)"
-    " OR explanation_digest NOT IN (SELECT digest FROM texts)",
-    "an instance that is missing": "SELECT session FROM sessions"
-    " WHERE x_digest NOT IN (SELECT digest FROM texts)",
+    **{
+        f"{what} of no session": f"SELECT DISTINCT session FROM {table}"  # noqa: S608 - our own names
+        " WHERE session NOT IN (SELECT session FROM sessions)"
+        for table, what in _ROWS.items()
+        if table != "sessions"
+    },
+    **{
+        f"{_ROWS[table]} whose text is missing ({name})": f"SELECT DISTINCT session FROM {table}"  # noqa: S608 - our own names
+        f" WHERE {name} NOT IN (SELECT digest FROM texts)"
+        for table, name in (
+            ("members", "table_digest"),
+            *((column.table.name, column.name) for column in schema.TEXTS_OF_SESSIONS),
+        )
+        if table in _ROWS
+    },
 }
 
 

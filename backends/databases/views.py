@@ -8,26 +8,43 @@ from __future__ import annotations
 import re
 
 from backends.databases.records import CONCLUDED
+from backends.databases.schema import ERASED
 
 _CONCLUDED = ", ".join(f"'{ending}'" for ending in CONCLUDED)
 
+CAUSE = f"CASE WHEN s.cause_digest IS NULL THEN s.cause ELSE COALESCE(causes.text, '{ERASED}') END"
+"""Why a session `s` ended, where its text is among `causes`."""
+ADDITION = (
+    "CASE WHEN entries.addition_digest IS NULL THEN entries.addition "
+    f"ELSE COALESCE(additions.text, '{ERASED}') END"
+)
+MESSAGES = """FROM entries
+    JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
+    JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
+    LEFT JOIN texts AS additions ON additions.digest = entries.addition_digest"""
+"""The messages with their texts; `ADDITION` is what each adds to the context."""
+
 VIEWS = {
     # M: the messages, with their texts.
-    "messages": """
+    "messages": f"""
     SELECT entries.session, entries.number, entries.sender, entries.tag,
-           predictions.text AS prediction, explanations.text AS explanation,
+           COALESCE(predictions.text, '{ERASED}') AS prediction,
+           COALESCE(explanations.text, '{ERASED}') AS explanation,
            entries.receiver, entries.created, entries.chain
     FROM entries
     JOIN texts AS predictions ON predictions.digest = entries.prediction_digest
     JOIN texts AS explanations ON explanations.digest = entries.explanation_digest
-    """,
+    """,  # noqa: S608 - our own words
     # C: what each message added to the context.
-    "contexts": "SELECT session, number, addition FROM entries",
+    "contexts": f"""
+    SELECT entries.session, entries.number, {ADDITION} AS addition
+    FROM entries LEFT JOIN texts AS additions ON additions.digest = entries.addition_digest
+    """,  # noqa: S608 - our own words
     # D: what each session is about.
-    "data": """
-    SELECT sessions.session, sessions.instance, texts.text AS x
+    "data": f"""
+    SELECT sessions.session, sessions.instance, COALESCE(texts.text, '{ERASED}') AS x
     FROM sessions JOIN texts ON texts.digest = sessions.x_digest
-    """,
+    """,  # noqa: S608 - our own words
     "agents": """
     SELECT session, initiator AS name, 'initiator' AS role, initiator_description AS description
     FROM sessions

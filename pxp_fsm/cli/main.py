@@ -72,6 +72,7 @@ SECTIONS = {
         "upgrade": Entry("upgrade an older database", "storage", "verify"),
         "export": Entry("export runs as files, tables for other tools", "storage", "exchange"),
         "import": Entry("import exported runs and tables", "storage", "exchange"),
+        "erase": Entry("erase what was said in sessions", "storage", "verify"),
     },
     "Find out": {
         "list": Entry("list tasks, claims, runs, models, systems, languages", "about"),

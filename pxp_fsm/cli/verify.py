@@ -1,10 +1,10 @@
-"""`pxp verify` and `pxp upgrade`: integrity of a database, and its upgrade to this schema."""
+"""`pxp verify`, `pxp upgrade`, `pxp erase`: a database's integrity, schema, and erasures."""
 
 from __future__ import annotations
 
 import click
 
-from backends.databases import anchors
+from backends.databases import SqlBlackboard, anchors, erasure
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.verify import Problem
@@ -15,6 +15,8 @@ from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
 
+_NAMED = 5
+"""How many sessions are named before they are erased."""
 CHANGED = 1
 """Exit code where something was changed after the fact."""
 
@@ -37,6 +39,9 @@ def verify(request: options.Verify) -> int:
     for mark in report.marks:
         counted = f"{mark.sessions} sessions, {mark.messages} messages"
         click.echo(f"{printable(mark.run)}: {counted}, mark {mark.mark}")
+    for one in report.erased:
+        counted = f"{one.texts} texts, {one.prompts} prompts"
+        click.echo(f"Erased: session {printable(one.session)}: {counted}, {printable(one.created)}")
     for label, listed in (("Changed", problems), ("Not compared", report.unknown)):
         for problem in listed:
             click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
@@ -77,3 +82,22 @@ def upgrade(request: options.Upgrade) -> None:
     finally:
         engine.dispose()
     click.echo(f"{shown}: schema version {after}, upgraded from version {before}")
+
+
+def erase(request: options.Erase) -> None:
+    """Erase the texts of sessions, and say what an erasure leaves."""
+    if not request.what and request.subject is None:
+        raise UsageError("name what to erase: a RUN, a SESSION or --subject NAME")
+    with SqlBlackboard(request.database, create=False) as board:
+        chosen = erasure.sessions_of(board, request.what, request.subject)
+        shown = ", ".join(printable(each.session) for each in chosen[:_NAMED])
+        more = f" and {len(chosen) - _NAMED} more" if len(chosen) > _NAMED else ""
+        question = f"Erase what was said in {shown}{more}? It cannot be undone"
+        if not request.yes and not click.confirm(question, default=False):
+            click.echo("Nothing was erased.")
+            return
+        for one in erasure.erase(board, chosen):
+            counted = f"{one.texts} texts, {one.prompts} prompts"
+            click.echo(f"Erased: {printable(one.session)}: {counted}")
+        erasure.clean(board)
+    click.echo(f"Not erased: {erasure.NOT_ERASED}.")

@@ -65,11 +65,12 @@ def normal_form(task: Task) -> Normal:
 
 
 def recorded(board: SqlBlackboard, run: str, data: DataSet) -> Mapping[int, Recorded]:
-    """What was said in every session of `run`, by repetition."""
+    """What was said in every session of `run` that was not erased, by repetition."""
+    erased = {one.session for one in board.erasures(run)}
     rows = {row.instance.key: row for row in data.sessions}
     found: dict[int, list[tuple[Row, str, Sequence[Entry]]]] = {}
     for record in board.sessions(run):
-        if record.instance.key in rows:
+        if record.instance.key in rows and record.session not in erased:
             of_repetition = found.setdefault(record.repetition, [])
             entries = board.entries(record.session)
             of_repetition.append((rows[record.instance.key], record.session, entries))

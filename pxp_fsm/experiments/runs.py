@@ -133,6 +133,12 @@ def resume(
             f"run {name} was begun by version {record.version}, this is {__version__}; "
             f"resume it with that version, or start a new run"
         )
+    erased = blackboard.erasures(name)
+    if erased:
+        raise UsageError(
+            f"session {erased[0].session} was erased: what was said in it cannot be carried on "
+            f"from; start a new run"
+        )
     plan = stored_plan(record)
     task, data = read_plan(plan, task)
     if data_fingerprint(plan, data) != record.data_fingerprint:

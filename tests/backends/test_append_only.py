@@ -38,7 +38,7 @@ CHANGES = [
 ]
 ENTRY = (
     "INSERT INTO entries SELECT session, {number}, {sender}, tag, prediction_digest, "
-    "explanation_digest, {receiver}, addition, created, chain FROM entries "
+    "explanation_digest, {receiver}, addition, created, chain, addition_digest FROM entries "
     "WHERE session = 'drug-1/1/{session}' AND number = 1"
 )
 
@@ -90,7 +90,7 @@ def test_a_text_is_not_replaced_by_another(board: SqlBlackboard, dialect: str) -
         pytest.skip("INSERT OR REPLACE is SQLite's")
     with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:
         connection.execute(
-            text("INSERT OR REPLACE INTO texts SELECT digest, 'another' FROM texts LIMIT 1")
+            text("INSERT OR REPLACE INTO texts SELECT digest, 'another', salt FROM texts LIMIT 1")
         )
 
 

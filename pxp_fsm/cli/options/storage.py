@@ -1,4 +1,4 @@
-"""Options of the storage commands: `pxp verify`, `upgrade`, `export`, `import`."""
+"""Options of the storage commands: `pxp verify`, `upgrade`, `export`, `import`, `erase`."""
 
 from __future__ import annotations
 
@@ -115,3 +115,21 @@ class Import:
         short="-o",
         default="NAME.toml, named after the table",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erase:
+    """Erase the texts of sessions: of each RUN or SESSION, of a subject, or both.
+
+    Erased are messages, contexts, instances, explanations of verdicts, causes of faults, payloads,
+    memories, and the prompts and replies of models. Tags, outcomes, tokens and times are kept, so
+    that counts, costs and marks stay the same and pxp verify passes; it names what was erased. A
+    run that has an erased session cannot be resumed. It cannot be undone.
+    """
+
+    what: tuple[str, ...] = option("", (), argument=True, metavar="[RUN | SESSION]...")
+    subject: str | None = option(
+        "Only the sessions in which this subject took part.", None, metavar="NAME"
+    )
+    yes: bool = option("Do not ask.", False)
+    database: str = common.database("The database that holds them: a file or a URL.")

@@ -141,9 +141,7 @@ def _counted(
     if task is not None and data is not None:
         normal, texts = normal_form(task), dict(predictions(board, run))
         right = {row.instance.key: normal(row.answer.prediction) for row in data.sessions}
-    own, theirs = (
-        CorrectPredictions(right, normal, texts.__getitem__, role) for role in (True, False)
-    )
+    own, theirs = (CorrectPredictions(right, normal, texts.get, role) for role in (True, False))
     tally = Tally()
     for session in observed(board, run):
         tally.add(session)

@@ -24,12 +24,12 @@ class CorrectPredictions:
 
     It is the machine's, or the human's where `machine` is False. `right` are the right predictions
     by instance, normal; `texts` finds a prediction by digest. Sessions about an instance without a
-    right answer are not counted.
+    right answer, and those that were erased, are not counted.
     """
 
     right: Mapping[str, str]
     normal: Normal
-    texts: Callable[[str], str]
+    texts: Callable[[str], str | None]
     machine: bool = True
     changes: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     totals: Counter[int] = field(default_factory=Counter)
@@ -37,13 +37,15 @@ class CorrectPredictions:
     def add(self, session: Observed) -> None:
         """Count one more session."""
         wanted = self.right.get(session.instance)
-        if wanted is None or not session.steps:
+        texts = [self.texts(step.prediction) for step in session.steps]
+        said = [text for text in texts if text is not None]
+        if wanted is None or not said or len(said) < len(texts):
             return
         self.totals[session.repetition] += 1
         was = False
-        for number, step in enumerate(session.steps, start=1):
+        for number, (step, text) in enumerate(zip(session.steps, said, strict=True), start=1):
             if step.machine is self.machine:
-                now = self.normal(self.texts(step.prediction)) == wanted
+                now = self.normal(text) == wanted
                 if now != was:
                     self.changes[session.repetition][number] += 1 if now else -1
                 was = now

@@ -1,0 +1,181 @@
+"""Erasure of what was said in sessions: the texts go, with their salts; digests and chain stay.
+
+What is left says nothing of a text: its digest cannot be computed from it without the salt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    Table,
+    and_,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from backends.databases import schema
+from backends.databases import statements as sql
+from backends.databases.blackboard import SqlBlackboard
+from backends.databases.engine import file_of
+from backends.databases.faults import translated_errors
+from backends.databases.records import Erasure, now
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
+
+_s, _c = schema.sessions.c, schema.calls.c
+NOT_ERASED = (
+    "names of runs, sessions, instances and members, plans with their subjects, tags, outcomes, "
+    "numbers and times; nor call caches, exports, reports, drawings and backups"
+)
+"""What an erasure leaves, in words."""
+_PATIENCE = 2000
+"""Milliseconds for which other readers of an SQLite file are waited for."""
+
+
+class Chosen(NamedTuple):
+    """A session that is to be erased, with its run."""
+
+    session: str
+    run: str
+
+
+def sessions_of(
+    board: SqlBlackboard, names: Sequence[str], subject: str | None = None
+) -> tuple[Chosen, ...]:
+    """The sessions of the runs or sessions `names` (none: of all), in which `subject` took part.
+
+    In the order of their start. Raises `NotThere` for a name of neither, and where there is none.
+    """
+    query = (
+        select(_s.session, _s.run)
+        .join(schema.runs, schema.runs.c.run == _s.run)
+        .order_by(schema.runs.c.ordinal, _s.ordinal)
+    )
+    if subject is not None:
+        query = query.where(or_(_s.subject == subject, schema.runs.c.subject == subject))
+    found = board.read(lambda connection: [Chosen(*row) for row in connection.execute(query)])
+    of = "" if subject is None else f" in which {quoted(subject)} took part"
+    for name in names:
+        if not any(name in each for each in found):
+            raise NotThere(f"{board.shown} has no run or session {quoted(name)}{of}")
+    if not found:
+        raise NotThere(f"{board.shown} has no session{of}")
+    return tuple(each for each in found if not names or set(each) & set(names))
+
+
+def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]:
+    """Erase the texts of the sessions, all of them or none; what is erased already stays as it is.
+
+    Prompts that may hold what was said in them go too: those of later sessions of the same
+    repetition, into which a machine may carry what it learned, and of calls outside any session.
+    Raises `UsageError` for a session of before version 7, and `RunLocked` where its run goes on.
+    """
+
+    def store(connection: Connection) -> tuple[Erasure, ...]:
+        new = [each for each in chosen if _recorded(connection, each) is None]
+        older = [each for each in new if not connection.scalar(sql.SALT, {"named": each.session})]
+        if older:
+            raise UsageError(
+                f"session {quoted(older[0].session)} was stored by an earlier version, whose chain "
+                f"covers the texts themselves: it cannot be erased, and nothing was; export what "
+                f"is to be kept, and remove the database"
+            )
+        for each in new:
+            row = {"session": each.session, "created": now(), "texts": None, "prompts": None}
+            connection.execute(sql.ADD_ERASURE, row)
+        counts = {each: _erase_one(connection, each) for each in new}
+        for run in sorted({each.run for each in new}):
+            _erase_rest(connection, run)
+        for each, (texts, prompts) in counts.items():
+            done = {"named": each.session, "counted": texts, "asked": prompts}
+            connection.execute(sql.END_ERASURE, done)
+        return tuple(found for each in chosen if (found := _recorded(connection, each)))
+
+    with ExitStack() as locked:
+        for run in sorted({each.run for each in chosen}):
+            board.lock(run)
+            locked.callback(board.unlock, run)
+        return board.write(store)
+
+
+def clean(board: SqlBlackboard) -> None:
+    """Rewrite the tables, so that no page of a file holds what was erased.
+
+    Raises `BlackboardError` where somebody else has the database open, or it may not be done; it
+    can be repeated. The log, the replicas and the backups of a server are its owner's affair.
+    """
+    with translated_errors(board.shown):
+        if board.engine.dialect.name == "postgresql":
+            alone = board.engine.execution_options(isolation_level="AUTOCOMMIT")
+            with alone.connect() as connection:
+                for table in (schema.texts, schema.prompts, schema.calls):
+                    connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+            return
+        driver = board.engine.raw_connection()
+        try:
+            cursor = driver.cursor()
+            cursor.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+            cursor.execute("VACUUM")
+            busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            driver.invalidate()
+            driver.close()
+    if busy and file_of(board.engine.url) is not None:
+        raise BlackboardError(
+            f"{board.shown}: its log still holds what was erased, since another process has the "
+            f"database open; close it, then erase again"
+        )
+
+
+def _recorded(connection: Connection, each: Chosen) -> Erasure | None:
+    found = connection.execute(sql.ERASURE, {"named": each.session}).one_or_none()
+    return None if found is None else Erasure(*found)
+
+
+def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
+    """How many texts and prompts of a session, and of what may repeat it, are empty now."""
+    said = (
+        select(column).where(column.table.c.session == each.session)
+        for column in schema.TEXTS_OF_SESSIONS
+    )
+    texts = _empty(connection, schema.texts, union(*said))
+    place = select(_s.repetition, _s.ordinal).where(_s.session == each.session)
+    repetition, ordinal = connection.execute(place).one()
+    later = select(_s.session).where(
+        _s.run == each.run, _s.repetition == repetition, _s.ordinal >= ordinal
+    )
+    outside = and_(_c.run == each.run, _c.session.is_(None))
+    asked = select(_c.prompt).where(or_(_c.session.in_(later), outside))
+    _empty_failures(connection, _c.session == each.session)
+    return texts, _empty(connection, schema.prompts, asked)
+
+
+def _erase_rest(connection: Connection, run: str) -> None:
+    """Where all of a run is erased, the replies to calls outside its sessions too."""
+    erased = select(schema.erasures.c.session)
+    left = select(_s.session).where(_s.run == run, _s.session.not_in(erased)).limit(1)
+    if connection.scalar(left) is None:
+        outside = and_(_c.run == run, _c.session.is_(None))
+        _empty(connection, schema.texts, select(_c.reply_digest).where(outside))
+        _empty_failures(connection, outside)
+
+
+def _empty(connection: Connection, table: Table, digests: Select[Any] | CompoundSelect[Any]) -> int:
+    """Empty the rows of `table` under `digests` that have a salt; how many there were."""
+    c = table.c
+    rows = update(table).where(c.digest.in_(digests), c.salt != "")
+    return connection.execute(rows.values(text=None, salt="")).rowcount
+
+
+def _empty_failures(connection: Connection, which: ColumnElement[bool]) -> None:
+    """What a server said when it failed may quote what it was asked."""
+    failed = update(schema.calls).where(which, _c.failure != "")
+    connection.execute(failed.values(failure=schema.ERASED))
