@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.sessions.actors import Decision
 from pxp_fsm.sessions.functions import answered
+
+T = TypeVar("T")
 
 EventSource = float | Callable[[], bool | Awaitable[bool]] | None
 """Who raises an event from outside: a timer (seconds), a function, sync or async, that returns
@@ -38,7 +40,7 @@ class Pending:
 
     def ask(self, member: str, thinking: Coroutine[Any, Any, Decision | None]) -> None:
         """Let a member think."""
-        self._thinking[member] = asyncio.create_task(thinking)
+        self._thinking[member] = self._started(thinking)
 
     def expect(self, possible: set[str]) -> bool:
         """Ask the sources of the events that are `possible`; whether any was asked."""
@@ -52,7 +54,7 @@ class Pending:
             and label in possible - set(self._coming) - self.raised - self._declined
         ]
         for label in new:
-            self._coming[label] = asyncio.create_task(_is_raised(label, self._events[label]))
+            self._coming[label] = self._started(_is_raised(label, self._events[label]))
         return bool(new)
 
     def hear(self) -> dict[str, Decision | None]:
@@ -69,16 +71,22 @@ class Pending:
 
     async def wait(self) -> None:
         """Until somebody has answered, or `wake` was called."""
+        if any(task.done() for task in (*self._thinking.values(), *self._coming.values())):
+            return
         self._wake = asyncio.get_running_loop().create_future()
-        tasks: list[asyncio.Future[Any]] = [*self._thinking.values(), *self._coming.values()]
-        await asyncio.wait([*tasks, self._wake], return_when=asyncio.FIRST_COMPLETED)
+        await self._wake
 
     def wake(self) -> None:
         """End a `wait`: something has happened meanwhile."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    def happened(self, moved: tuple[str, ...], event: str = "") -> None:
+    def _started(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(lambda _task: self.wake())
+        return task
+
+    def happened(self, moved: Iterable[str], event: str = "") -> None:
         """Something has happened: what the members that `moved` thought or wanted is void."""
         self._declined.clear()
         self.raised.discard(event)

@@ -111,7 +111,7 @@ STUCK = two(
 def test_a_chosen_guard_whose_message_nobody_takes_is_a_deadlock_as_in_the_checker() -> None:
     session = pxp.Session(STUCK, {"a": lambda _turn: "H", "b": lambda _turn: None}).run_sync()
     assert session.ending is Ending.DEADLOCK
-    assert session.cause == "a has chosen H and cannot send Y: b is in S, which takes -X"
+    assert session.cause == "a in S has chosen H and cannot send Y: b is in S, which takes -X"
     assert [str(one.action) for one in session.actions] == ["a H/+Y"]
     (found,) = check_standard(STUCK, ["no-deadlock"])
     assert found.verdict.trace is not None
