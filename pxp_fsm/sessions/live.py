@@ -264,7 +264,7 @@ class LiveSystem:
                     yield f"{self._not_taken(receiver)}, and {tag} from {sender} comes next"
 
     def waits(self) -> Iterator[str]:
-        """The members that are not over and can only be moved by others, and what each waits for."""
+        """The members that only others can move and that are not over, and what they wait for."""
         for name, machine in self.machines.items():
             rows = machine.enabled()
             moved_by_others = not any(row.kind is Kind.SEND for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
@@ -13,9 +14,17 @@ from pxp_fsm.sessions.functions import answered
 
 T = TypeVar("T")
 
-EventSource = float | Callable[[], bool | Awaitable[bool]] | None
-"""Who raises an event from outside: a timer (seconds), a function, sync or async, that returns
-whether it is raised, or None: whoever has the session (`raise_event`)."""
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Raises an event with this probability before each action, drawn from the session's seed."""
+
+    probability: float
+
+
+EventSource = float | Chance | Callable[[], bool | Awaitable[bool]] | None
+"""Who raises an event from outside: a timer (seconds), chance, a function, sync or async, that
+returns whether it is raised, or None: whoever has the session (`raise_event`)."""
 
 
 class Pending:
@@ -28,7 +37,12 @@ class Pending:
     def __init__(self, events: Mapping[str, EventSource]) -> None:
         self.wants: dict[str, Decision | None] = {}
         self.raised: set[str] = set()
-        self._events = events
+        self.chances = {
+            label: source.probability
+            for label, source in events.items()
+            if isinstance(source, Chance)
+        }
+        self._events = {name: one for name, one in events.items() if name not in self.chances}
         self._thinking: dict[str, asyncio.Task[Decision | None]] = {}
         self._coming: dict[str, asyncio.Task[bool]] = {}
         self._declined: set[str] = set()
@@ -105,7 +119,7 @@ class Pending:
 
 
 async def _is_raised(label: str, source: EventSource) -> bool:
-    if source is None:
+    if source is None or isinstance(source, Chance):
         return False
     if not callable(source):
         await asyncio.sleep(source)
@@ -123,8 +137,9 @@ async def _is_raised(label: str, source: EventSource) -> bool:
 def check_source(label: str, source: object) -> None:
     """Raise `UsageError` where `source` cannot raise an event."""
     timer = isinstance(source, int | float) and not isinstance(source, bool) and source >= 0
-    if source is not None and not timer and not callable(source):
+    likely = isinstance(source, Chance) and 0 <= source.probability <= 1
+    if source is not None and not timer and not likely and not callable(source):
         raise UsageError(
-            f"event {label} is raised by a number of seconds, a function, or None (raise_event), "
-            f"not {quoted(source)}"
+            f"event {label} is raised by a number of seconds, a Chance from 0 to 1, a function, or "
+            f"None (raise_event), not {quoted(source)}"
         )

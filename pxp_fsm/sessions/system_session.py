@@ -250,7 +250,12 @@ class SystemSession:
                 raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
 
     def _drawn(self) -> tuple[SystemAction, Decision | None] | None:
-        found = ready(self.live, self._pending.wants, self._pending.raised)
+        raised = self._pending.raised | {
+            label
+            for label, probability in self._pending.chances.items()
+            if self._chance(f"event {label}").random() < probability
+        }
+        found = ready(self.live, self._pending.wants, raised)
         return drawn(found, self.system.channel, self.faults, lambda: self._chance("next"))
 
     def _chance(self, what: str) -> random.Random:
