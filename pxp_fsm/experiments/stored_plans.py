@@ -32,6 +32,16 @@ def stored_deviations(record: StoredRun) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
+WITHOUT_PLAN = {
+    defaults.OWN: "has sessions of a program of your own, and no plan; they can be listed, drawn "
+    "and audited",
+    defaults.NETWORKS: "trained a network, with no plan of sessions; those can be listed",
+    defaults.SYSTEMS: "is of a system, whose messages carry no predictions to count; its sessions "
+    "can be listed, drawn, audited and monitored",
+}
+"""What is said of a run that followed no plan, by its task."""
+
+
 def with_stored_caps(settings: Settings | None, record: StoredRun) -> Settings:
     """`settings`, with the caps that a stored run began with where they set none.
 
@@ -56,15 +66,8 @@ _CAP = {"dollars": (int, float), "calls": (int,)}
 def stored_plan(record: StoredRun) -> Plan:
     """The plan that is stored with a run; `UsageError` where it is none."""
     run = record.run
-    if record.task == defaults.OWN:
-        raise UsageError(
-            f"run {quoted(run)} has sessions of a program of your own, and no plan; they can be "
-            f"listed, drawn and audited"
-        )
-    if record.task == defaults.NETWORKS:
-        raise UsageError(
-            f"run {quoted(run)} trained a network, with no plan of sessions; those can be listed"
-        )
+    if record.task in WITHOUT_PLAN:
+        raise UsageError(f"run {quoted(run)} {WITHOUT_PLAN[record.task]}")
     try:
         raw = json.loads(record.plan)
         wrong = _no_plan(raw)

@@ -133,7 +133,7 @@ def start_run(
     """Store a new run, with what it depends on and the caps on its models; return its name."""
     stored = _plan(file, system, respondents, seed, sessions) | ({CAPS: dict(caps)} if caps else {})
     plan = json.dumps(stored, sort_keys=True)
-    record = RunRecord(file.name, defaults.OWN, plan, seed, __version__, system.fingerprint)
+    record = RunRecord(file.name, defaults.SYSTEMS, plan, seed, __version__, system.fingerprint)
     return board.start_numbered_run(record).run
 
 
