@@ -264,14 +264,13 @@ class LiveSystem:
                     yield f"{self._not_taken(receiver)}, and {tag} from {sender} comes next"
 
     def waits(self) -> Iterator[str]:
-        """The members that only others can move and that are not over, and what they wait for."""
+        """What the members wait for that only others can move, and which are over."""
         for name, machine in self.machines.items():
             rows = machine.enabled()
-            moved_by_others = not any(row.kind is Kind.SEND for row in rows)
-            if machine.ended or self.stopped or not moved_by_others:
+            if any(row.kind is Kind.SEND for row in rows) or self.stopped:
                 continue
-            awaited = ", ".join(row.action for row in rows)
-            yield f"{name} in {machine.state} waits for {awaited or 'nothing'}"
+            awaited = f"waits for {', '.join(row.action for row in rows)}"
+            yield f"{name} in {machine.state} {'is over' if machine.ended else awaited}"
 
     def _why_not(self, name: str, row: Transition) -> str:
         partners = self.system.partners(self.system.places[name], row)

@@ -240,7 +240,7 @@ def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path)
         assert code == 2 and why in said
     assert why in pxp("test", "two_phase-1", "--database", database)[1]
     assert why in pxp("run", "drug", "--resume", "two_phase-1", "--database", database)[1]
-    assert pxp("cost", database, "two_phase-1")[0] == 0
+    assert pxp("cost", database)[0] == 0
 
 
 @pytest.mark.deep
