@@ -14,6 +14,9 @@ NETWORKS = "lan"
 OWN = "own"
 """The task of the runs of sessions that a program of one's own holds: they have no plan either."""
 
+SYSTEMS = "system"
+"""The task of the runs of a system: their plan says of which, and who answered."""
+
 INSTANCES = 20
 """How many instances a repetition has, if there are so many: the papers' number."""
 

@@ -28,11 +28,18 @@ class ModelMember:
 
     `role` says in words what the member is for. An unusable reply (empty, refused, cut, malformed,
     not an option, a payload that does not fit) is asked for again, with the reason, `attempts`
-    times in all; then there is `NoAnswer`. Its calls have the purpose `member`.
+    times in all; then there is `NoAnswer`. Its calls have the purpose `member`. `repetition`, from
+    1, tells sessions of a run apart, so that no cache makes them the same.
     """
 
     def __init__(
-        self, model: models.Model, table: Automaton, role: str = "", *, attempts: int = ATTEMPTS
+        self,
+        model: models.Model,
+        table: Automaton,
+        role: str = "",
+        *,
+        attempts: int = ATTEMPTS,
+        repetition: int = 1,
     ) -> None:
         if not 1 <= attempts <= MOST_ATTEMPTS:
             raise UsageError(f"attempts must be 1 to {MOST_ATTEMPTS}, not {attempts}")
@@ -40,6 +47,7 @@ class ModelMember:
         self._table = table
         self._role = role
         self._attempts = attempts
+        self._epoch = (repetition - 1) * MOST_ATTEMPTS
 
     @property
     def name(self) -> str:
@@ -53,7 +61,7 @@ class ModelMember:
         asked = models.Request(said, (told,), purpose="member", session=turn.session)
         request, reason = asked, ""
         for attempt in range(self._attempts):
-            reply = await self._model.reply(replace(request, epoch=attempt))
+            reply = await self._model.reply(replace(request, epoch=self._epoch + attempt))
             try:
                 return read_intent(whole_text(reply), turn, self._table)
             except DataError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from backends.models.middleware.retry import ATTEMPTS
 from pxp_fsm import defaults, options
@@ -47,3 +49,17 @@ class Settings:
             raise UsageError(
                 "a replayed recording calls no model; cache and replay exclude each other", "replay"
             )
+
+    @property
+    def caps(self) -> dict[str, float]:
+        """The caps that are set, by their fields, as they are stored with a run."""
+        named = (("dollars", self.dollars), ("calls", self.calls))
+        return {name: value for name, value in named if value is not None}
+
+    def with_caps(self, stored: Mapping[str, Any]) -> Settings:
+        """These settings, with each cap that is not set as it is `stored` with a run.
+
+        >>> Settings(calls=9).with_caps({"calls": 5, "dollars": 0.5}).caps
+        {'dollars': 0.5, 'calls': 9}
+        """
+        return replace(self, **{**stored, **self.caps})

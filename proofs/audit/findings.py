@@ -41,6 +41,7 @@ class Kind(StrEnum):
     TAG = "tag against its judgements"
     QUESTION = "judged other texts"
     PAIR = "changed pair"
+    PAYLOAD = "wrong payload"
     ENDING = "wrong ending"
     CLASS = "wrong class"
     ITSELF = "text unlike itself"
@@ -64,7 +65,7 @@ class Kind(StrEnum):
 
 _RECORDS = frozenset({Kind.ENDING, Kind.CLASS})
 
-FAULTS = frozenset({Kind.MESSAGE, Kind.TAG, Kind.QUESTION, Kind.PAIR, *_RECORDS})
+FAULTS = frozenset({Kind.MESSAGE, Kind.TAG, Kind.QUESTION, Kind.PAIR, Kind.PAYLOAD, *_RECORDS})
 """What agents, judges and records that work as they should never leave, whatever is judged."""
 
 ABOUT: dict[Kind, str] = {
@@ -72,6 +73,7 @@ ABOUT: dict[Kind, str] = {
     Kind.TAG: "the recorded judgements make another guard true",
     Kind.QUESTION: "what was judged is not what the protocol compares at this message",
     Kind.PAIR: "PXP's RATIFY and REJECT carry the agent's pair unchanged",
+    Kind.PAYLOAD: "what a message of a system carries does not fit the schema of its table",
     Kind.ENDING: "the recorded ending is not the one that the rules give",
     Kind.CLASS: "a stored class is not what the definition says of the tags",
     Kind.ITSELF: "a text was judged not to be like itself: not reflexive",

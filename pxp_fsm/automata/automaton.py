@@ -129,6 +129,9 @@ class Automaton:
     peer: str = ""
     payloads: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)  # equal tables mean the same
+
     def __repr__(self) -> str:
         sizes = f"{len(self.states)} states, {len(self.transitions)} transitions"
         return f"<Automaton {self.name}: {sizes}>"
@@ -146,6 +149,14 @@ class Automaton:
         found: dict[str, tuple[Transition, ...]] = {}
         for t in self.transitions:
             found[t.source] = (*found.get(t.source, ()), t)
+        return found
+
+    @cached_property
+    def _labelled(self) -> dict[tuple[str, Kind, str], tuple[Transition, ...]]:
+        found: dict[tuple[str, Kind, str], tuple[Transition, ...]] = {}
+        for t in self.transitions:
+            place = (t.source, t.kind, t.label)
+            found[place] = (*found.get(place, ()), t)
         return found
 
     def leaving(self, state: str) -> tuple[Transition, ...]:
@@ -213,12 +224,10 @@ class Automaton:
         return self._row(state, Kind.RECEIVE, tag, partner)
 
     def _row(self, state: str, kind: Kind, label: str, partner: str) -> Transition | None:
-        rows = (
-            t
-            for t in self.leaving(state)
-            if t.kind is kind and t.label == label and t.partner in ("", partner)
-        )
-        return next(rows, None)
+        for row in self._labelled.get((state, kind, label), ()):
+            if row.partner in ("", partner):
+                return row
+        return None
 
     @cached_property
     def fingerprint(self) -> str:

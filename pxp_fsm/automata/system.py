@@ -165,6 +165,15 @@ class System:
         }
         return tuple(sorted(found))
 
+    @cached_property
+    def has_events(self) -> bool:
+        """Whether some member has a row for an event from outside."""
+        return any(
+            row.kind is Kind.EVENT and row.guard is None
+            for member in self.members
+            for row in member.automaton.transitions
+        )
+
     def choosable(self, place: int) -> tuple[Transition, ...]:
         """The rows of member `place` whose guard it may settle before it can send.
 

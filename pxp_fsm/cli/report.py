@@ -22,9 +22,8 @@ def report(request: options.Report) -> None:
             catalogue=request.catalogue,
         )
         others = left_out(board, request.runs)
-    if others:
-        line = f"Left out, as networks of agents were trained in them: {', '.join(others)}"
-        click.echo(printable(line), err=True)
+    for why in others:
+        click.echo(printable(f"Left out: {why}"), err=True)
     for found in reports:
         for line in found.missing:
             click.echo(printable(f"{found.name}: {line}"), err=True)

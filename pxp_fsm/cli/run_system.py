@@ -18,7 +18,7 @@ from pxp_fsm.automata.system_files import TERMINAL, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.defaults import DATABASE
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import proved, system_members, system_runs
 from pxp_fsm.experiments.faults import Reporter
 from pxp_fsm.experiments.summary import counted
@@ -60,10 +60,14 @@ def run(request: options.Run) -> None:
     with SqlBlackboard(database, create=request.resume is None) as board:
         if request.resume is None:
             seed, sessions = int(request.plan.get("seed", 0)), request.sessions or 1
-            name = system_runs.start_run(board, file, system, given, seed=seed, sessions=sessions)
+            models = request.models
+            name = system_runs.start_run(
+                board, file, system, given, seed=seed, sessions=sessions, caps=models.caps
+            )
         else:
             name = request.resume
-            seed, sessions = system_runs.check_resumed(board, name, file, system, given)
+            stored = system_runs.check_resumed(board, name, file, system, given, request.models)
+            seed, sessions, models = stored
         click.echo(
             printable(
                 f"Run {name}: {file.title}; {counted(len(system.members), 'member')} over "
@@ -95,17 +99,16 @@ def run(request: options.Run) -> None:
             sessions=sessions,
             seed=seed,
             follow=follow,
-            settings=request.models,
+            settings=models,
             on_action=on_action,
             on_end=on_end,
         )
         try:
             endings = carried.execute()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                "Stopped. Everything that happened is stored; carry on with\n  "
-                + shlex.join(_again(request, name, database))
-            ) from None
+            raise KeyboardInterrupt(f"Stopped. {_resumable(request, name, database)}") from None
+        except Halted as error:
+            raise Halted(f"{error}\n{_resumable(request, name, database)}") from error
         told = [one.line for one in tallies(monitors, board, name)] if request.monitors else []
     click.echo("; ".join(f"{ending}: {many}" for ending, many in sorted(endings.items())))
     for line in told:
@@ -134,12 +137,13 @@ def _refuse(request: options.Run) -> None:
         raise UsageError("a resumed run keeps its own seed and sessions; leave them out")
 
 
-def _again(request: options.Run, name: str, database: str) -> list[str]:
+def _resumable(request: options.Run, name: str, database: str) -> str:
     given = [word for text in request.respondents for word in ("--respondent", text)]
     follow = [] if request.follow is None else ["--follow", str(request.follow)]
     anyway = ["--anyway"] if request.anyway else []
     command = [program(), "run", request.plan["task"], "--resume", name, "--database", database]
-    return [*command, "--output", str(Path(request.output)), *given, *follow, *anyway]
+    command += ["--output", str(request.output), *given, *follow, *anyway]
+    return f"Everything that happened is stored; carry on with\n  {shlex.join(command)}"
 
 
 def _told(occurrence: Occurrence) -> None:

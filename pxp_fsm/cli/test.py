@@ -14,6 +14,7 @@ from pxp_fsm.errors import Halted
 from pxp_fsm.experiments import accuracy, costs
 from pxp_fsm.experiments.accuracy import Examination
 from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.stored_plans import with_stored_caps
 from pxp_fsm.experiments.summary import Sheet, as_rich, counted
 
 
@@ -24,7 +25,8 @@ def test(request: options.Test) -> None:
         meter = costs.meter_of(board, run)
         board.lock(run)
         try:
-            asked = asyncio.run(_asked(board, run, request.rows, request.models, meter))
+            settings = with_stored_caps(request.models, board.run(run))
+            asked = asyncio.run(_asked(board, run, request.rows, settings, meter))
         except KeyboardInterrupt:
             said = f"Stopped. What was replied is stored: pxp test {run} asks the rest"
             raise KeyboardInterrupt(said) from None

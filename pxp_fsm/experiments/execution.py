@@ -85,7 +85,7 @@ class Run:
         self.data = data
         self._blackboard = blackboard
         self._rules = plan.rules()
-        self._settings = settings
+        self.settings = settings or Settings()
         self._folder = Path(defaults.OUTPUT)
 
     @property
@@ -225,7 +225,7 @@ class Run:
             yield None
             return
         self.meter = costs.meter_of(self._blackboard, self.name)
-        stored = (self._blackboard, self.name, self._settings or Settings(), self.meter)
+        stored = (self._blackboard, self.name, self.settings, self.meter)
         async with costs.serving_of(*stored, self.on_wait) as serving:
             yield serving
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from guards.relations.judge import MOST_VOTES, Scope
@@ -35,6 +36,9 @@ SUBJECT = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"
 
 DEVIATIONS = "deviations"
 """Where a stored plan says what could not be as its preset's paper had it."""
+
+CAPS = "caps"
+"""Where a stored plan has the caps on its models."""
 
 _SEEDS = 2**63 - 1
 _NAMES = {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[^,]+$"}}
@@ -244,9 +248,15 @@ class Plan:
         chosen = asdict(self)
         return {name: value for name, value in chosen.items() if name not in _LATER or value}
 
-    def as_json(self, deviations: Sequence[str] = ()) -> str:
-        """The plan as it is stored, with what could not be as in its preset's paper."""
-        return json.dumps(self.meaning() | ({DEVIATIONS: list(deviations)} if deviations else {}))
+    def as_json(
+        self, deviations: Sequence[str] = (), caps: Mapping[str, float] = MappingProxyType({})
+    ) -> str:
+        """The plan as it is stored, with the caps of its models (`Settings.caps`).
+
+        `deviations` is what could not be as in its preset's paper.
+        """
+        beside = ((DEVIATIONS, list(deviations)), (CAPS, dict(caps)))
+        return json.dumps(self.meaning() | {name: value for name, value in beside if value})
 
 
 _LATER = ("effort", "precedents", "subject", "test", "validation")

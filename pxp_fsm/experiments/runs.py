@@ -19,7 +19,7 @@ from pxp_fsm.experiments.plans import (
     gate_of,
     read_plan,
 )
-from pxp_fsm.experiments.stored_plans import stored_plan
+from pxp_fsm.experiments.stored_plans import stored_plan, with_stored_caps
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Task
 
@@ -50,7 +50,7 @@ def start(
     record = RunRecord(
         name or plan.task,
         plan.task,
-        plan.as_json(selection.deviations),
+        plan.as_json(selection.deviations, (settings or Settings()).caps),
         plan.seed,
         __version__,
         held,
@@ -118,6 +118,8 @@ def resume(
 ) -> Run:
     """The run `name`, to be carried on at the next message; `task`, where it is not installed.
 
+    It keeps the caps that it was begun with where `settings` set none.
+
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
     its plan, data or automaton are not what they were (what was learned could not be rebuilt), or a
     run with a person is over.
@@ -145,7 +147,7 @@ def resume(
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
     for session in blackboard.sessions(name, limit=1):
         check_table(session)
-    found = Run(name, plan, task, data, blackboard, settings)
+    found = Run(name, plan, task, data, blackboard, with_stored_caps(settings, record))
     if plan.person is not None and found.finished == found.total:
         raise UsageError(
             f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "

@@ -65,12 +65,17 @@ def respondents(
     for name, who in found.items():
         if who.startswith(PREFIX):
             read_script(Path(who.removeprefix(PREFIX)))
-        elif who not in ("", TERMINAL, RANDOM) and not who.startswith(_PROGRAM):
+        elif not is_local(who) and who != TERMINAL:
             try:
                 check_model(who, settings=settings or Settings())
             except UsageError as error:
                 raise UsageError(f"member {name}: {error}", "respondents") from error
     return {name: who for name, who in found.items() if who}
+
+
+def is_local(who: str) -> bool:
+    """Whether it takes no server to answer as `who`: nobody, chance, or a program."""
+    return who in ("", RANDOM) or who.startswith(_PROGRAM)
 
 
 def _missing(name: str, who: str, some: bool) -> str | None:
@@ -90,14 +95,18 @@ def _missing(name: str, who: str, some: bool) -> str | None:
 
 @asynccontextmanager
 async def members(
-    file: SystemFile, names: Mapping[str, str], opened: Callable[[str], Model], seed: int
+    file: SystemFile,
+    names: Mapping[str, str],
+    opened: Callable[[str], Model],
+    seed: int,
+    number: int,
 ) -> AsyncIterator[dict[str, Actor]]:
-    """The members of one session; programs end with the context."""
+    """The members of session `number` of a run, from 1; programs end with the context."""
     async with AsyncExitStack() as stack:
         found, terminal = {}, asyncio.Lock()
         for line in file.members:
             if line.name in names:
-                function = _member(line, names[line.name], opened, seed)
+                function = _member(line, names[line.name], opened, seed, number)
                 if isinstance(function, ProgramMember):
                     stack.push_async_callback(function.aclose)
                 if isinstance(function, PersonMember):
@@ -118,7 +127,7 @@ def _in_turn(person: PersonMember, terminal: asyncio.Lock) -> MemberFunction:
 
 
 def _member(
-    line: MemberLine, who: str, opened: Callable[[str], Model], seed: int
+    line: MemberLine, who: str, opened: Callable[[str], Model], seed: int, number: int
 ) -> MemberFunction:
     if who == TERMINAL:
         return PersonMember(line.automaton, line.instructions)
@@ -126,4 +135,4 @@ def _member(
         return RandomMember(line.automaton, seed)
     if who.startswith(_PROGRAM):
         return ProgramMember(who.removeprefix(_PROGRAM), line.automaton)
-    return ModelMember(opened(who), line.automaton, line.instructions)
+    return ModelMember(opened(who), line.automaton, line.instructions, repetition=number)

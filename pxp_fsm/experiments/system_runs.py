@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from backends.databases import CallsOf, RunRecord, SqlBlackboard
@@ -17,12 +17,14 @@ from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import TERMINAL, SystemFile
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.networks.setup import models_of
-from pxp_fsm.experiments.system_members import members
+from pxp_fsm.experiments.plans import CAPS
+from pxp_fsm.experiments.stored_plans import with_stored_caps
+from pxp_fsm.experiments.system_members import is_local, members
 from pxp_fsm.experiments.units import together
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
-from pxp_fsm.sessions.pending import EventSource
+from pxp_fsm.sessions.pending import Chance, EventSource
 from pxp_fsm.sessions.system_session import SystemSession
 
 
@@ -46,17 +48,31 @@ class SystemRun:
     on_end: Callable[[SystemSession], None] = lambda _session: None
 
     def execute(self) -> Counter[str]:
-        """Carry all that is left to its end; how many sessions have ended how, earlier ones too."""
-        return waited_for(self._execute())
+        """Carry all that is left to its end; how many sessions have ended how, earlier ones too.
+
+        Raises `BlackboardError` where another process is working on the run.
+        """
+        self.board.lock(self.name)
+        try:
+            return waited_for(self._execute())
+        finally:
+            self.board.unlock(self.name)
 
     async def _execute(self) -> Counter[str]:
         stored = {one.session: one.ending for one in self.board.sessions(self.name)}
         counted = Counter(ending for ending in stored.values() if ending is not None)
         calls = CallsOf(self.board, self.name)
-        async with models_of(self.settings, log=calls, ledger=calls) as opened:
+        async with models_of(
+            self.settings,
+            log=calls,
+            ledger=calls,
+            spent=self.board.spending(self.name),
+            known=self.board.replies(self.name),
+        ) as opened:
 
-            async def carry(name: str) -> None:
-                async with members(self.file, self.respondents, opened, self.seed) as actors:
+            async def carry(name: str, number: int) -> None:
+                whom = (self.file, self.respondents, opened, self.seed, number)
+                async with members(*whom) as actors:
                     session = self._session(name, actors)
                     if name in stored:
                         self.board.resume(session)
@@ -68,19 +84,21 @@ class SystemRun:
                 for number in range(1, self.sessions + 1):
                     name = f"{self.name}/1/{number}"
                     if stored.get(name) is None:
-                        yield carry(name)
+                        yield carry(name, number)
 
-            alone = TERMINAL in self.respondents.values() or self.sessions == 1
-            await together(left(), 1 if alone else defaults.AT_ONCE)
+            await together(left(), 1 if self.sessions == 1 else self._at_once)
         return counted
 
+    @property
+    def _at_once(self) -> int:
+        """How many sessions go on at a time: one with a person; with models, as many as asked."""
+        who = self.respondents.values()
+        if TERMINAL in who:
+            return 1
+        return defaults.AT_ONCE if all(map(is_local, who)) else self.settings.in_flight
+
     def _session(self, name: str, actors: Mapping[str, Any]) -> SystemSession:
-        history = list[SystemSession]()
-        events = {
-            label: self._event(label, text, name, history)
-            for label, text in self.file.events.items()
-        }
-        session = SystemSession(
+        return SystemSession(
             self.system,
             actors,
             name=name,
@@ -88,28 +106,18 @@ class SystemRun:
             blackboard=self.board,
             seed=self.seed,
             faults=Faults(**self.file.faults),
-            events=events,
+            events={label: _source(text) for label, text in self.file.events.items()},
             follow=self.follow,
             limit=self.file.limit,
             on_action=lambda occurrence: self.on_action(name, occurrence),
             record_faults=True,
         )
-        history.append(session)
-        return session
 
-    def _event(
-        self, label: str, text: str, name: str, history: Sequence[SystemSession]
-    ) -> EventSource:
-        """Who raises an event: a timer, or chance, the same one where the session is resumed."""
-        kind, _, number = text.partition(":")
-        if kind == "after":
-            return float(number)
 
-        def chance() -> bool:
-            place = f"{name.partition('/')[2]}/{len(history[0].actions)}"
-            return random.Random(f"{self.seed}/{place}/{label}").random() < float(number)
-
-        return chance
+def _source(text: str) -> EventSource:
+    """Who raises an event of a file: a timer, or chance."""
+    kind, _, number = text.partition(":")
+    return float(number) if kind == "after" else Chance(float(number))
 
 
 def start_run(
@@ -120,10 +128,12 @@ def start_run(
     *,
     seed: int,
     sessions: int,
+    caps: Mapping[str, float] = MappingProxyType({}),
 ) -> str:
-    """Store a new run, with what it depends on, and return its name."""
-    plan = json.dumps(_plan(file, system, respondents, seed, sessions), sort_keys=True)
-    record = RunRecord(file.name, defaults.OWN, plan, seed, __version__, system.fingerprint)
+    """Store a new run, with what it depends on and the caps on its models; return its name."""
+    stored = _plan(file, system, respondents, seed, sessions) | ({CAPS: dict(caps)} if caps else {})
+    plan = json.dumps(stored, sort_keys=True)
+    record = RunRecord(file.name, defaults.SYSTEMS, plan, seed, __version__, system.fingerprint)
     return board.start_numbered_run(record).run
 
 
@@ -133,11 +143,12 @@ def check_resumed(
     file: SystemFile,
     system: System,
     respondents: Mapping[str, str],
-) -> tuple[int, int]:
-    """The seed and the number of sessions of the stored run `name`.
+    settings: Settings,
+) -> tuple[int, int, Settings]:
+    """The seed and the number of sessions of the stored run `name`, and `settings` with its caps.
 
-    Raises `NotThere` where there is none, and `UsageError` where it was another system's, or had
-    other respondents.
+    Raises `NotThere` where there is none, and `UsageError` where it was another system's or
+    version's, or had other respondents.
     """
     record = board.run(name)
     try:
@@ -147,6 +158,11 @@ def check_resumed(
         raise UsageError(
             f"run {quoted(name)} is no run of a system file; pxp run TASK --resume resumes others"
         ) from error
+    if record.version != __version__:
+        raise UsageError(
+            f"run {name} was begun by version {record.version}, this is {__version__}; "
+            f"resume it with that version, or start a new run"
+        )
     now = _plan(file, system, respondents, seed, sessions)
     for key, value in now.items():
         if stored.get(key) != value:
@@ -154,7 +170,7 @@ def check_resumed(
                 f"run {name} cannot be resumed: its {key} was {quoted(stored.get(key), 200)}, and "
                 f"would now be {quoted(value, 200)}"
             )
-    return seed, sessions
+    return seed, sessions, with_stored_caps(settings, record)
 
 
 def _plan(

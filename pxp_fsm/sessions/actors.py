@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pxp_fsm.automata.automaton import DECIDE, Automaton, Kind, Transition
@@ -152,7 +153,7 @@ class Actor:
 
         Raises `NoAnswer`, `OracleFailed` or `GuardError`, with what the member's own code raised.
         """
-        before = _json(turn.memory, turn.member)
+        before = _json(turn.memory, turn.member) if turn.memory else _NOTHING
         judged: list[Judgement] = []
         if self.guards is not None and turn.guards:
             row = await self._settle(turn, table, self.guards, judged)
@@ -171,7 +172,7 @@ class Actor:
             if row.guard is not None:
                 seconds = time.perf_counter() - started
                 judged.append(_judgement(turn, row.guard, Outcome.YES, seconds))
-        memory = _json(turn.memory, turn.member)
+        memory = _json(turn.memory, turn.member) if turn.memory else _NOTHING
         text = _json(value, turn.member)
         return Decision(row, to, text, memory if memory != before else "", tuple(judged))
 
@@ -238,6 +239,7 @@ class Actor:
         return row
 
 
+@lru_cache(maxsize=4096)
 def own_rows(table: Automaton, state: str) -> tuple[Transition, ...]:
     """The rows that a member takes by its own decision in `state`."""
     return tuple(
@@ -274,6 +276,8 @@ def _json(value: object, member: str) -> str:
         raise _no_json(member, value, problem)
     return text
 
+
+_NOTHING = "{}"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

@@ -63,11 +63,6 @@ class LiveSystem:
         self.system = system
         self.machines = {member.name: Machine(member.automaton) for member in system.members}
         self.chosen: dict[str, Transition | None] = dict.fromkeys(self.machines)
-        self._has_events = any(
-            row.kind is Kind.EVENT and row.guard is None
-            for member in system.members
-            for row in member.automaton.transitions
-        )
         names = tuple(self.machines)
         links = () if system.channel.synchronous else system.links
         self.letters: dict[Link, list[Letter]] = {
@@ -137,18 +132,19 @@ class LiveSystem:
 
     def deliveries(self) -> Iterator[Deliver]:
         """The letters that can be delivered now."""
-        for link in self.letters:
-            yield from self._deliveries(link)
+        for link, letters in self.letters.items():
+            if letters:
+                yield from self._deliveries(link)
 
     def _deliveries(self, link: Link) -> Iterator[Deliver]:
-        if self.letters.get(link):
+        if link in self.letters:
             for offer in self.system.channel.offers(self.buffer(link)):
                 if self._taken(*link, offer.tag) is not None:
                     yield Deliver(*link, offer.tag, kept=offer.kept)
 
     def externals(self) -> list[External]:
         """The events from outside that can happen now."""
-        if not self._has_events:
+        if not self.system.has_events:
             return []
         labels = dict.fromkeys(
             row.label for name in self.machines for row in self._external_rows(name)
@@ -190,13 +186,21 @@ class LiveSystem:
     def take(
         self, action: SystemAction, letter: Letter | None = None
     ) -> tuple[tuple[str, Transition], ...]:
-        """Let `action` happen; the members that moved, each with its row (or chose one).
+        """`move`, where `action` is possible.
 
-        `letter` is what is sent, or which of the offered ones is delivered; without it a letter
-        without a payload, or the oldest. Raises `Refused`, with the reason, where it cannot
-        happen: nothing has moved then.
+        Raises `Refused`, with the reason, where it cannot happen: nothing has moved then.
         """
         self.check(action)
+        return self.move(action, letter)
+
+    def move(
+        self, action: SystemAction, letter: Letter | None = None
+    ) -> tuple[tuple[str, Transition], ...]:
+        """Let `action`, which was checked, happen; the members that moved, each with its row.
+
+        `letter` is what is sent, or which of the offered ones is delivered; without it a letter
+        without a payload, or the oldest.
+        """
         match action:
             case Exchange(sender, receiver, tag):
                 sent = self._send(sender, receiver, tag)
@@ -248,16 +252,25 @@ class LiveSystem:
     def obstacles(self) -> Iterator[str]:
         """Why members cannot do now what their tables say, and letters cannot be delivered."""
         for name, machine in self.machines.items():
-            settled = self.chosen[name]
+            settled, where = self.chosen[name], f"{name} in {machine.state}"
             for row in machine.enabled() if settled is None else (settled,):
                 if row.kind is Kind.SEND and not any(self.sendings(name, row)):
-                    chosen = "" if settled is None else f" has chosen {row.guard} and"
-                    yield f"{name}{chosen} cannot send {row.label}: {self._why_not(name, row)}"
+                    chosen = f" has chosen {row.guard} and" if settled else ""
+                    yield f"{where}{chosen} cannot send {row.label}: {self._why_not(name, row)}"
         for (sender, receiver), letters in self.letters.items():
-            offered = {} if not letters else {letter.tag: letter for letter in letters[:1]}
-            for tag in offered:
+            tags = self.buffer((sender, receiver)) if self.system.channel.reordering else ()
+            for tag in dict.fromkeys(tags or [letter.tag for letter in letters[:1]]):
                 if self._taken(sender, receiver, tag) is None:
                     yield f"{self._not_taken(receiver)}, and {tag} from {sender} comes next"
+
+    def waits(self) -> Iterator[str]:
+        """What the members wait for that only others can move, and which are over."""
+        for name, machine in self.machines.items():
+            rows = machine.enabled()
+            if any(row.kind is Kind.SEND for row in rows) or self.stopped:
+                continue
+            awaited = f"waits for {', '.join(row.action for row in rows)}"
+            yield f"{name} in {machine.state} {'is over' if machine.ended else awaited}"
 
     def _why_not(self, name: str, row: Transition) -> str:
         partners = self.system.partners(self.system.places[name], row)

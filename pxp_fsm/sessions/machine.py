@@ -8,6 +8,7 @@ state, event and valuation that it does what the table says.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from pxp_fsm.automata.automaton import (
@@ -27,10 +28,13 @@ _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_e
 
 
 class _Model:
-    """What `transitions` puts its state and triggers on; nothing of ours, so no name can clash."""
+    """Where one machine is, and the row that it took last; `transitions` keeps its state on it."""
 
-    state: str
-    trigger: Callable[..., bool]
+    __slots__ = ("state", "taken")
+
+    def __init__(self, state: str) -> None:
+        self.state = state
+        self.taken: Transition | None = None
 
 
 class Machine:
@@ -47,29 +51,11 @@ class Machine:
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
-        names = [item.name for item in automaton.states]
         self.automaton = automaton
         if state is not None:
             self._check_state(state)
-        self._model = _Model()
-        self._taken: Transition | None = None
-        import transitions  # heavy: not for the command's help
-
-        machine = transitions.Machine(
-            model=self._model,
-            states=names,
-            initial=state or automaton.initial,
-            auto_transitions=False,
-            send_event=True,
-        )
-        for transition in automaton.transitions:
-            machine.add_transition(
-                _trigger(transition.event),
-                transition.source,
-                transition.target,
-                conditions=[_condition(transition.guard)] if transition.guard else [],
-                before=[self._taking(transition)],
-            )
+        self._model = _Model(state or automaton.initial)
+        self._events = _built(automaton).events
 
     @property
     def state(self) -> str:
@@ -119,18 +105,42 @@ class Machine:
         Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row.
         """
         row = self.automaton.step(self.state, event, valuation)
-        self._taken = None
-        self._model.trigger(_trigger(row.event), valuation=valuation)
-        taken: Transition | None = self._taken
+        self._model.taken = None
+        self._events[_trigger(row.event)].trigger(self._model, valuation=valuation)
+        taken: Transition | None = self._model.taken
         if taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
         return taken
 
-    def _taking(self, transition: Transition) -> Callable[[Any], None]:
-        def note(_event: Any) -> None:
-            self._taken = transition
 
-        return note
+@lru_cache(maxsize=256)
+def _built(automaton: Automaton) -> Any:
+    """The `transitions.Machine` of a table, built once; each `Machine` is a model of it."""
+    import transitions  # heavy: not for the command's help
+
+    built = transitions.Machine(
+        model=None,
+        states=[item.name for item in automaton.states],
+        initial=automaton.initial,
+        auto_transitions=False,
+        send_event=True,
+    )
+    for transition in automaton.transitions:
+        built.add_transition(
+            _trigger(transition.event),
+            transition.source,
+            transition.target,
+            conditions=[_condition(transition.guard)] if transition.guard else [],
+            before=[_taking(transition)],
+        )
+    return built
+
+
+def _taking(transition: Transition) -> Callable[[Any], None]:
+    def note(event: Any) -> None:
+        event.model.taken = transition
+
+    return note
 
 
 def _trigger(event: Event) -> str:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.relations import OracleFailed, Outcome
 from pxp_fsm.sessions.actors import Decision
 from pxp_fsm.sessions.functions import answered
 
-EventSource = float | Callable[[], bool | Awaitable[bool]] | None
-"""Who raises an event from outside: a timer (seconds), a function, sync or async, that returns
-whether it is raised, or None: whoever has the session (`raise_event`)."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Raises an event with this probability before each action, drawn from the session's seed."""
+
+    probability: float
+
+
+EventSource = float | Chance | Callable[[], bool | Awaitable[bool]] | None
+"""Who raises an event from outside: a timer (seconds), chance, a function, sync or async, that
+returns whether it is raised, or None: whoever has the session (`raise_event`)."""
 
 
 class Pending:
@@ -26,7 +37,12 @@ class Pending:
     def __init__(self, events: Mapping[str, EventSource]) -> None:
         self.wants: dict[str, Decision | None] = {}
         self.raised: set[str] = set()
-        self._events = events
+        self.chances = {
+            label: source.probability
+            for label, source in events.items()
+            if isinstance(source, Chance)
+        }
+        self._events = {name: one for name, one in events.items() if name not in self.chances}
         self._thinking: dict[str, asyncio.Task[Decision | None]] = {}
         self._coming: dict[str, asyncio.Task[bool]] = {}
         self._declined: set[str] = set()
@@ -38,7 +54,7 @@ class Pending:
 
     def ask(self, member: str, thinking: Coroutine[Any, Any, Decision | None]) -> None:
         """Let a member think."""
-        self._thinking[member] = asyncio.create_task(thinking)
+        self._thinking[member] = self._started(thinking)
 
     def expect(self, possible: set[str]) -> bool:
         """Ask the sources of the events that are `possible`; whether any was asked."""
@@ -52,7 +68,7 @@ class Pending:
             and label in possible - set(self._coming) - self.raised - self._declined
         ]
         for label in new:
-            self._coming[label] = asyncio.create_task(_is_raised(label, self._events[label]))
+            self._coming[label] = self._started(_is_raised(label, self._events[label]))
         return bool(new)
 
     def hear(self) -> dict[str, Decision | None]:
@@ -69,16 +85,22 @@ class Pending:
 
     async def wait(self) -> None:
         """Until somebody has answered, or `wake` was called."""
+        if any(task.done() for task in (*self._thinking.values(), *self._coming.values())):
+            return
         self._wake = asyncio.get_running_loop().create_future()
-        tasks: list[asyncio.Future[Any]] = [*self._thinking.values(), *self._coming.values()]
-        await asyncio.wait([*tasks, self._wake], return_when=asyncio.FIRST_COMPLETED)
+        await self._wake
 
     def wake(self) -> None:
         """End a `wait`: something has happened meanwhile."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    def happened(self, moved: tuple[str, ...], event: str = "") -> None:
+    def _started(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(lambda _task: self.wake())
+        return task
+
+    def happened(self, moved: Iterable[str], event: str = "") -> None:
         """Something has happened: what the members that `moved` thought or wanted is void."""
         self._declined.clear()
         self.raised.discard(event)
@@ -97,7 +119,7 @@ class Pending:
 
 
 async def _is_raised(label: str, source: EventSource) -> bool:
-    if source is None:
+    if source is None or isinstance(source, Chance):
         return False
     if not callable(source):
         await asyncio.sleep(source)
@@ -115,8 +137,9 @@ async def _is_raised(label: str, source: EventSource) -> bool:
 def check_source(label: str, source: object) -> None:
     """Raise `UsageError` where `source` cannot raise an event."""
     timer = isinstance(source, int | float) and not isinstance(source, bool) and source >= 0
-    if source is not None and not timer and not callable(source):
+    likely = isinstance(source, Chance) and 0 <= source.probability <= 1
+    if source is not None and not timer and not likely and not callable(source):
         raise UsageError(
-            f"event {label} is raised by a number of seconds, a function, or None (raise_event), "
-            f"not {quoted(source)}"
+            f"event {label} is raised by a number of seconds, a Chance from 0 to 1, a function, or "
+            f"None (raise_event), not {quoted(source)}"
         )

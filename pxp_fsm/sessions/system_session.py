@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -106,6 +106,7 @@ class SystemSession:
         self._record_faults = record_faults
         self._history: list[Occurrence] = []
         self._letters: dict[str, list[Letter]] = {one: [] for one in self.live.machines}
+        self._moved = set(self.live.machines)
         self._memory = dict.fromkeys(self.live.machines, "{}")
 
     def __repr__(self) -> str:
@@ -178,6 +179,7 @@ class SystemSession:
         for occurrence in occurrences:
             if self.ending is not None or occurrence.number != len(self._history) + 1:
                 raise Refused(f"stored action {occurrence.number} of {self.name} is out of place")
+            self.live.check(occurrence.action)
             self._take(occurrence)
 
     def _begin(self) -> None:
@@ -208,13 +210,16 @@ class SystemSession:
     def _ask(self) -> bool:
         """Ask each member that may act, and each source of an event; whether any was asked."""
         asked = self._pending.expect(self._events())
-        for name, machine in self.live.machines.items():
-            actor, table = self.members.get(name), machine.automaton
-            if actor is None or self.live.stopped or self._pending.is_asked(name):
+        if self.live.stopped:
+            return asked
+        for name, actor in self.members.items():
+            machine = self.live.machines[name]
+            if name not in self._moved or self._pending.is_asked(name):
                 continue
-            if own_rows(table, machine.state):
-                self._pending.ask(name, actor.decide(self._turn(name), table))
+            if own_rows(machine.automaton, machine.state):
+                self._pending.ask(name, actor.decide(self._turn(name), machine.automaton))
                 asked = True
+        self._moved.clear()
         return asked
 
     def _events(self) -> set[str]:
@@ -247,7 +252,12 @@ class SystemSession:
                 raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
 
     def _drawn(self) -> tuple[SystemAction, Decision | None] | None:
-        found = ready(self.live, self._pending.wants, self._pending.raised)
+        raised = self._pending.raised | {
+            label
+            for label, probability in self._pending.chances.items()
+            if self._chance(f"event {label}").random() < probability
+        }
+        found = ready(self.live, self._pending.wants, raised)
         return drawn(found, self.system.channel, self.faults, lambda: self._chance("next"))
 
     def _chance(self, what: str) -> random.Random:
@@ -308,7 +318,7 @@ class SystemSession:
     def _take(self, occurrence: Occurrence) -> None:
         """Move the machines, and note who knows what; who has moved is asked anew."""
         action, letter = occurrence.action, occurrence.letter
-        moved = self.live.take(action, letter)
+        moved = self.live.move(action, letter)
         self._history.append(occurrence)
         if occurrence.memory:
             self._memory[actor_of(action)] = occurrence.memory
@@ -317,7 +327,9 @@ class SystemSession:
         if isinstance(action, Exchange | Deliver) and letter is not None:
             self._letters[action.receiver].append(letter)
         event = action.label if isinstance(action, External) else ""
-        self._pending.happened(tuple(name for name, _ in moved), event)
+        names = [name for name, _ in moved]
+        self._moved.update(names)
+        self._pending.happened(names, event)
         if isinstance(action, Choose) and letter is not None:
             (name, row), *_ = moved
             self._pending.wants[name] = Decision(row, letter.receiver, letter.text, "")
@@ -328,12 +340,21 @@ class SystemSession:
             self._end(Ending.FINISHED, "every member is in an end state")
             return
         possible = self.live.possible()
-        obstacles = "; ".join(self.live.obstacles())
         if possible:
             there = ", ".join(map(str, possible))
             self._end(Ending.IDLE, f"nobody does what is possible: {there}")
-        else:
-            self._end(Ending.DEADLOCK, obstacles or "no member can go on")
+            return
+        found = [*self.live.obstacles(), *self.live.waits(), *self._lost()]
+        self._end(Ending.DEADLOCK, "; ".join(found) or "no member can go on")
+
+    def _lost(self) -> Iterator[str]:
+        """The latest message that each link has lost: somebody may wait for it."""
+        lost = dict[tuple[str, str], str]()
+        for one in self._history:
+            if isinstance(one.action, Send) and one.action.lost:
+                link = one.action.sender, one.action.receiver
+                lost[link] = f"{one.action.tag} of {link[0]} to {link[1]} was lost"
+        yield from lost.values()
 
     def _fail(self, error: NoAnswer | OracleFailed | GuardError) -> None:
         self.fault = error.fault if isinstance(error, SessionFailed) else None

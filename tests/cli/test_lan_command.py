@@ -129,12 +129,12 @@ def test_reports_leave_the_training_of_networks_out_and_say_so(
 
     assert pxp("lan", *TRAIN, "--unattended", "--database", "x.db").exit_code == 0
     alone = pxp("report", "x.db")
-    assert alone.exit_code == 2 and "lan-1 trained networks of agents" in alone.stderr
+    assert alone.exit_code == 2 and "lan-1 trained a network" in alone.stderr
     assert pxp("run", "drug", "--instances", "1", "--database", "x.db").exit_code == 0
     done = pxp("report", "x.db", "-o", "page.html")
     assert (done.exit_code, done.stderr.splitlines()[0]) == (
         0,
-        "Left out, as networks of agents were trained in them: lan-1",
+        "Left out: run lan-1 trained a network, with no plan of sessions; those can be listed",
     )
     assert "lan-1" not in (folder / "page-sessions.csv").read_text("utf-8")
     for command in (("report", "x.db", "lan-1"), ("run", "drug", "--resume", "lan-1")):

@@ -220,6 +220,29 @@ def test_a_stored_session_is_drawn_with_all_members(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "draw it with all members" in done.output
 
 
+def test_commands_take_runs_of_systems_where_they_have_a_meaning(tmp_path: Path) -> None:
+    run(tmp_path, COMMIT, "--anyway", "--sessions", 3)
+    database = str(tmp_path / "runs/blackboard.sqlite")
+
+    def pxp(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(commands, words)
+        return done.exit_code, done.output
+
+    code, said = pxp("audit", database)
+    assert (code, "        3  of systems, audited against" in said) == (0, True)
+    code, said = pxp("sessions", "two_phase-1", "--database", database)
+    assert code == 0 and said.count("\ntwo_phase-1/1/") == 3
+    code, said = pxp("monitor", "two_phase-1", "G !event.CRASH", "--database", database)
+    assert code in (0, 1) and said.startswith("Monitor G !event.CRASH")
+    why = "is of a system, whose messages carry no predictions to count"
+    for words in (("report", database), ("report", database, "two_phase-1")):
+        code, said = pxp(*words, "-o", str(tmp_path / "report.html"))
+        assert code == 2 and why in said
+    assert why in pxp("test", "two_phase-1", "--database", database)[1]
+    assert why in pxp("run", "drug", "--resume", "two_phase-1", "--database", database)[1]
+    assert pxp("cost", database)[0] == 0
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(
     "file", sorted(COMMIT.parents[1].glob("*/*.toml")), ids=lambda path: path.stem

@@ -8,57 +8,21 @@ from typing import Any
 import pytest
 
 import pxp_fsm as pxp
-from proofs.export.itf import actions_of, to_itf
-from proofs.systems import Member, check_standard, parse_channel
-from pxp_fsm.automata.actions import Deliver, Exchange, External, Send
-from pxp_fsm.diagrams import SequenceChart
-from pxp_fsm.diagrams.notebook import diagram_of
-from pxp_fsm.errors import PXPError, Refused, TableError, UsageError, WrongType
-from pxp_fsm.protocol.relations import Outcome
+from proofs.systems import check_standard
+from pxp_fsm.automata.actions import Deliver, External, Send
+from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions.pending import Chance
 from pxp_fsm.sessions.system_session import SystemSession
-from tests.proofs.text_tables import table
-
-HUB = table(
-    "hub",
-    "IDLE -> ASKED1 send TASK to left\n"
-    "ASKED1 -> ASKED2 send TASK to right\n"
-    "ASKED2 -> HALF receive BID\n"
-    "HALF -> CHOOSE receive BID\n"
-    "CHOOSE -> [OVER] send TAKE to left if LEFT\n"
-    "CHOOSE -> [OVER] send TAKE to right if RIGHT",
+from tests.sessions.small_systems import (
+    SILENT,
+    STUCK,
+    WAITING,
+    contract,
+    hub,
+    two,
+    wrong,
 )
-BIDDER = table(
-    "bidder",
-    "IDLE -> BID receive TASK\nBID -> [OVER] send BID to hub\n[OVER] -> [DONE] receive TAKE",
-)
-
-
-def bids(price: int) -> Any:
-    async def bid(turn: pxp.Turn) -> pxp.Intent:
-        await asyncio.sleep(0)
-        return pxp.Intent("BID", {"price": price, "of": turn.value["of"]})
-
-    return bid
-
-
-def hub(turn: pxp.Turn) -> pxp.Intent:
-    """Asks both, and takes the cheaper one."""
-    if turn.state == "CHOOSE":
-        prices = {one.sender: one.value["price"] for one in turn.received}
-        return pxp.Intent(min(prices, key=lambda name: prices[name]).upper())
-    return pxp.Intent("TASK", {"of": "a lamp"})
-
-
-def contract(channel: str = "sync", **options: Any) -> SystemSession:
-    system = system_over(channel)
-    members = {"hub": hub, "left": bids(7), "right": bids(5)}
-    return pxp.Session(system, {**members, **options.pop("members", {})}, **options)
-
-
-def system_over(channel: str) -> pxp.System:
-    members = (Member("hub", HUB), Member("left", BIDDER), Member("right", BIDDER))
-    return pxp.System(members, parse_channel(channel))
 
 
 @pytest.mark.parametrize("channel", ["sync", "fifo:1", "reordering:2", "duplicating:1"])
@@ -93,158 +57,38 @@ def test_a_seed_determines_what_happens() -> None:
     assert len({str(actions(seed)) for seed in range(8)}) > 1
 
 
-def wrong(value: Any) -> Any:
-    """What no type checker lets through."""
-    return value
-
-
-def two(left: str, right: str, channel: str = "sync") -> pxp.System:
-    return pxp.System.load(table("a", left), table("b", right), channel=channel)
-
-
-STUCK = two(
-    "S -> [T] send X if G\nS -> [U] send Y if H",
-    "S -> [T] receive X\nU -> [T] receive Y\nS -> U event NEVER",
-)
-
-
 def test_a_chosen_guard_whose_message_nobody_takes_is_a_deadlock_as_in_the_checker() -> None:
     session = pxp.Session(STUCK, {"a": lambda _turn: "H", "b": lambda _turn: None}).run_sync()
     assert session.ending is Ending.DEADLOCK
-    assert session.cause == "a has chosen H and cannot send Y: b is in S, which takes -X"
+    assert session.cause == "a in S has chosen H and cannot send Y: b is in S, which takes -X"
     assert [str(one.action) for one in session.actions] == ["a H/+Y"]
     (found,) = check_standard(STUCK, ["no-deadlock"])
     assert found.verdict.trace is not None
     assert found.verdict.trace.labels == ("a H/+Y",)
 
 
-def test_guards_are_asked_once_timed_and_logged() -> None:
-    asked = list[str]()
-
-    async def choose(turn: pxp.Turn) -> bool:
-        asked.append(turn.state)
-        return True
-
-    actor = pxp.Actor(lambda turn: {"to": turn.tag}, guards={"G": choose, "H": lambda _turn: False})
-    session = pxp.Session(STUCK, {"a": actor, "b": lambda _turn: None}).run_sync()
-    (occurrence,) = session.actions
-    assert (occurrence.guard, asked) == ("G", ["S"])
-    assert occurrence.letter is not None
-    assert occurrence.letter.value == {"to": "X"}
-    assert [(one.relation, one.outcome) for one in occurrence.judgements] == [
-        ("G", Outcome.YES),
-        ("H", Outcome.NO),
-    ]
-
-
-async def slow(_turn: pxp.Turn) -> str:
-    await asyncio.sleep(30)
-    return "G"
-
-
-@pytest.mark.parametrize(
-    ("member", "ending", "cause", "raised"),
-    [
-        (pxp.Actor(slow, timeout=0.01), "late", "a: no answer within 0.01 s", None),
-        (
-            pxp.Actor(lambda _turn: 1, guards=slow, timeout=0.01),
-            "late",
-            "guard slow of a: no answer within 0.01 s",
-            None,
-        ),
-        (
-            lambda _turn: "X",
-            "broken",
-            "a: it wants 'X' in state S; possible there: G, H",
-            WrongType,
-        ),
-        (lambda _turn: 7, "broken", "not an Intent, a name or None", WrongType),
-        (lambda _turn: pxp.Intent("G", {1: 2}), "broken", "JSON values", WrongType),
-        (lambda _turn: pxp.Intent("G", float("nan")), "broken", "JSON values", WrongType),
-        (lambda _turn: 1 / 0, "no answer", "a: ZeroDivisionError", ZeroDivisionError),
-        (
-            pxp.Actor(lambda _turn: 1, guards=wrong(lambda _turn: 1 / 0)),
-            "broken",
-            "guard <lambda>",
-            ZeroDivisionError,
-        ),
-        (
-            pxp.Actor(lambda _turn: 1, guards={"G": lambda _t: True, "H": lambda _t: True}),
-            "broken",
-            "exactly one of G, H must hold, but G, H did",
-            None,
-        ),
-        (
-            pxp.Actor(lambda _turn: 1, guards=wrong({"G": lambda _t: 1})),
-            "broken",
-            "guard G returned 1, not True or False",
-            WrongType,
-        ),
-        (pxp.Actor(lambda _turn: 1, guards={"H": lambda _t: True}), "broken", "no function", None),
-    ],
-)
-def test_a_member_that_fails_ends_the_session_as_that(
-    member: Any, ending: str, cause: str, raised: type[Exception] | None
-) -> None:
-    members = {"a": member, "b": lambda _turn: None}
-    session = pxp.Session(STUCK, members, record_faults=True).run_sync()
-    assert session.ending is not None
-    assert session.ending.value == ending
-    assert cause in session.cause
-    assert session.actions == ()
-    if raised is not None:
-        with pytest.raises(raised):
-            pxp.Session(STUCK, members).run_sync()
-
-
-def test_a_payload_must_fit_the_tables_of_both() -> None:
-    rows = [{"from": "S", "to": "T", "send": "X"}]
-    takes = [{"from": "S", "to": "T", "receive": "X"}]
-    size = {"X": {"type": "object", "properties": {"size": {"type": "integer"}}}}
-    left = pxp.build_automaton("a", rows, final=["T"], peer="b")
-    right = pxp.build_automaton("b", takes, final=["T"], peer="a", payloads=size)
-    system = pxp.System.load(left, right)
-
-    def session(size: object) -> SystemSession:
-        sends = {"a": lambda _turn: pxp.Intent("X", {"size": size}), "b": lambda _turn: None}
-        return pxp.Session(system, sends, record_faults=True).run_sync()
-
-    assert session(3).ending is Ending.FINISHED
-    refused = session("3")
-    assert (refused.ending, refused.actions) == (Ending.BROKEN, ())
-    assert refused.cause == (
-        "a: the payload of X does not fit b: $.size: '3' is not of type 'integer'"
+def test_a_deadlock_tells_each_member_its_state_and_what_was_lost() -> None:
+    session = contract("lossy:1", faults=pxp.Faults(loss=1)).run_sync()
+    assert (session.ending, session.cause) == (
+        Ending.DEADLOCK,
+        "hub in ASKED2 waits for -BID; left in IDLE waits for -TASK; "
+        "right in IDLE waits for -TASK; "
+        "TASK of hub to left was lost; TASK of hub to right was lost",
     )
-
-
-@pytest.mark.parametrize(
-    ("payloads", "said"),
-    [
-        ({"Y": {}}, "payload of Y, which no row sends or receives; there are: X"),
-        ({"X": {"type": "nothing"}}, "no JSON Schema"),
-    ],
-)
-def test_a_schema_that_is_none_is_a_fault_of_the_table(payloads: Any, said: str) -> None:
-    rows = [{"from": "S", "to": "T", "send": "X"}]
-    with pytest.raises(TableError, match=said):
-        pxp.build_automaton("a", rows, final=["T"], peer="b", payloads=payloads)
-
-
-def test_a_schema_counts_in_the_fingerprint_only_where_there_is_one() -> None:
-    rows = [{"from": "S", "to": "T", "send": "X"}]
-    made = [
-        pxp.build_automaton("a", rows, final=["T"], peer="b", payloads=payloads).fingerprint
-        for payloads in ({}, {"X": {"type": "null"}}, {"X": {"type": "string"}})
-    ]
-    assert len(set(made)) == 3
-    assert pxp.load_automaton("interact").payloads == {}
-
-
-WAITING = two(
-    "S -> [T] event APPROVE\nS -> [U] event CANCEL\n[T] -> [U] send X if NEVER",
-    "S -> [T] event APPROVE\nS -> [T] event CANCEL\nS -> [T] receive X",
-)
-SILENT = {"a": lambda _turn: None, "b": lambda _turn: None}
+    system = two("S -> T send X\nT -> [U] receive Y", "[S] -> T receive X\nT -> S send Y if G")
+    members = {"a": lambda _turn: "X", "b": lambda _turn: None}
+    idle = pxp.Session(system, members).run_sync()
+    assert (idle.ending, idle.cause) == (Ending.IDLE, "nobody does what is possible: b>a Y")
+    full = two(
+        "S -> T send X\nT -> [U] send X\nU -> U receive Z",
+        "S -> [T] receive Y\n[T] -> T send Z\nT -> T receive X",
+        "fifo:1",
+    )
+    stopped = pxp.Session(full, {"a": lambda _turn: "X", "b": lambda _turn: None}).run_sync()
+    assert stopped.cause == (
+        "a in T cannot send X: the buffer to b is full (1); "
+        "b is in S, which takes -Y, and X from a comes next; b in S waits for -Y"
+    )
 
 
 def test_events_come_from_timers_functions_and_callers() -> None:
@@ -271,6 +115,19 @@ def test_events_come_from_timers_functions_and_callers() -> None:
         return await running
 
     assert asyncio.run(by_caller()).ending is Ending.FINISHED
+
+
+def test_chance_is_drawn_anew_before_each_action_and_the_same_where_it_is_resumed() -> None:
+    def ran(seed: int, probability: float) -> SystemSession:
+        events = {"APPROVE": Chance(probability), "CANCEL": None}
+        session = pxp.Session(WAITING, SILENT, seed=seed, events={**events, "CANCEL": 0.001})
+        return session.run_sync()
+
+    assert {str(ran(seed, 1).actions[0].action) for seed in range(5)} == {"! APPROVE"}
+    assert {str(ran(seed, 0).actions[0].action) for seed in range(5)} == {"! CANCEL"}
+    firsts = [str(ran(seed, 0.5).actions[0].action) for seed in range(12)]
+    assert set(firsts) == {"! APPROVE", "! CANCEL"}
+    assert firsts == [str(ran(seed, 0.5).actions[0].action) for seed in range(12)]
 
 
 def test_nobody_does_what_is_possible() -> None:
@@ -313,73 +170,6 @@ def test_what_a_member_remembers_is_its_own_and_is_kept() -> None:
     assert [one.letter.value for one in session.actions if one.letter] == [1, 2, 3]
     assert session.actions[-1].memory == '{"sent":3}'
     assert (session.ending, session.cause) == (Ending.LIMIT, "stopped after 3 actions")
-
-
-def test_a_counterexample_is_run_with_live_members() -> None:
-    (found,) = check_standard(STUCK, ["no-deadlock"])
-    assert found.verdict.trace is not None
-    trace = [step.action for step in found.verdict.trace.steps]
-    obedient = pxp.Session(STUCK, {}, follow=trace).run_sync()
-    assert (obedient.ending, len(obedient.actions)) == (Ending.DEADLOCK, len(trace))
-    same = pxp.Session(STUCK, {}, follow=found.verdict.trace).run_sync()
-    assert [one.action for one in same.actions] == trace
-    with pytest.raises(UsageError, match="step 1 of the trace is 'a', no system's action"):
-        pxp.Session(STUCK, {}, follow=["a"])
-    other = pxp.Session(STUCK, {"a": lambda _turn: "G"}, follow=trace).run_sync()
-    assert other.ending is Ending.DIVERGED
-    assert other.cause == "action 1 of the trace is a H/+Y, but a chose G"
-    with pytest.raises(UsageError, match="the trace is none of this system: a>b Y was refused"):
-        pxp.Session(STUCK, {}, follow=[Exchange("a", "b", "Y")])
-
-
-def test_a_trace_is_read_back_from_its_file() -> None:
-    system = system_over("lossy:1")
-    (found,) = check_standard(system, ["no-deadlock"])
-    assert found.verdict.trace is not None
-    written = to_itf(found.name, "contract", found.verdict)
-    trace = actions_of(written)
-    assert trace == tuple(step.action for step in found.verdict.trace.steps)
-    assert pxp.Session(system, {}, follow=trace).run_sync().ending is Ending.DEADLOCK
-    for wrong, said in (
-        ("[]", "not a list"),
-        ("{}", "no trace of a system"),
-        (written.replace('"lose"', '"loose"').replace('"send"', '"sent"'), "there is no action"),
-        (written.replace('"kind"', '"sort"'), "does not say by which action"),
-    ):
-        with pytest.raises(PXPError, match=said):
-            actions_of(wrong)
-
-
-def test_a_session_is_drawn_with_all_its_members() -> None:
-    session = contract("lossy:1", seed=1, faults=pxp.Faults(loss=0.3)).run_sync()
-    chart = diagram_of(session)
-    assert isinstance(chart, SequenceChart)
-    assert [one.name for one in chart.lifelines] == ["hub", "left", "right"]
-    sent = [one for one in session.actions if isinstance(one.action, Send)]
-    assert [arrow.number for arrow in chart.arrows] == [one.number for one in sent]
-    for arrow, one in zip(chart.arrows, sent, strict=True):
-        delivered = [
-            other.number
-            for other in session.actions
-            if isinstance(other.action, Deliver) and other.letter == one.letter
-        ]
-        fate = f"received in step {delivered[0]}" if delivered else "not received"
-        assert isinstance(one.action, Send)
-        assert arrow.texts[-1] == ("lost" if one.action.lost else fate)
-
-
-def test_a_trace_says_what_the_channel_does() -> None:
-    system = system_over("lossy:1")
-    trace = [
-        Send("hub", "left", "TASK", lost=True),
-        Send("hub", "right", "TASK"),
-        Deliver("hub", "right", "TASK"),
-    ]
-    session = pxp.Session(
-        system, {"hub": hub, "right": bids(5)}, follow=trace, faults=pxp.Faults(loss=0)
-    ).run_sync()
-    assert [one.action for one in session.actions[:3]] == trace
-    assert session.ending is Ending.DEADLOCK
 
 
 @pytest.mark.parametrize(

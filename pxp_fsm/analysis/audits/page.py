@@ -29,8 +29,11 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     yield f"{report.source}: {size}"
     if report.protocol:
         yield f"Audited as {report.protocol}"
-    for possible in reversed(Possible):
-        yield f"{report.possible[possible]:>9,}  possible {possible.words}"
+    if report.systems < report.sessions:
+        for possible in reversed(Possible):
+            yield f"{report.possible[possible]:>9,}  possible {possible.words}"
+    if report.systems:
+        yield f"{report.systems:>9,}  of systems, audited against the tables stored with them"
     for reason, count in report.skipped.most_common():
         yield f"{count:>9,}  not audited: {reason}"
     for name, due, theirs in report.counted:
@@ -46,12 +49,12 @@ def lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
             if place == shown:
                 yield "  …"
                 break
-            yield f"  {noted.session}{describe(one)}"
+            yield f"  {noted.session}{describe(one, noted.step)}"
 
 
-def describe(finding: Finding) -> str:
-    """A finding in a line, after the name of its session."""
-    where = "" if finding.number is None else f" message {finding.number}"
+def describe(finding: Finding, step: str) -> str:
+    """A finding in a line, after the name of its session, in which each `step` has a number."""
+    where = "" if finding.number is None else f" {step} {finding.number}"
     parts = [f"{where}: {finding.what}"]
     if finding.possible:
         parts.append(f"possible there: {', '.join(finding.possible)}")
@@ -70,6 +73,7 @@ def as_json(report: Report) -> str:
         "sessions": report.sessions,
         "messages": report.messages,
         "possible": {p.name.lower(): report.possible[p] for p in reversed(Possible)},
+        "systems": report.systems,
         "findings": {kind.value: report.kinds[kind] for kind in Kind if report.kinds[kind]},
         "not_audited": dict(report.skipped),
         "counted": {

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import chain
 
 from backends.databases import SqlBlackboard
+from backends.databases.own_sessions import SYSTEM
 from backends.databases.recordings import (
     Details,
     RecordedClasses,
@@ -29,8 +30,10 @@ _DERIVED = re.compile(r"(?:^|.* )guards=derived(?:, never revises)? MATCH=.*", r
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A recorded session with its place; `rules` are what it followed, or `why_not` they are not
-    known."""
+    """A recorded session with its place; `rules` are what it followed.
+
+    `why_not` says why they are not known: `SYSTEM` where it is a session of a system.
+    """
 
     recording: Recording
     instance: str
@@ -63,6 +66,8 @@ def recordings(board: SqlBlackboard, run: str) -> Iterator[Stored]:
         numbers = [message.number for message in session.messages]
         gap = numbers != list(range(1, len(numbers) + 1))
         known = (None, "messages of it are missing; see pxp verify") if gap else rules[key]
+        if session.protocol == SYSTEM:
+            known = None, SYSTEM
         yield Stored(recording, session.instance, *known)
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from backends.databases import SqlBlackboard
+from backends.databases.own_sessions import SYSTEM
 from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
 from proofs.audit.findings import FAULTS
 from proofs.audit.sessions import AsPublished
@@ -17,7 +18,9 @@ from proofs.languages import Word
 from proofs.languages.published_code import K
 from pxp_fsm.analysis.audits.published_tags import as_counted, published_recordings
 from pxp_fsm.analysis.audits.reading import recordings
-from pxp_fsm.errors import UsageError
+from pxp_fsm.analysis.audits.systems import system_findings
+from pxp_fsm.automata.actions import Exchange, Send
+from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.summary import counted
 
@@ -32,21 +35,25 @@ class Noted:
     ending: str | None
     possible: Possible
     findings: tuple[Finding, ...]
+    step: str = "message"
+    """What the numbers of findings count: of a system, actions."""
 
 
 @dataclass
 class Report:
     """What came of an audit.
 
-    `possible` counts sessions by what may be assumed of their judges, `kinds` sessions by what was
-    found of them; `skipped` counts the reasons why sessions could not be audited. `counted` has,
-    for recordings of the published code, each class: by the definition, and as that code counts.
+    `possible` counts sessions by what may be assumed of their judges, `systems` those of systems,
+    which have none, `kinds` sessions by what was found of them; `skipped` counts the reasons why
+    sessions could not be audited. `counted` has, for recordings of the published code, each class:
+    by the definition, and as that code counts.
     """
 
     source: str
     protocol: str = ""
     sessions: int = 0
     messages: int = 0
+    systems: int = 0
     possible: Counter[Possible] = field(default_factory=Counter)
     kinds: Counter[Kind] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -82,10 +89,13 @@ def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
     """
     records = chosen_runs(board, runs, "to audit")
     report = Report(board.shown)
-    followed: dict[object, Protocols] = {}
+    followed, of_systems = dict[object, Protocols](), list[tuple[str, str]]()
     for stored in chain.from_iterable(recordings(board, record.run) for record in records):
         report.sessions += 1
         report.messages += len(stored.recording.said)
+        if stored.why_not == SYSTEM:
+            of_systems.append((stored.recording.name, stored.instance))
+            continue
         if stored.rules is None:
             report.skipped[stored.why_not] += 1
             continue
@@ -96,7 +106,27 @@ def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
             report.skipped[str(error)] += 1
             continue
         report.take(stored.recording, stored.instance, found)
+    for name, about in of_systems:  # read one by one, when nothing else is being read
+        _audit_system(board, report, name, about)
     return report
+
+
+def _audit_system(board: SqlBlackboard, report: Report, name: str, about: str) -> None:
+    """Count a session of a system; what was found of it is kept."""
+    try:
+        session = board.session(name)
+        findings = tuple(system_findings(session))
+    except PXPError:
+        report.skipped["the tables or actions stored with it cannot be read; see pxp verify"] += 1
+        return
+    actions = [str(one.action) for one in session.actions]
+    report.systems += 1
+    report.messages += sum(isinstance(one.action, Exchange | Send) for one in session.actions)
+    report.kinds.update({one.kind for one in findings})
+    if findings:
+        left = min(one.kind.leaves for one in findings)
+        ending = session.record.ending
+        report.noted.append(Noted(name, about, tuple(actions), ending, left, findings, "action"))
 
 
 def audit_published(path: Path, rounds: int) -> Report:

@@ -10,7 +10,6 @@ from typing import TextIO
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm.artifacts import atomic_path
-from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.reports import data, figures, page, sheets
@@ -18,6 +17,7 @@ from pxp_fsm.experiments.reports.contents import RunReport, gather
 from pxp_fsm.experiments.reports.published import SESSIONS
 from pxp_fsm.experiments.reports.tables import Cell, as_csv, as_latex
 from pxp_fsm.experiments.statistics import ROWS
+from pxp_fsm.experiments.stored_plans import WITHOUT_PLAN
 
 WHOLE = 100
 """Sessions of a run that are shown whole unless told otherwise: the papers' five times twenty."""
@@ -67,7 +67,7 @@ def write(
     test_set: bool | None = None,
     catalogue: Path | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
-    """Report `runs` (none: all but those of networks) as `path` and files beside it.
+    """Report `runs` (none: all that have a plan) as `path` and files beside it.
 
     Gives what was reported and what was written. Each file is replaced at once when it is whole.
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
@@ -95,21 +95,23 @@ def write(
 
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
-    """The runs that `write` leaves out where none is named: networks were trained in them."""
-    return () if runs else tuple(one.run for one in board.runs() if one.task == NETWORKS)
+    """The runs that `write` leaves out where none is named, each with the reason."""
+    return () if runs else tuple(_reasons(board.runs()))
+
+
+def _reasons(records: Sequence[RunRecord]) -> Iterator[str]:
+    for one in records:
+        if one.task in WITHOUT_PLAN:
+            yield f"run {one.run} {WITHOUT_PLAN[one.task]}"
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
     found = chosen_runs(board, runs)
     if runs:
         return found
-    reported = [record for record in found if record.task != NETWORKS]
+    reported = [record for record in found if record.task not in WITHOUT_PLAN]
     if not reported:
-        known = ", ".join(record.run for record in found)
-        raise NotThere(
-            f"{board.shown} has no run to report: {known} trained networks of agents; "
-            f"their sessions can be listed"
-        )
+        raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(found))}")
     return reported
 
 

@@ -1,0 +1,182 @@
+"""Runs of systems: one process at a time, caps that hold over resumes, and kills that lose nothing.
+
+A killed run is compared with one that nobody disturbed: the same actions, payloads and endings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
+from backends.models.settings import Settings
+from pxp_fsm.cli.main import commands
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.stored_plans import with_stored_caps
+from tests.automata.test_system_files import written
+from tests.backends.model_servers import completion
+
+COMMIT = Path(__file__).parents[2] / "examples/two_phase_commit/two_phase.toml"
+
+
+def run(folder: Path, *arguments: object) -> tuple[int, str]:
+    """`pxp run` with an output folder of its own; its exit code and output."""
+    given = [str(one) for one in arguments]
+    done = CliRunner().invoke(commands, ["run", *given, "--output", str(folder / "runs")])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.output
+
+
+def board_of(folder: Path) -> SqlBlackboard:
+    return SqlBlackboard(str(folder / "runs/blackboard.sqlite"), create=False)
+
+
+def test_a_second_process_is_kept_out_of_a_run(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    assert run(tmp_path, path, "--sessions", 2)[0] == 0
+    with board_of(tmp_path) as other:
+        other.lock("asking-1")
+        code, said = run(tmp_path, path, "--resume", "asking-1")
+        assert code == 3 and "another process is working on run asking-1" in said
+    code, said = run(tmp_path, path, "--resume", "asking-1")
+    assert code == 0 and "finished: 2" in said
+
+
+def test_a_run_of_another_version_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path)
+    run(tmp_path, path)
+    monkeypatch.setattr("pxp_fsm.experiments.system_runs.__version__", "99.0")
+    code, said = run(tmp_path, path, "--resume", "asking-1")
+    assert code == 2 and "resume it with that version, or start a new run" in said
+
+
+@pytest.fixture
+def server(httpserver: HTTPServer) -> tuple[str, list[Any]]:
+    """A model that always replies to ASK, each time in other words, and what it was asked."""
+    asked: list[Any] = []
+
+    def reply(request: Request) -> Response:
+        asked.append(json.loads(request.data))
+        intent = {"do": "REPLY", "to": "client", "payload": len(asked)}
+        status = 200 if len(asked) % 2 else 500  # an attempt that fails counts too
+        body = json.dumps(completion(json.dumps(intent)))
+        return Response(body, status=status, mimetype="application/json")
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(reply)
+    return f"openai:x@{httpserver.url_for('/v1')}", asked
+
+
+def test_a_system_keeps_its_cap_over_resumes(
+    tmp_path: Path, server: tuple[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backends.models.middleware.retry.RetryPolicy.pause", lambda *_: 0.0)
+    model, asked = server
+    (tmp_path / "own.toml").write_text(
+        '[[server]]\nmodels = "openai:x@*"\ncan = ["schema"]\n', encoding="utf-8"
+    )
+    path = written(tmp_path)
+    who = ("--respondent", f"server={model}", "--catalogue", tmp_path / "own.toml")
+    begun = (path, "--sessions", 9, *who, "--in-flight", 2, "--max-calls", 3)
+    code, said = run(tmp_path, *begun)
+    assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said
+    assert "carry on with\n  " in said and "--resume asking-1" in said
+    for _ in range(2):
+        code, said = run(tmp_path, path, *who, "--resume", "asking-1")
+        assert (code, len(asked)) == (2, 3) and "the cap of 3 calls" in said
+    code, said = run(tmp_path, path, *who, "--resume", "asking-1", "--max-calls", 5)
+    assert (code, len(asked)) == (2, 5)
+
+
+def test_a_plan_keeps_its_caps_unless_others_are_given() -> None:
+    plan, given = Plan("drug", instances="1"), Settings(calls=3, dollars=0.5)
+    with SqlBlackboard(":memory:") as board:
+        name = runs.start(plan, board, settings=given).name
+        assert runs.resume(name, board).settings.caps == {"calls": 3, "dollars": 0.5}
+        other = runs.resume(name, board, Settings(calls=9))
+        assert (other.settings.caps, other.plan) == ({"calls": 9, "dollars": 0.5}, plan)
+        assert "caps" not in board.run(runs.start(plan, board).name).plan
+
+
+@pytest.mark.parametrize(
+    "caps", ['["calls"]', '{"attempts": 1}', '{"calls": true}', '{"dollars": NaN}', '{"calls": -1}']
+)
+def test_caps_that_are_none_are_refused(caps: str) -> None:
+    class Stored:
+        run, task, plan = "drug-1", "drug", f'{{"task": "drug", "caps": {caps}}}'
+
+    with pytest.raises(UsageError, match="the caps of run 'drug-1' cannot be read"):
+        with_stored_caps(None, Stored())
+
+
+def plain(board: SqlBlackboard, run: str) -> list[Any]:
+    """What must be the same: all but names, times and how long somebody thought."""
+    return [
+        (
+            record.repetition,
+            record.position,
+            record.ending,
+            record.cause,
+            [
+                (one.number, one.action, one.guard, one.letter, one.memory, len(one.judgements))
+                for one in board.actions(record.session)
+            ],
+        )
+        for record in sorted(board.sessions(run), key=lambda one: one.position)
+    ]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_run_that_is_killed_again_and_again_is_as_if_it_had_not_been(
+    seed: int, tmp_path: Path
+) -> None:
+    """SIGKILL to `pxp run FILE` at random instants, over a lossy channel; then `--resume`."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    source = COMMIT.parent
+    for path in source.glob("*.toml"):
+        text = path.read_text("utf-8").replace('channel = "sync"', 'channel = "lossy:2"')
+        (folder / path.name).write_text(text, encoding="utf-8")
+    size = ["--sessions", "20", "--seed", str(seed), "--anyway"]
+    assert run(tmp_path, folder / COMMIT.name, *size)[0] == 0
+    command = [sys.executable, "-m", "pxp_fsm.cli", "run", str(folder / COMMIT.name), "--anyway"]
+    command += ["--output", str(tmp_path / "killed")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    draw, kills, begun, code = random.Random(seed), 0, False, -9
+    while code == -9:
+        again = ["--resume", "two_phase-1"] if begun else size[:-1]
+        with subprocess.Popen(
+            [*command, *again], env=environment, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            after = draw.randint(1, 6)
+            for line in process.stdout:
+                begun = begun or line.startswith("Run ")
+                after -= line.startswith("Session ")
+                if after == 0 and kills < 3:
+                    time.sleep(draw.uniform(0, 0.02))
+                    process.kill()
+                    kills += 1
+        code = process.returncode
+    assert (code, kills >= 2) == (0, True)
+    database = tmp_path / "killed/blackboard.sqlite"
+    with board_of(tmp_path) as whole, SqlBlackboard(str(database), create=False) as killed:
+        assert plain(killed, "two_phase-1") == plain(whole, "two_phase-1")
+    assert not verify(str(database)).problems
