@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Any
 
 from guards.relations.lexicon import WEIGHTS, Found, Lexicon, smiles_like
+from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import DataError, require_extra
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 
@@ -40,6 +41,7 @@ MOST_SMILES = 20
 LONGEST_STATED = 300
 """Characters of the longest SMILES that is read in an explanation."""
 
+_FILES = ("chemistry.py", "lexicon.py", "reactions.toml")
 _HEAVY_ATOMS = re.compile(r"compound of (\d{1,3}) heavy atom")
 
 
@@ -280,8 +282,13 @@ class SameReaction:
     Compared with no model judge so far.
     """
 
-    name = "same reaction class (approximation)"
     assumptions = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC})
+
+    @property
+    def name(self) -> str:
+        """With a fingerprint of what the answers depend on: the lexicon and the code."""
+        files = package_fingerprint("guards.relations", _FILES)
+        return f"same reaction class (approximation {files})"
 
     async def holds(self, left: str, right: str) -> Outcome:
         first, second = best_classes(left), best_classes(right)
