@@ -1,7 +1,8 @@
-"""Atomic writing of files, complete or not at all, and locks on files that are rewritten."""
+"""Files: written complete or not at all, locked while rewritten; fingerprints of a package's."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
@@ -10,6 +11,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from pxp_fsm.errors import UsageError
@@ -113,3 +116,16 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     """Write `content` to the file `path`, text as UTF-8; raises what `atomic_path` does."""
     with atomic_path(path) as draft:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@cache
+def package_fingerprint(package: str, names: tuple[str, ...], also: str = "") -> str:
+    """What depends on the files `names` of `package` is identified by: 12 hex digits of a SHA-256.
+
+    `also` is counted in, as the version of a library may be.
+    """
+    digest = hashlib.sha256(also.encode())
+    for name in names:
+        content = resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
+        digest.update(b"%d %s" % (len(content), content))
+    return digest.hexdigest()[:12]

@@ -224,11 +224,21 @@ def _sentences(text: str) -> Iterator[list[re.Match[str]]]:
     yield sentence
 
 
-def _without_smiles(chunk: re.Match[str]) -> str:
-    core = chunk[0].rstrip(".;:")
+def smiles_like(text: str) -> Iterator[str]:
+    """What looks like a SMILES in `text`; it need not be one."""
+    for chunk in _CHUNK.finditer(text):
+        if core := _smiles_like(chunk[0]):
+            yield core
+
+
+def _smiles_like(chunk: str) -> str:
+    core = chunk.rstrip(".;:")
     telling = any(character in "=#([" or character.isdigit() for character in core)
-    if not telling or not _SMILES.fullmatch(core):
-        return chunk[0]
+    return core if telling and _SMILES.fullmatch(core) else ""
+
+
+def _without_smiles(chunk: re.Match[str]) -> str:
+    core = _smiles_like(chunk[0])
     return "0" * len(core) + chunk[0][len(core) :]
 
 

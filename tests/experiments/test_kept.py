@@ -20,6 +20,7 @@ from backends.models.scripts import read_script
 from backends.models.settings import Settings
 from proofs.claims.certificates import coverage
 from pxp_fsm.cli.main import main
+from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import files, runs, statistics
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.networks.lan import Lan
@@ -43,10 +44,7 @@ MARKS = {
     EXPERIMENT: "b3d5ccc0e58516b97ca6aef44bdf652cf7a195c6429b5e538061358a3e107435",
     "lan-1": "9e570b041128fb0151341f046ad5e1480d8e3b9da13448cc0a916c4fcc60863b",
 }
-FINGERPRINTS = {
-    "experiment.toml": "82062098475df250fed4dcc8f9eab284bf4bdbdf860e42bd868351c78d404feb",
-    "pxp.toml": "30586d0296e81415a3bfd2964923ffc193912bc6eaa23ff6e702be45a73bbf25",
-}
+FINGERPRINT = "30586d0296e81415a3bfd2964923ffc193912bc6eaa23ff6e702be45a73bbf25"
 FEW = ("--sessions", "drug-1/1/1", "--no-test-set")
 LAST = "Les fleurs sont par la pluie bercées, les herbes par le vent courbées."
 RHYMED = "Rain rocks the flowers to and fro, wind bends the grasses, bowing low."
@@ -140,24 +138,30 @@ def test_its_statistics_are_what_they_were(
     assert "REFUTE" in pxp(capsys, "sessions", "drug-1/1/2", "--database", database)
 
 
-@pytest.mark.parametrize(("run", "whole"), [("drug-2", None), ("drug-4", "drug-3")])
 def test_a_run_that_was_stopped_resumes_to_the_end_that_it_would_have_had(
-    database: str, folder: Path, run: str, whole: str | None
+    database: str, folder: Path
 ) -> None:
-    """DRUG's own machine predicts otherwise since then: its run goes on, with what it says now."""
     replayed_calls = Settings(in_flight=1, replay=folder / "calls.jsonl")
     with SqlBlackboard(database, create=False) as board:
-        assert [one.ending for one in board.sessions(run)] == ["ratified", None]
-        before = content(board, run)
-        runs.resume(run, board, replayed_calls).execute()
-        assert content(board, run)[: len(before) - 1] == before[:-1]
-        assert None not in [one.ending for one in board.sessions(run)]
-        assert whole is None or content(board, run) == content(board, whole)
-        assert board.costs(run) == () or sum(one.calls for one in board.costs(run)) == 22
+        assert [one.ending for one in board.sessions("drug-4")] == ["ratified", None]
+        runs.resume("drug-4", board, replayed_calls).execute()
+        assert content(board, "drug-4") == content(board, "drug-3")
+        assert sum(one.calls for one in board.costs("drug-4")) == 22
     found = verify(database)
     assert found.problems == ()
-    kept = {mark.run: mark.mark for mark in found.marks if mark.run != run}
-    assert kept == {name: mark for name, mark in MARKS.items() if name != run}
+    kept = {mark.run: mark.mark for mark in found.marks if mark.run != "drug-4"}
+    assert kept == {name: mark for name, mark in MARKS.items() if name != "drug-4"}
+
+
+def test_a_run_of_another_machine_is_not_carried_on(database: str) -> None:
+    """DRUG's own machine and its AGREE answer otherwise since then."""
+    with SqlBlackboard(database, create=False) as board:
+        assert [one.ending for one in board.sessions("drug-2")] == ["ratified", None]
+        with pytest.raises(
+            UsageError, match=r"m was 'retrosynthesis guards=.* would now be 'retro"
+        ):
+            runs.resume("drug-2", board).execute()
+    assert {mark.run: mark.mark for mark in verify(database).marks} == MARKS
 
 
 def test_a_run_gives_today_what_it_gave_then(database: str, folder: Path) -> None:
@@ -167,24 +171,19 @@ def test_a_run_gives_today_what_it_gave_then(database: str, folder: Path) -> Non
         assert content(board, "asked") == content(board, "drug-3")
 
 
-@pytest.mark.parametrize("name", FINGERPRINTS)
-def test_an_experiment_has_the_fingerprint_that_it_had(folder: Path, name: str) -> None:
-    assert files.load(folder / name).fingerprint == FINGERPRINTS[name]
+def test_an_experiment_has_the_fingerprint_that_it_had(folder: Path) -> None:
+    assert files.load(folder / "pxp.toml").fingerprint == FINGERPRINT
 
 
-def test_an_experiment_is_carried_on(database: str, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = pxp(capsys, "experiment", "experiment.toml", "--database", database)
-    assert f"fingerprint {FINGERPRINTS['experiment.toml']}\nRun {EXPERIMENT}: " in printed
-    assert "Resumed: 2 of 4 sessions over already" in printed
-    with SqlBlackboard(database, create=False) as board:
-        resumed = content(board, EXPERIMENT)
-        assert [tuple(row[2] for row in said) for *_, said in resumed] == [
-            ("INIT", "RATIFY", "RATIFY"),
-            ("INIT", "REFUTE", "REJECT"),
-            ("INIT", "REFUTE", "REJECT"),
-            ("INIT", "RATIFY", "RATIFY"),
-        ]
-    assert verify(database).problems == ()
+def test_an_experiment_whose_validation_rows_have_changed_is_another(
+    database: str, folder: Path
+) -> None:
+    """Its lessons are weighed on the bundled rows held back, of which there are more since then."""
+    assert not files.load(folder / "experiment.toml").fingerprint.startswith("82062098475d")
+    changed = f"the data of run {EXPERIMENT} have changed since"
+    with SqlBlackboard(database, create=False) as board, pytest.raises(DataError, match=changed):
+        runs.resume(EXPERIMENT, board)
+    assert {mark.run: mark.mark for mark in verify(database).marks} == MARKS
 
 
 def test_a_network_is_loaded_replayed_run_edited_and_saved(

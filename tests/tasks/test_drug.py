@@ -8,13 +8,19 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from backends.databases.blackboard import open_blackboard
 from backends.databases.proxy import Proxy
 from backends.models import Retrosynthesis
+from backends.models.local.retrosynthesis import predictor
 from guards import Derived, Reactants, SameReaction
+from guards.relations import chemistry
 from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.execution import Progress
 from pxp_fsm.experiments.plans import Plan, read_plan
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
@@ -126,6 +132,34 @@ def test_precedents_of_the_very_molecule_count_only_if_asked_for() -> None:
             read_plan(Plan("rad" if value == "all" else "drug", precedents=value))
 
 
+@pytest.mark.parametrize(
+    ("changed", "who"), [(predictor, "m was 'retrosynthesis"), (chemistry, "AGREE=same reaction")]
+)
+def test_a_stopped_run_is_not_carried_on_by_another_machine_or_judge(
+    changed: ModuleType, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with open_blackboard(":memory:") as board:
+        run = runs.start(Plan("drug", instances="1"), board)
+        with pytest.raises(KeyboardInterrupt):
+            run.execute(stop)
+        with monkeypatch.context() as patched:
+            patched.setattr(changed, "package_fingerprint", lambda *_: "0" * 12)
+            with pytest.raises(UsageError, match=f"{who}.* would now be .* {'0' * 12}"):
+                runs.resume(run.name, board).execute()
+        resumed = runs.resume(run.name, board)
+        resumed.execute()
+        assert resumed.finished == 1
+
+
+def test_the_fingerprint_is_of_every_file_that_answers_depend_on() -> None:
+    folder = Path(predictor.__file__).parent
+    here = {path.name for path in folder.iterdir() if path.is_file()}
+    assert here - {"__init__.py", "build.py"} == set(predictor._FILES)
+
+
 def test_a_run_says_what_its_answers_owe_to_lessons() -> None:
     data = bundled()
     row = data.sessions[0]
@@ -166,7 +200,7 @@ class Turning:
 
 def test_the_bundled_set_loads_in_three_parts() -> None:
     data = bundled()
-    assert (len(data.sessions), len(data.validation), len(data.test)) == (20, 32, 33)
+    assert (len(data.sessions), len(data.validation), len(data.test)) == (20, 36, 36)
     assert data.in_sample
 
 

@@ -159,8 +159,7 @@ def packed(entries: Sequence[tuple[str, str, str, str]]) -> bytes:
     with zipfile.ZipFile(out, "w") as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name, _DATE)
-            info.compress_type = zipfile.ZIP_LZMA
-            archive.writestr(info, content)
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()
 
 

@@ -38,10 +38,9 @@ Bits = NDArray[np.uint64]
 
 _ORDERS = {"-": 1, "/": 1, "\\": 1, "=": 2, "#": 3, ":": 4, "$": 5}
 _AROMATIC = 4
-_ATOM, _OPEN, _CLOSE, _BOND, _RING, _APART = range(6)
+_KINDS = 6
+_ATOM, _OPEN, _CLOSE, _BOND, _RING, _APART = range(_KINDS)
 _MARKS = {END: _APART, ".": _APART, "(": _OPEN, ")": _CLOSE}
-_AT_ONCE = 4096
-"""Molecules whose bits are set together, which keeps them in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +62,10 @@ class Environments:
 
     def bits(self, molecules: int) -> Bits:
         """The fingerprint of each of so many molecules: environments of radius 1 and more."""
-        packed = np.empty((molecules, SIZE // 8), np.uint8)
-        places = [(found >> np.uint32(7)) % np.uint32(SIZE) for found in self.rounds[1:]]
-        starts = range(0, molecules, _AT_ONCE)
-        edges = np.searchsorted(self.molecule, [*starts, molecules])
-        for number, start in enumerate(starts):
-            atoms = slice(edges[number], edges[number + 1])
-            rows = self.molecule[atoms] - start
-            unpacked = np.zeros((min(_AT_ONCE, molecules - start), SIZE), bool)
-            for place in places:
-                unpacked[rows, place[atoms]] = True
-            packed[start : start + len(unpacked)] = np.packbits(unpacked, axis=1)
-        return packed.view(np.uint64)
+        found = np.zeros((molecules, SIZE), bool)
+        for environment in self.rounds[1:]:
+            found[self.molecule, (environment >> np.uint32(7)) % np.uint32(SIZE)] = True
+        return np.packbits(found, axis=1).view(np.uint64)
 
 
 def encode(texts: Iterable[str]) -> tuple[Integers, list[str]]:
@@ -92,22 +83,25 @@ def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -
     The SMILES must be valid and without explicit hydrogens. Stereochemistry does not count.
     """
     kinds = np.array([_kind(token) for token in tokens], np.uint8)
-    kind = kinds[codes]
+    kind = kinds.take(codes)
     atoms = np.flatnonzero(kind == _ATOM)
-    molecule = np.cumsum(codes == 0, dtype=np.int32)[atoms]
+    ends = np.searchsorted(atoms, np.flatnonzero(codes == 0))
+    molecule = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
     first, second, order = _bonds(codes, kind, atoms, tokens)
     if not len(atoms):
         return Environments(molecule, (molecule.astype(np.uint32),) * (radius + 1))
-    aromatic = np.array([_invariant(token)[1] for token in tokens])[codes[atoms]]
-    ring = np.where(aromatic[first] & aromatic[second], _AROMATIC, 1)
+    aromatic = np.array([_invariant(token)[1] for token in tokens]).take(codes.take(atoms))
+    ring = np.where(aromatic.take(first) & aromatic.take(second), _AROMATIC, 1)
     weight = _mixed(np.where(order == 0, ring, order).astype(np.uint32))
     bonds = np.bincount(first, minlength=len(atoms)) + np.bincount(second, minlength=len(atoms))
-    elements = np.array([_invariant(token)[0] for token in tokens], np.uint32)[codes[atoms]]
+    elements = np.array([_invariant(token)[0] for token in tokens], np.uint32).take(
+        codes.take(atoms)
+    )
     found = [_mixed(elements + bonds.astype(np.uint32))]
     for _ in range(radius):
         around = np.zeros(len(atoms), np.uint32)
-        np.add.at(around, second, _mixed(found[-1][first] ^ weight))
-        np.add.at(around, first, _mixed(found[-1][second] ^ weight))
+        np.add.at(around, second, _mixed(found[-1].take(first) ^ weight))
+        np.add.at(around, first, _mixed(found[-1].take(second) ^ weight))
         found.append(_mixed(_mixed(found[-1] + np.uint32(len(found))) + around))
     return Environments(molecule, tuple(found))
 
@@ -129,29 +123,31 @@ def _bonds(
     """The two atoms of each bond, as numbers within `atoms`, and its order: 0 if not written."""
     orders = np.array([_ORDERS.get(token, 0) for token in tokens], np.uint8)
     # The tokens before an atom: its bond, if written, and what the bond comes from.
-    written = np.where(atoms > 0, kind[atoms - 1] == _BOND, False)
+    written = np.where(atoms > 0, kind.take(atoms - 1) == _BOND, False)
     origin = atoms - 1 - written
-    before = np.where(origin >= 0, kind[origin], _APART)
-    order = np.where(written, orders[codes[atoms - 1]], 0)
-    depth = np.cumsum((kind == _OPEN).astype(np.int8) - (kind == _CLOSE), dtype=np.int16)[atoms]
+    before = np.where(origin >= 0, kind.take(origin), _APART)
+    order = np.where(written, orders.take(codes.take(atoms - 1)), 0)
+    deeper = np.array([(found == _OPEN) - (found == _CLOSE) for found in range(_KINDS)], np.int16)
+    depth = np.cumsum(deeper.take(kind), dtype=np.int16).take(atoms)
     # An atom is bonded to the one before it, but after a branch to the last one at its own depth.
     parent = np.arange(-1, len(atoms) - 1)
     opened = np.flatnonzero(before == _OPEN)
-    opened = opened[kind[origin[opened] - 1] == _CLOSE]
+    opened = opened[kind.take(origin.take(opened) - 1) == _CLOSE]
     for level in range(int(depth.max(initial=-1)) + 1):
         same = np.flatnonzero(depth == level)
-        after = np.flatnonzero(before[same] == _CLOSE)
-        parent[same[after]] = same[after - 1]
-        branches = opened[depth[opened] == level + 1]
-        parent[branches] = same[np.searchsorted(same, branches) - 1]
+        after = np.flatnonzero(before.take(same) == _CLOSE)
+        parent[same.take(after)] = same.take(after - 1)
+        branches = opened[depth.take(opened) == level + 1]
+        parent[branches] = same.take(np.searchsorted(same, branches) - 1)
     bonded = np.flatnonzero(before != _APART)
-    ends = [(parent[bonded], bonded, order[bonded])]
-    for code, token in enumerate(tokens):
-        if _kind(token) == _RING:  # a ring's number opens and closes it by turns
-            places = np.flatnonzero(codes == code)
-            order = np.where(kind[places - 1] == _BOND, orders[codes[places - 1]], 0)
-            owners = np.searchsorted(atoms, places) - 1
-            ends.append((owners[::2], owners[1::2], np.maximum(order[::2], order[1::2])))
+    ends = [(parent.take(bonded), bonded, order.take(bonded))]
+    rings = np.flatnonzero(kind == _RING)
+    numbers, owner = codes.take(rings), np.searchsorted(atoms, rings) - 1
+    order = np.where(kind.take(rings - 1) == _BOND, orders.take(codes.take(rings - 1)), 0)
+    for code in np.flatnonzero(np.bincount(numbers)):  # a number opens and closes a ring by turns
+        places = np.flatnonzero(numbers == code)
+        owners, each = owner.take(places), order.take(places)
+        ends.append((owners[::2], owners[1::2], np.maximum(each[::2], each[1::2])))
     first, second, written = (np.concatenate(column) for column in zip(*ends, strict=True))
     return first, second, written
 

@@ -12,6 +12,7 @@ import zipfile
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from backends.models.local.retrosynthesis.environments import (
     environments,
     similarities,
 )
+
+_AT_ONCE = 4096
+"""Molecules whose fingerprints are computed together, which keeps them in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def unpacked(content: bytes) -> Precedents:
     texts = {
         name: _Texts(array, np.flatnonzero(array == 0), tokens) for name, array in codes.items()
     }
-    bits = environments(codes["products"], tokens).bits(len(template))
+    bits = _bits(codes["products"], texts["products"].ends, tokens)
     frequency = np.bincount(template, minlength=len(meta["templates"]))
     return Precedents(
         tuple(meta["templates"]),
@@ -129,6 +133,15 @@ def unpacked(content: bytes) -> Precedents:
         bits,
         np.bitwise_count(bits).sum(axis=1, dtype=np.int32),
         np.argsort(template, kind="stable"),
+    )
+
+
+def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:
+    """The fingerprints of the molecules whose SMILES end at `ends` in `codes`."""
+    starts = [0, *(ends[_AT_ONCE - 1 :: _AT_ONCE] + 1), len(codes)]
+    parts = [codes[start:end] for start, end in pairwise(starts) if start < end]
+    return np.concatenate(
+        [environments(part, tokens).bits(np.count_nonzero(part == 0)) for part in parts]
     )
 
 

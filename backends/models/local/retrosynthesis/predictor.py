@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 
 from backends.models.local.retrosynthesis import precedents
 from backends.models.local.retrosynthesis.disconnections import (
@@ -17,9 +18,23 @@ from backends.models.local.retrosynthesis.precedents import Precedent, Precedent
 from backends.models.local.retrosynthesis.proposals import Proposal, proposals
 from backends.models.local.retrosynthesis.ranking import Candidate, Named, candidates, plausibility
 from backends.models.local.retrosynthesis.templates import Library, builtin
+from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import NoAnswer, require_extra
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 
+_FILES = (
+    "disconnections.py",
+    "environments.py",
+    "explanation.py",
+    "learning.py",
+    "precedents.py",
+    "precedents.zip",
+    "predictor.py",
+    "proposals.py",
+    "ranking.py",
+    "templates.py",
+    "templates.toml",
+)
 _REMEMBERED = 512
 """Molecules whose candidates are kept, so that a process takes each apart once."""
 
@@ -73,7 +88,8 @@ class Retrosynthesis:
 
     @property
     def name(self) -> str:
-        return "retrosynthesis"
+        """With a fingerprint of what the answers depend on: its files, and the version of RDKit."""
+        return f"retrosynthesis {package_fingerprint(__package__, _FILES, version('rdkit'))}"
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
