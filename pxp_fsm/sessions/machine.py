@@ -1,4 +1,4 @@
-"""The machine that runs: one `transitions` machine per agent, built from a table.
+"""The machine that runs: built from a table with `transitions`, which holds one per table.
 
 The façade is typed and refuses what the library would let pass (an event without a row, two true
 guards, a truthy value that is no boolean). `proofs.systems.machine_comparison` shows for every
@@ -7,7 +7,9 @@ state, event and valuation that it does what the table says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pxp_fsm.automata.automaton import (
@@ -26,11 +28,12 @@ from pxp_fsm.errors import UsageError
 _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_event_"}
 
 
+@dataclass(slots=True)
 class _Model:
-    """What `transitions` puts its state and triggers on; nothing of ours, so no name can clash."""
+    """What a machine of `transitions` moves: a state, and the row that was taken last."""
 
     state: str
-    trigger: Callable[..., bool]
+    taken: Transition | None = None
 
 
 class Machine:
@@ -51,25 +54,8 @@ class Machine:
         self.automaton = automaton
         if state is not None:
             self._check_state(state)
-        self._model = _Model()
-        self._taken: Transition | None = None
-        import transitions  # heavy: not for the command's help
-
-        machine = transitions.Machine(
-            model=self._model,
-            states=names,
-            initial=state or automaton.initial,
-            auto_transitions=False,
-            send_event=True,
-        )
-        for transition in automaton.transitions:
-            machine.add_transition(
-                _trigger(transition.event),
-                transition.source,
-                transition.target,
-                conditions=[_condition(transition.guard)] if transition.guard else [],
-                before=[self._taking(transition)],
-            )
+        self._model = _Model(state or automaton.initial)
+        self._events = _events(tuple(names), automaton.transitions)
 
     @property
     def state(self) -> str:
@@ -119,18 +105,37 @@ class Machine:
         Raises `NotEnabled` or `GuardError`, and does not move, where the table has no one row.
         """
         row = self.automaton.step(self.state, event, valuation)
-        self._taken = None
-        self._model.trigger(_trigger(row.event), valuation=valuation)
-        taken: Transition | None = self._taken
-        if taken is None:
+        self._model.taken = None
+        self._events[_trigger(row.event)].trigger(self._model, valuation=valuation)
+        if self._model.taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
-        return taken
+        return self._model.taken
 
-    def _taking(self, transition: Transition) -> Callable[[Any], None]:
-        def note(_event: Any) -> None:
-            self._taken = transition
 
-        return note
+@lru_cache(maxsize=128)
+def _events(states: tuple[str, ...], rows: tuple[Transition, ...]) -> Mapping[str, Any]:
+    """The events of a `transitions` machine with these rows; it has no state of its own."""
+    import transitions  # heavy: not for the command's help
+
+    machine = transitions.Machine(
+        model=None, states=list(states), initial=None, auto_transitions=False, send_event=True
+    )
+    for row in rows:
+        machine.add_transition(
+            _trigger(row.event),
+            row.source,
+            row.target,
+            conditions=[_condition(row.guard)] if row.guard else [],
+            before=[_taking(row)],
+        )
+    return machine.events
+
+
+def _taking(row: Transition) -> Callable[[Any], None]:
+    def note(event: Any) -> None:
+        event.model.taken = row
+
+    return note
 
 
 def _trigger(event: Event) -> str:
