@@ -8,19 +8,20 @@ under its assumptions could say, for any number of values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from proofs.core.model import Step
+from proofs.sessions.judgements import Data, Decision, Judged, Judgements, Said
 from proofs.sessions.relational import EMPTY, Structure, Theory
 from pxp_fsm.automata.actions import Blocked, Say
-from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, happening, one_hot, sending
+from pxp_fsm.automata.automaton import DECIDE, Automaton, happening, one_hot, sending
 from pxp_fsm.errors import PXPError
 from pxp_fsm.protocol.decisions import Guard
 from pxp_fsm.protocol.messages import Tag
-from pxp_fsm.protocol.rules import CATEGORY, MATCH, Pxp, Role, Rules, derive
+from pxp_fsm.protocol.rules import Pxp, Rules
 from pxp_fsm.sessions.session import CLOSE
 
 T = TypeVar("T")
@@ -59,34 +60,38 @@ class State(NamedTuple):
     """
 
     sent: int
-    at: tuple[str, str]
-    tags: tuple[str, str]
+    at: Pair
+    tags: Pair
     predictions: Structure
     explanations: Structure
     history: tuple[Sent, Sent]
-    loops: tuple[tuple[str, int], ...] = ()
+    loops: Loops = ()
     over: str = ""
-
-
-class Judged(NamedTuple):
-    """What one relation said at a message, and how the latest two values are related after it.
-
-    `same` compares the received value with one's own; `revision` is the answer on which REVISE
-    depends (INTERACT: the new value with one's own; PXP: the new value with the received one).
-    `kept` and `taken` are the structures if the agent keeps its value, or takes the new one.
-    """
-
-    same: bool
-    revision: bool
-    kept: Structure
-    taken: Structure
 
 
 class Taken(NamedTuple):
     """What the two machines make of a message, and where they are after it."""
 
     action: Say | Blocked
-    at: tuple[str, str]
+    at: Pair
+
+
+class Move(NamedTuple):
+    """A step without its data and loops: the action, and the state after it.
+
+    `loop` is the tag whose self-loop it takes, where these are counted.
+    """
+
+    action: Say | Blocked
+    after: State
+    loop: str = ""
+
+
+Loops = tuple[tuple[str, int], ...]
+Moved = tuple[Move, Loops, Data, tuple[bool, ...]]
+"""A move, the loops and data that it leads to, and the answers behind it."""
+
+Pair = tuple[str, str]
 
 
 def action_of(step: Step[Any]) -> Say | Blocked:
@@ -109,17 +114,6 @@ def speaker_of(step: Step[Any]) -> int:
 def session(*tags: Tag) -> tuple[Say, ...]:
     """The messages with these tags, of the two agents in turn."""
     return tuple(Say(AGENTS[number % 2], tag.value) for number, tag in enumerate(tags))
-
-
-class Decision(NamedTuple):
-    """A guard that may hold, the data that follow, and the answers of MATCH and AGREE to it.
-
-    `answers` are in the order in which an agent with derived guards asks.
-    """
-
-    guard: Guard
-    data: tuple[Structure, Structure]
-    answers: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -159,9 +153,7 @@ class SessionModel:
         yield State(0, start, ("", ""), EMPTY, EMPTY, (Sent(), Sent()))
 
     def successors(self, state: State) -> Iterable[Step[State]]:
-        if state.over:
-            return ()
-        return dict.fromkeys(self._moves(state))
+        return () if state.over else self._steps(state, self._moves(state))
 
     def propositions(self, state: State) -> frozenset[str]:
         names = {f"{agent}:{tag}" for agent, tag in zip(AGENTS, state.tags, strict=True) if tag}
@@ -169,163 +161,143 @@ class SessionModel:
             names.add(f"over:{state.over}")
         return frozenset(names)
 
-    def answering(self, state: State, y: tuple[bool, bool], e: tuple[bool, bool]) -> Step[State]:
+    def answering(self, state: State, y: Said, e: Said) -> Step[State]:
         """INTERACT's step from `state`, at message 2 or later, by `same` and `revision` of each.
 
         It keeps the relations between values as they are: for callers that keep the values.
         """
-        kept_y, kept_e = state.predictions, state.explanations
-        judged = Judged(*y, kept_y, kept_y), Judged(*e, kept_e, kept_e)
-        outcome = self._outcome(*judged, state.sent + 1)
-        return self._send(state, self._speaker(state), DECIDE, *outcome)
-
-    def _moves(self, state: State) -> Iterator[Step[State]]:
-        number = state.sent + 1
-        data = (state.predictions, state.explanations)
-        if number == 1:
-            for y, e in product(*(self.theory.extensions(EMPTY),) * 2):
-                yield self._send(state, 0, sending(Tag.INIT), None, (y, e))
-            return
-        speaker = self._speaker(state)
-        if isinstance(self.rules, Pxp):
-            yield from self._terms(state, speaker, data)
-        for outcome in self._outcomes(*data, speaker, number):
-            yield from self._follow(state, speaker, outcome)
+        guard, answers, _ = self._judgements.derived(state.sent + 1, y, e)
+        data = state.predictions, state.explanations
+        return _step(self._move(state, guard), state.loops, data, answers)
 
     def judgements(self, state: State) -> Iterator[tuple[Judged, Judged]]:
         """Everything that MATCH and AGREE may say in `state`, at message 2 or later."""
         number, speaker = state.sent + 1, self._speaker(state)
+        judge = self._judgements.judge
         return product(
-            self._judge(state.predictions, speaker, number),
-            self._judge(state.explanations, speaker, number),
+            judge(state.predictions, speaker, number), judge(state.explanations, speaker, number)
         )
 
-    def after(self, state: State, y: Judged, e: Judged) -> Iterator[Step[State]]:
+    def after(self, state: State, y: Judged, e: Judged) -> Iterable[Step[State]]:
         """The steps from `state`, at message 2 or later, where the relations say `y` and `e`."""
-        return self._follow(state, self._speaker(state), self._outcome(y, e, state.sent + 1))
+        outcome = self._judgements.outcome(y, e, state.sent + 1)
+        return self._steps(state, self._answers(state, (outcome,)))
 
-    def _follow(self, state: State, speaker: int, outcome: Decision) -> Iterator[Step[State]]:
+    @cached_property
+    def _judgements(self) -> Judgements:
+        return Judgements(self.rules, self.theory, self.keeps_unchanged)
+
+    def _steps(self, state: State, moves: Iterable[Moved]) -> Iterable[Step[State]]:
+        """Each step once; a message that cannot be sent changes neither loops nor data."""
+        found: dict[tuple[int, Data], Step[State]] = {}
+        kept = state.loops, (state.predictions, state.explanations)
+        for move, looped, carried, facts in moves:
+            loops, data = kept if isinstance(move.action, Blocked) else (looped, carried)
+            key = (id(move), data)
+            if key not in found:
+                found[key] = _step(move, loops, data, facts)
+        return found.values()
+
+    def _moves(self, state: State) -> Iterator[Moved]:
+        number = state.sent + 1
+        data = (state.predictions, state.explanations)
+        if number == 1:
+            init = self._move(state, Tag.INIT)
+            for pair in product(*(self.theory.extensions(EMPTY),) * 2):
+                yield init, state.loops, pair, ()
+            return
+        if isinstance(self.rules, Pxp):
+            yield from self._terms(state, data)
+        yield from self._answers(
+            state, self._judgements.outcomes(data, self._speaker(state), number)
+        )
+
+    def _answers(self, state: State, outcomes: Iterable[Decision]) -> Iterator[Moved]:
         """What an agent does whose guards are settled: its row, or TERM for one loop too many."""
-        if self._forbidden(state, speaker, state.tags[1 - speaker], outcome.guard):
-            for step in self._terms(state, speaker, outcome.data):
-                yield replace(step, facts=outcome.answers)
-        else:
-            yield self._send(state, speaker, DECIDE, *outcome)
+        moves = dict[Guard, tuple[Move, Loops | None]]()
+        for guard, data, answers in outcomes:
+            if guard not in moves:
+                move = self._move(state, guard)
+                moves[guard] = move, self._looped(state.loops, move.loop)
+            move, loops = moves[guard]
+            if loops is None:
+                yield from self._terms(state, data, answers)
+            else:
+                yield move, loops, data, answers
+
+    def _terms(self, state: State, data: Data, answers: tuple[bool, ...] = ()) -> Iterator[Moved]:
+        """Hanging up, which row 8 allows whoever must answer; `data` is what is sent."""
+        term, loops = self._move(state, Tag.TERM), state.loops
+        if state.sent > 1:
+            yield term, loops, data, answers
+            return
+        for pair in product(self.theory.extensions(data[0]), self.theory.extensions(data[1])):
+            yield term, loops, pair, answers
+
+    def _looped(self, loops: Loops, tag: str) -> Loops | None:
+        """The loops once that on `tag` is taken, if any; None where PXP(k) forbids it."""
+        if not tag:
+            return loops
+        taken = dict(loops)
+        if self.rules.functions.exhausted(taken.get(tag, 0), self.rules.k):
+            return None
+        taken[tag] = taken.get(tag, 0) + 1
+        return tuple(sorted(taken.items()))
 
     def _speaker(self, state: State) -> int:
         return 0 if self.rules.functions.initiator_speaks(state.sent + 1) else 1
 
-    def _outcomes(
-        self, predictions: Structure, explanations: Structure, speaker: int, number: int
-    ) -> tuple[Decision, ...]:
-        """Every guard that may hold at message `number`, with every data that may follow."""
-        key = (predictions, explanations, speaker, number)
-        if key not in self._known:
-            found: dict[tuple[object, ...], Decision] = {}
-            for y, e in product(
-                self._judge(predictions, speaker, number),
-                self._judge(explanations, speaker, number),
-            ):
-                outcome = self._outcome(y, e, number)
-                found.setdefault((outcome.guard, outcome.data), outcome)
-            self._known[key] = tuple(found.values())
-        return self._known[key]
+    def _move(self, state: State, said: Guard | Tag) -> Move:
+        """The move where a guard is true, or a tag is sent without one; equal ones are one object.
+
+        It depends on nothing but the state's control.
+        """
+        moves = self._known.setdefault((state.sent, state.at, state.tags, state.history), {})
+        if said not in moves:
+            new = self._moved(state._replace(predictions=EMPTY, explanations=EMPTY, loops=()), said)
+            moves[said] = next((one for one in moves.values() if one == new), new)
+        return moves[said]
 
     @cached_property
-    def _known(self) -> dict[tuple[Structure, Structure, int, int], tuple[Decision, ...]]:
+    def _known(self) -> dict[tuple[int, Pair, Pair, tuple[Sent, Sent]], dict[Guard | Tag, Move]]:
         return {}
 
-    def _outcome(self, y: Judged, e: Judged, number: int) -> Decision:
-        """What the protocol's decision functions make of the two relations' answers."""
-        answers = list[bool]()
-        while not isinstance(found := derive(self.rules, number, answers), Guard):
-            judged = y if found.relation == MATCH else e
-            compared = (found.left, found.right)
-            answers.append(judged.same if compared == CATEGORY else judged.revision)
-        takes = self.rules.carries(found) is Role.NEW
-        if self.keeps_unchanged and y.revision and e.revision:
-            takes = False
-        data = (y.taken, e.taken) if takes else (y.kept, e.kept)
-        return Decision(found, data, tuple(answers))
-
-    def _judge(self, base: Structure, speaker: int, number: int) -> tuple[Judged, ...]:
-        """Everything that the speaker's relation may say."""
-        key = (base, speaker, number == 2)
-        if key not in self._judgements:
-            # agreement first, not in a set's order: traces are always the same
-            found = dict.fromkeys(self._judged(*key))
-            self._judgements[key] = tuple(sorted(found, key=lambda one: one[:2], reverse=True))
-        return self._judgements[key]
-
-    @cached_property
-    def _judgements(self) -> dict[tuple[Structure, int, bool], tuple[Judged, ...]]:
-        return {}
-
-    def _judged(self, base: Structure, speaker: int, second: bool) -> Iterator[Judged]:
-        """The same for message 2, or for a later one: nothing else of the number matters."""
-        theory, changes = self.theory, self.rules.asks_each_time
-        for mine in theory.extensions(base) if second else (base,):
-            own, other = (1, 0) if second else (speaker, 1 - speaker)
-            at_once = second and changes
-            fresh = own if at_once else mine.points
-            for one in (mine,) if at_once else theory.extensions(mine):
-                taken = one.keep(0, fresh) if speaker else one.keep(fresh, 1)
-                points = {Role.RECEIVED: other, Role.OWN: own, Role.NEW: fresh}
-                pairs = ([points[role] for role in of] for of in (CATEGORY, self.rules.revision))
-                first, then = (theory.answers(one, speaker, *pair) for pair in pairs)
-                for same, revision in product(first, then):
-                    yield Judged(same, revision, mine, taken)
-
-    def _tag(self, speaker: int, state: str, guard: Guard) -> str | None:
-        """The tag that the speaker's table names under `guard`; None where it has no such row."""
-        rows = (t for t in self.both[speaker].leaving(state) if t.guard == guard)
-        return next((row.label for row in rows), None)
-
-    def _forbidden(self, state: State, speaker: int, received: str, guard: Guard) -> bool:
-        """PXP(k): whether answering under `guard` would take its tag's self-loop too often."""
-        if not isinstance(self.rules, Pxp) or self.rules.k is None:
-            return False
-        tag = self._tag(speaker, state.at[speaker], guard)
-        if tag is None or not self.rules.functions.repeats(received, tag):
-            return False
-        return self.rules.functions.exhausted(dict(state.loops).get(tag, 0), self.rules.k)
-
-    def _send(
-        self,
-        state: State,
-        speaker: int,
-        event: Event,
-        guard: Guard | None,
-        data: tuple[Structure, Structure],
-        facts: tuple[bool, ...] = (),
-    ) -> Step[State]:
-        """The step in which `speaker` takes its row, the peer receives, and the rules may close."""
-        listener = 1 - speaker
-        taken = self._exchange(speaker, state.at, event, guard)
+    def _moved(self, state: State, said: Guard | Tag) -> Move:
+        """The speaker takes its row, the peer receives, and the rules may close."""
+        speaker = 0 if said is Tag.INIT else self._speaker(state)
+        received = state.tags[1 - speaker]
+        loop = self._loop(speaker, state.at[speaker], received, said)
+        taken = self._exchange(speaker, state.at, said)
         if isinstance(taken.action, Blocked):
-            return Step(taken.action, state._replace(over="stuck"), facts)
-        tag, received = taken.action.tag, state.tags[listener]
-        following = State(
-            self._count(state.sent + 1),
-            taken.at,
-            _put(state.tags, speaker, tag),
-            *data,
-            self._observed(state, speaker, tag),
-            self._looped(state, received, tag),
+            return Move(taken.action, state._replace(over="stuck"), loop)
+        tag = taken.action.tag
+        following = state._replace(
+            sent=self._count(state.sent + 1),
+            at=taken.at,
+            tags=_put(state.tags, speaker, tag),
+            history=self._observed(state, speaker, tag),
         )
-        return Step(taken.action, self._close(following, tag, received), facts)
+        return Move(taken.action, self._close(following, tag, received), loop)
+
+    def _loop(self, speaker: int, at: str, received: str, said: Guard | Tag) -> str:
+        """The tag whose self-loop is taken, where PXP(k) counts it; "" for none."""
+        if not isinstance(self.rules, Pxp) or self.rules.k is None:
+            return ""
+        rows = (row for row in self.both[speaker].leaving(at) if row.guard == said)
+        tag = next((row.label for row in rows), "")
+        return tag if tag and self.rules.functions.repeats(received, tag) else ""
 
     @cached_property
-    def _exchange(self) -> Callable[[int, tuple[str, str], Event, Guard | None], Taken]:
+    def _exchange(self) -> Callable[[int, tuple[str, str], Guard | Tag], Taken]:
         """What the two tables say of a message, remembered."""
         return cache(self._exchanged)
 
-    def _exchanged(
-        self, speaker: int, at: tuple[str, str], event: Event, guard: Guard | None
-    ) -> Taken:
+    def _exchanged(self, speaker: int, at: Pair, said: Guard | Tag) -> Taken:
         """What the two tables say of a message: the sender's row, then the receiver's."""
         table, where, listener = self.both[speaker], at[speaker], 1 - speaker
-        valuation = one_hot(guard, table.guards_of(where)) if guard else None
+        guarded = isinstance(said, Guard)
+        event = DECIDE if guarded else sending(said)
+        valuation = one_hot(said, table.guards_of(where)) if guarded else None
         try:
             row = table.step(where, event, valuation)
         except PXPError:
@@ -347,29 +319,6 @@ class SessionModel:
             return sent
         return sent - 2
 
-    def _looped(self, state: State, received: str, tag: str) -> tuple[tuple[str, int], ...]:
-        """How often each self-loop has been taken, where PXP(k) counts it."""
-        if (
-            self.rules.n is not None
-            or self.rules.k is None
-            or not self.rules.functions.repeats(received, tag)
-        ):
-            return state.loops
-        loops = dict(state.loops)
-        loops[tag] = loops.get(tag, 0) + 1
-        return tuple(sorted(loops.items()))
-
-    def _terms(
-        self, state: State, speaker: int, data: tuple[Structure, Structure]
-    ) -> Iterator[Step[State]]:
-        """Hanging up, which row 8 allows whoever must answer; `data` is what is sent."""
-        number = state.sent + 1
-        if number > 2:
-            yield self._send(state, speaker, sending(Tag.TERM), None, data)
-            return
-        for y, e in product(*(self.theory.extensions(part) for part in data)):
-            yield self._send(state, speaker, sending(Tag.TERM), None, (y, e))
-
     def _close(self, state: State, tag: str, previous: str) -> State:
         if isinstance(self.rules, Pxp):
             return state._replace(over="term") if tag == Tag.TERM else state
@@ -387,13 +336,18 @@ class SessionModel:
         """Where the schedule's close leads the machines, remembered."""
         return cache(self._closed)
 
-    def _closed(self, at: tuple[str, str]) -> tuple[str, str] | None:
+    def _closed(self, at: Pair) -> tuple[str, str] | None:
         """Where the schedule's close leads the machines; None where a table has no row for it."""
         try:
             rows = [t.step(s, happening(CLOSE)) for t, s in zip(self.both, at, strict=True)]
         except PXPError:
             return None
         return rows[0].target, rows[1].target
+
+
+def _step(move: Move, loops: Loops, data: Data, facts: tuple[bool, ...]) -> Step[State]:
+    action, (sent, at, tags, _, _, history, _, over), _ = move
+    return Step(action, State(sent, at, tags, *data, history, loops, over), facts)
 
 
 def _put(pair: tuple[T, T], agent: int, value: T) -> tuple[T, T]:

@@ -21,7 +21,8 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from proofs.core.model import Step
-from proofs.sessions.model import AGENTS, Judged, State, tag_of
+from proofs.sessions.judgements import Judged
+from proofs.sessions.model import AGENTS, State, tag_of
 from proofs.sessions.relational import Structure
 from pxp_fsm.automata.actions import Blocked, Say
 from pxp_fsm.errors import PXPError

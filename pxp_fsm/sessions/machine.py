@@ -1,4 +1,4 @@
-"""The machine that runs: one `transitions` machine per agent, built from a table.
+"""The machine that runs: built from a table with `transitions`, which holds one per table.
 
 The façade is typed and refuses what the library would let pass (an event without a row, two true
 guards, a truthy value that is no boolean). `proofs.systems.machine_comparison` shows for every
@@ -7,7 +7,8 @@ state, event and valuation that it does what the table says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -27,14 +28,12 @@ from pxp_fsm.errors import UsageError
 _PREFIX = {Kind.SEND: "on_send_", Kind.RECEIVE: "on_receive_", Kind.EVENT: "on_event_"}
 
 
+@dataclass(slots=True)
 class _Model:
-    """Where one machine is, and the row that it took last; `transitions` keeps its state on it."""
+    """What a machine of `transitions` moves: a state, and the row that was taken last."""
 
-    __slots__ = ("state", "taken")
-
-    def __init__(self, state: str) -> None:
-        self.state = state
-        self.taken: Transition | None = None
+    state: str
+    taken: Transition | None = None
 
 
 class Machine:
@@ -51,11 +50,12 @@ class Machine:
     """
 
     def __init__(self, automaton: Automaton, state: str | None = None) -> None:
+        names = [item.name for item in automaton.states]
         self.automaton = automaton
         if state is not None:
             self._check_state(state)
         self._model = _Model(state or automaton.initial)
-        self._events = _built(automaton).events
+        self._events = _events(tuple(names), automaton.transitions)
 
     @property
     def state(self) -> str:
@@ -107,38 +107,33 @@ class Machine:
         row = self.automaton.step(self.state, event, valuation)
         self._model.taken = None
         self._events[_trigger(row.event)].trigger(self._model, valuation=valuation)
-        taken: Transition | None = self._model.taken
-        if taken is None:
+        if self._model.taken is None:
             raise AssertionError(f"{self.automaton.name}: {event} is in the table but did not move")
-        return taken
+        return self._model.taken
 
 
-@lru_cache(maxsize=256)
-def _built(automaton: Automaton) -> Any:
-    """The `transitions.Machine` of a table, built once; each `Machine` is a model of it."""
+@lru_cache(maxsize=128)
+def _events(states: tuple[str, ...], rows: tuple[Transition, ...]) -> Mapping[str, Any]:
+    """The events of a `transitions` machine with these rows; it has no state of its own."""
     import transitions  # heavy: not for the command's help
 
-    built = transitions.Machine(
-        model=None,
-        states=[item.name for item in automaton.states],
-        initial=automaton.initial,
-        auto_transitions=False,
-        send_event=True,
+    machine = transitions.Machine(
+        model=None, states=list(states), initial=None, auto_transitions=False, send_event=True
     )
-    for transition in automaton.transitions:
-        built.add_transition(
-            _trigger(transition.event),
-            transition.source,
-            transition.target,
-            conditions=[_condition(transition.guard)] if transition.guard else [],
-            before=[_taking(transition)],
+    for row in rows:
+        machine.add_transition(
+            _trigger(row.event),
+            row.source,
+            row.target,
+            conditions=[_condition(row.guard)] if row.guard else [],
+            before=[_taking(row)],
         )
-    return built
+    return machine.events
 
 
-def _taking(transition: Transition) -> Callable[[Any], None]:
+def _taking(row: Transition) -> Callable[[Any], None]:
     def note(event: Any) -> None:
-        event.model.taken = transition
+        event.model.taken = row
 
     return note
 
