@@ -46,7 +46,9 @@ def color(
     if cycle:  # the state to which the last step leads is the first of the cycle
         begin = len(run) - 1 - cycle
         if cycle < 0 or begin < 0 or run[begin].state != run[-1].state:
-            raise Refused(f"the last {cycle} steps of the trace do not come back to where they begin")
+            raise Refused(
+                f"the last {cycle} steps of the trace do not come back to where they begin"
+            )
     checker = None
     if any(isinstance(part, Exists) for part in parts(formula)):
         checker = Checker(noting, explore(noting, effort=effort), vocabulary=known)

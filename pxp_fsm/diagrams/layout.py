@@ -7,7 +7,6 @@ in points; x goes to the right, y goes down.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,7 +102,7 @@ def layout(diagram: StateDiagram) -> Layout:
     for one in found.get("edges", ()):
         source = names.get(objects[one["tail"]]["name"], "")
         target = names[objects[one["head"]]["name"]]
-        places = [point(place) for place in re.findall(r"[-\d.e]+,[-\d.e]+", one["pos"])]
+        places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
         x, y = point(one["lp"]) if "lp" in one else places[0]
         lines = _lines(edges[source, target]) if source else ()
         arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))

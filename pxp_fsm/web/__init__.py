@@ -1,6 +1,12 @@
 """Pages for a browser: a local server, and single files that need none."""
 
-from pxp_fsm.web.files import explorer_file
-from pxp_fsm.web.server import serve
+from typing import TYPE_CHECKING
 
-__all__ = ["explorer_file", "serve"]
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from pxp_fsm.web.checks import Subject as Subject
+    from pxp_fsm.web.files import explorer_file as explorer_file
+    from pxp_fsm.web.server import serve as serve
+
+__getattr__, __dir__ = door(__name__)

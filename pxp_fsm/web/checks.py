@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
@@ -23,7 +23,7 @@ from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.views import ResultView, Views
 
 MOST_STATES = 1_000_000
-"""The states that are explored for a formula that is typed; beyond, its verdict is UNKNOWN."""
+"""The states that are explored for a verdict; beyond, it is UNKNOWN."""
 
 MOST_SECONDS = 30.0
 """The seconds that are spent on a formula that is typed."""
@@ -50,12 +50,15 @@ class Subject:
         return system
 
 
-def standard_results(subject: Subject, limit: int | None = None) -> Iterator[ResultView]:
-    """The standard checks of a system, and the properties of its file, as they are decided."""
+def standard_results(subject: Subject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
+    """The standard checks of a system, the properties of its file, and formulas, as decided."""
     system = subject.load()
     views, channels = Views(system), (system.channel.name,)
-    for result in systems.results(Request(subject.tables, channels=channels, limit=limit)):
-        yield views.result(result)
+    request = Request(subject.tables, channels=channels, limit=MOST_STATES)
+    yield from map(views.result, systems.results(request))
+    if formulas:
+        asked = replace(request, formulas=tuple(formulas))
+        yield from map(views.result, systems.results(asked))
 
 
 def _work(connection: Connection, subject: Subject) -> None:
@@ -70,7 +73,7 @@ def _work(connection: Connection, subject: Subject) -> None:
                     checked = check_formulas(system, [formula], effort=effort)
                     results = map(Views(system).result, checked)
                 else:
-                    results = standard_results(subject, MOST_STATES)
+                    results = standard_results(subject)
                 for result in results:
                     connection.send_bytes(json.dumps(asdict(result)).encode())
             except (PXPError, MemoryError) as error:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from importlib import resources
 from typing import Annotated, Any, Literal
 
 import uvicorn
@@ -27,6 +26,7 @@ from proofs.systems.coloring import Part, color
 from proofs.systems.paths import nearest, nearest_end, states_along
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.checks import Checker, Subject
+from pxp_fsm.web.files import static
 from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.traces import FORMS, written
 from pxp_fsm.web.views import ResultView, StateView, SystemView, Views
@@ -111,6 +111,7 @@ class DoneEvent(BaseModel):
 
 Event = ResultEvent | RefusedEvent | DoneEvent
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_RESULT: TypeAdapter[ResultView] = TypeAdapter(ResultView)
 
 
 class Explorer:
@@ -157,7 +158,7 @@ class Explorer:
 def _event(number: int | None, answer: dict[str, Any]) -> Event:
     if "error" in answer:
         return RefusedEvent(id=number, error=answer["error"])
-    return ResultEvent(id=number, result=ResultView(**answer))
+    return ResultEvent(id=number, result=_RESULT.validate_python(answer))
 
 
 def application(subject: Subject, access: Access) -> ASGIApp:
@@ -194,14 +195,10 @@ FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/explorer.js": ("explorer.js", "text/javascript; charset=utf-8"),
     "/explorer.css": ("explorer.css", "text/css; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/licenses.txt": ("licenses.txt", "text/plain; charset=utf-8"),
 }
 """The files of the page, by their path."""
-
-
-def static(name: str) -> str:
-    """The text of a file of the page."""
-    return resources.files("pxp_fsm.web").joinpath("static", name).read_text("utf-8")
 
 
 def _add_files(app: FastAPI) -> None:
@@ -268,7 +265,8 @@ def _add_events(app: FastAPI, explorer: Explorer) -> None:
             told = 0
             while True:
                 async with explorer.news:
-                    await explorer.news.wait_for(lambda: len(explorer.events) > told)
+                    if told == len(explorer.events):
+                        await explorer.news.wait()
                 while told < len(explorer.events):
                     await send(explorer.events[told])
                     told += 1
@@ -314,16 +312,14 @@ def listen(port: int = 0) -> socket.socket:
     return found
 
 
-def serve(
-    tables: Sequence[str], channel: str | None, port: int, ready: Callable[[str], None]
-) -> None:
+def serve(subject: Subject, port: int, ready: Callable[[str], None]) -> None:
     """Serve the explorer of a system until Ctrl-C; `ready` is told the address to open.
 
     Raises `TableError` or `UsageError` for what cannot be explored.
     """
     with listen(port) as listening:
         access = Access(listening.getsockname()[1])
-        app = application(Subject(tuple(tables), channel), access)
+        app = application(subject, access)
         config = uvicorn.Config(app, log_level="warning", server_header=False, ws_max_size=65536)
         server = uvicorn.Server(config)
         ready(access.address)

@@ -70,9 +70,7 @@ def chart(
 
 def _itf(views: Views, choices: Sequence[int], cycle: int) -> str:
     composition = views.composition
-    start, *states = map(
-        composition.encoding.configuration, states_along(composition, choices)
-    )
+    start, *states = map(composition.encoding.configuration, states_along(composition, choices))
     actions = views.actions(choices)
     steps = tuple(Step(action, state) for action, state in zip(actions, states, strict=True))
     verdict = Verdict(Status.UNKNOWN, trace=Trace(start, steps), cycle=cycle)
