@@ -83,7 +83,7 @@ def opened(
     )
     errors = list[str]()
     page = context.new_page()
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: _note_error(said, errors))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda one: _note_foreign(one.url, errors))
     try:
@@ -93,6 +93,12 @@ def opened(
         assert not errors, errors
     finally:
         context.close()
+
+
+def _note_error(said: Any, errors: list[str]) -> None:
+    """A request that is refused with a reason (422) is shown on the page, and is no error of it."""
+    if said.type == "error" and "status of 422" not in said.text:
+        errors.append(said.text)
 
 
 def _note_foreign(url: str, errors: list[str]) -> None:

@@ -76,8 +76,10 @@ def client() -> Iterator[TestClient]:
         ({"authorization": "Bearer secret", "origin": "null"}, 403),
     ],
 )
-def test_only_the_page_with_the_token_may_talk(headers: dict[str, str], code: int) -> None:
-    client = TestClient(application(INTERACT, ACCESS), base_url=BASE)
+def test_only_the_page_with_the_token_may_talk(
+    client: TestClient, headers: dict[str, str], code: int
+) -> None:
+    client = TestClient(client.app, base_url=BASE)
     sent = {name: value.encode("utf-8") for name, value in headers.items()}
     for path in ("/api/system", "/", "/explorer.js", "/openapi.json"):
         answer = client.get(path, headers=sent, follow_redirects=False)
@@ -87,8 +89,8 @@ def test_only_the_page_with_the_token_may_talk(headers: dict[str, str], code: in
         assert "secret" not in answer.text
 
 
-def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
-    client = TestClient(application(INTERACT, ACCESS), base_url=BASE)
+def test_the_token_becomes_a_cookie_and_leaves_the_address(client: TestClient) -> None:
+    client = TestClient(client.app, base_url=BASE)
     answer = client.get("/?token=secret", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     assert "HttpOnly" in answer.headers["set-cookie"]
