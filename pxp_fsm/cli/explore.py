@@ -6,7 +6,7 @@ import webbrowser
 
 import click
 
-from pxp_fsm import web
+from pxp_fsm import defaults, web
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import web as options
 from pxp_fsm.cli.presentation.text import printable
@@ -18,7 +18,16 @@ EXAMPLE = ("machine=interact", "human=interact")
 
 def explore(request: options.Explore) -> None:
     """Serve the explorer until Ctrl-C, or write it as a file."""
-    subject = web.Subject(request.tables or EXAMPLE, request.channel)
+    if request.session is None:
+        if request.database is not None:
+            raise UsageError("this has no effect without --session", "database")
+        subject = web.subject_in(request.tables or EXAMPLE, request.channel)
+    elif request.tables or request.channel is not None:
+        raise UsageError(
+            "the tables and the channel of a session are stored; give neither", "session"
+        )
+    else:
+        subject = web.subject_recorded(request.session, request.database or defaults.STORED)
     if request.output is not None:
         if request.output.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{request.output.name} does not end in .html", "output")

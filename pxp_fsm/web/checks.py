@@ -10,16 +10,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
 from proofs.core.limits import Effort
-from proofs.systems import System, check_formulas
+from proofs.systems import check_formulas
 from pxp_fsm.analysis import systems
-from pxp_fsm.analysis.requests import Request
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import PXPError
+from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import ResultView, Views
 
 MOST_STATES = 1_000_000
@@ -29,36 +29,13 @@ MOST_SECONDS = 30.0
 """The seconds that are spent on a formula that is typed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is explored: the tables or the system file as they are named, over a channel.
-
-    `fingerprint` is that of the system when it was opened.
-    """
-
-    tables: tuple[str, ...]
-    channel: str | None
-    fingerprint: str = ""
-
-    def load(self) -> System:
-        """The system; raises `UsageError` where its files have been changed since it was opened."""
-        system = System.load(*self.tables, channel=self.channel)
-        if self.fingerprint not in ("", system.fingerprint):
-            raise UsageError(
-                "the files have been changed since the system was opened; start pxp explore again"
-            )
-        return system
-
-
 def standard_results(subject: Subject, formulas: Sequence[str] = ()) -> Iterator[ResultView]:
-    """The standard checks of a system, the properties of its file, and formulas, as decided."""
-    system = subject.load()
-    views, channels = Views(system), (system.channel.name,)
-    request = Request(subject.tables, channels=channels, limit=MOST_STATES)
-    yield from map(views.result, systems.results(request))
-    if formulas:
-        asked = replace(request, formulas=tuple(formulas))
-        yield from map(views.result, systems.results(asked))
+    """The standard checks of a system, what its file demands, and `formulas`, as decided."""
+    system, effort = subject.system(), Effort(MOST_STATES)
+    views = Views(system)
+    demanded = systems.demanded(system, subject.properties, [system.channel], effort)
+    yield from map(views.result, demanded)
+    yield from map(views.result, check_formulas(system, formulas, effort=effort))
 
 
 def _work(connection: Connection, subject: Subject) -> None:
@@ -68,7 +45,7 @@ def _work(connection: Connection, subject: Subject) -> None:
             formula = connection.recv_bytes().decode()
             try:
                 if formula:
-                    system = subject.load()
+                    system = subject.system()
                     effort = Effort(MOST_STATES)
                     checked = check_formulas(system, [formula], effort=effort)
                     results = map(Views(system).result, checked)

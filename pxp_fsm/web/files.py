@@ -15,7 +15,8 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any, Generic, TypeVar
 
-from pxp_fsm.web.checks import Subject, standard_results
+from pxp_fsm.web.checks import standard_results
+from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StateView, Views
 
 T = TypeVar("T", bound=Hashable)
@@ -49,11 +50,13 @@ def static(name: str) -> str:
 def explorer_file(subject: Subject, limit: int = MOST_STATES, formulas: Sequence[str] = ()) -> str:
     """The explorer of a system as HTML, with at most `limit` states and the verdicts.
 
-    Raises `TableError` or `UsageError` for what cannot be explored.
+    Raises `UsageError` for a formula that cannot be read.
     """
-    views = Views(subject.load())
+    views = Views(subject.system())
     results = tuple(standard_results(subject, formulas=formulas))
-    text = json.dumps(embedded(views, results, limit), separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(
+        embedded(views, results, limit, subject.choices), separators=(",", ":"), ensure_ascii=False
+    )
     data = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
     script, style = static("explorer.js"), static("explorer.css")
     policy = (
@@ -80,12 +83,15 @@ class _Table(Generic[T]):
         return list(map(self.number, values))
 
 
-def embedded(views: Views, results: Sequence[ResultView], limit: int) -> dict[str, Any]:
+def embedded(
+    views: Views, results: Sequence[ResultView], limit: int, begin: Sequence[int] = ()
+) -> dict[str, Any]:
     """The reachable states of a system, breadth first, as a page reads them from a file.
 
     A state is `at`, `settled` and `buffers` by numbers of `texts`, `moves` and their `targets`,
     `blocked`, `propositions`, whether it has `ended`, and its `deadlock`; `cut` are those whose
-    moves are left out, since there are more than `limit` states.
+    moves are left out, since there are more than `limit` states. `begin` is the trace with which
+    the page begins.
     """
     composition = views.composition
     numbers, order = {views.start: 0}, [views.start]
@@ -116,6 +122,7 @@ def embedded(views: Views, results: Sequence[ResultView], limit: int) -> dict[st
         "states": states,
         "results": [asdict(one) for one in results],
         "limit": limit,
+        "begin": list(begin),
     }
 
 

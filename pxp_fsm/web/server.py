@@ -25,9 +25,10 @@ from proofs.logic import parse
 from proofs.systems.coloring import Part, color
 from proofs.systems.paths import nearest, nearest_end, states_along
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.web.checks import Checker, Subject
+from pxp_fsm.web.checks import Checker
 from pxp_fsm.web.files import static
 from pxp_fsm.web.security import Access, Guarded
+from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.traces import FORMS, written
 from pxp_fsm.web.views import ResultView, StateView, SystemView, Views
 
@@ -114,14 +115,20 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _RESULT: TypeAdapter[ResultView] = TypeAdapter(ResultView)
 
 
+class Opened(BaseModel):
+    """The system that is explored, and the trace with which a page begins."""
+
+    system: SystemView
+    begin: tuple[int, ...]
+
+
 class Explorer:
     """What the server knows: the views of one system, and verdicts as they come."""
 
     def __init__(self, subject: Subject) -> None:
-        self.system = subject.load()
-        self.subject = Subject(subject.tables, subject.channel, self.system.fingerprint)
-        self.views = Views(self.system)
-        self.shown = self.views.system()
+        self.subject = subject
+        self.views = Views(subject.system())
+        self.shown = Opened(system=self.views.system(), begin=subject.choices)
         self.events: list[Event] = []
         self.news = asyncio.Condition()
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (self.views.start,))
@@ -162,7 +169,7 @@ def _event(number: int | None, answer: dict[str, Any]) -> Event:
 
 
 def application(subject: Subject, access: Access) -> ASGIApp:
-    """The server as an ASGI application; raises `TableError` or `UsageError` for the subject."""
+    """The server as an ASGI application."""
     explorer = Explorer(subject)
 
     @asynccontextmanager
@@ -214,8 +221,8 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     composition = explorer.views.composition
 
     @app.get("/api/system")
-    async def system() -> SystemView:
-        """The system that is explored."""
+    async def system() -> Opened:
+        """The system that is explored, and the trace with which a page begins."""
         return explorer.shown
 
     @app.post("/api/trace")
@@ -315,7 +322,7 @@ def listen(port: int = 0) -> socket.socket:
 def serve(subject: Subject, port: int, ready: Callable[[str], None]) -> None:
     """Serve the explorer of a system until Ctrl-C; `ready` is told the address to open.
 
-    Raises `TableError` or `UsageError` for what cannot be explored.
+    Raises `UsageError` where the port is taken.
     """
     with listen(port) as listening:
         access = Access(listening.getsockname()[1])

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from proofs.systems import System
-from pxp_fsm.web.checks import Subject
 from pxp_fsm.web.files import embedded, explorer_file, static
+from pxp_fsm.web.subjects import subject_in
 from pxp_fsm.web.views import Views
 from tests.command_line import pxp
 from tests.web.hostile import hostile_system
@@ -46,7 +46,7 @@ def _data(page: str) -> dict[str, Any]:
 
 
 def test_the_file_runs_its_own_script_and_nothing_else(tmp_path: Path) -> None:
-    page = explorer_file(Subject((hostile_system(tmp_path),), None))
+    page = explorer_file(subject_in((hostile_system(tmp_path),), None))
     parser = _Tags()
     parser.feed(page)
     assert [tag for tag, _ in parser.tags] == (

@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from pxp_fsm.automata.serialization import to_json
-from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
 from pxp_fsm.web import checks, server
-from pxp_fsm.web.checks import Subject
 from pxp_fsm.web.security import Access
 from pxp_fsm.web.server import application, listen
+from pxp_fsm.web.subjects import Subject, subject_in
 
 ACCESS = Access(8000, "secret")
 BASE = "http://127.0.0.1:8000"
 EVENTS = "ws://127.0.0.1:8000/api/events"
-INTERACT = Subject(("machine=interact", "human=interact"), None)
-PXP = Subject(("pxp",), "fifo:1")
+INTERACT = subject_in(("machine=interact", "human=interact"), None)
+PXP = subject_in(("pxp",), "fifo:1")
 
 
 class _NoChecks:
@@ -139,7 +135,7 @@ def test_the_interface_is_described(client: TestClient) -> None:
 
 def test_a_trace_goes_as_the_system_does(client: TestClient) -> None:
     chance, choices = random.Random(3), list[int]()
-    system = client.get("/api/system").json()
+    system = client.get("/api/system").json()["system"]
     assert [member["name"] for member in system["members"]] == ["machine", "human"]
     (state,) = client.post("/api/trace", json={"choices": []}).json()
     for _ in range(30):
@@ -256,17 +252,6 @@ def test_a_formula_is_checked_and_a_new_one_ends_the_one_before() -> None:
         assert answers[6][0]["result"]["status"] == "FAILS"
         assert answers[6][0]["result"]["cycle"] > 0
         assert 0 not in answers
-
-
-def test_a_file_that_was_changed_is_not_checked_in_place_of_the_one_shown(tmp_path: Path) -> None:
-    table = tmp_path / "mine.json"
-    table.write_text(to_json(builtin("pxp")), "utf-8")
-    subject = Subject((str(table),), None)
-    opened = replace(subject, fingerprint=subject.load().fingerprint)
-    assert opened.load().fingerprint == opened.fingerprint
-    table.write_text(to_json(builtin("interact")), "utf-8")
-    with pytest.raises(UsageError, match="have been changed"):
-        opened.load()
 
 
 def test_a_port_that_is_taken_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pxp_fsm import defaults
 from pxp_fsm.options import option
 
 
@@ -23,6 +24,15 @@ class Explore:
         None,
         metavar="CHANNEL",
         default="that of the system file, or sync",
+    )
+    session: str | None = option(
+        "Explore what happened in a stored session, and what could have.", None, metavar="NAME"
+    )
+    database: str | None = option(
+        "With --session, the database: a file or a URL.",
+        None,
+        metavar="URL",
+        default=defaults.STORED,
     )
     output: Path | None = option(
         "Write the page as one HTML file, with states and verdicts.", None, short="-o"

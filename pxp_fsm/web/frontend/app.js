@@ -11,7 +11,7 @@ const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 /** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system. */
 function address({ choices, position, cycle, formula }, fingerprint) {
   const parts = [`s=${fingerprint.slice(0, 12)}`];
-  if (choices.length) parts.push(`t=${choices.join(".")}`);
+  parts.push(`t=${choices.join(".")}`);
   if (position !== choices.length) parts.push(`p=${position}`);
   if (cycle) parts.push(`l=${cycle}`);
   if (formula) parts.push(`f=${encodeURIComponent(formula)}`);
@@ -24,9 +24,9 @@ function inAddress(fingerprint) {
   const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : null);
   return {
     other: given.has("s") && given.get("s") !== fingerprint.slice(0, 12),
-    choices: choices.every(Number.isSafeInteger) ? choices : [],
+    choices: given.has("t") && choices.every(Number.isSafeInteger) ? choices : null,
     position: whole(given.get("p")),
-    cycle: Math.min(whole(given.get("l")) ?? 0, choices.length),
+    cycle: whole(given.get("l")) ?? 0,
     formula: given.get("f") ?? "",
   };
 }
@@ -117,14 +117,15 @@ export function App({ source }) {
 
   useEffect(() => {
     (async () => {
-      const found = await source.open();
+      const { system: found, begin } = await source.open();
       document.title = `${found.name} – pxp explore`;
       setSystem(found);
       setShown(found.members.map((member) => member.name));
       const given = inAddress(found.fingerprint);
-      const choices = given.other ? [] : given.choices;
+      const choices = (given.other ? null : given.choices) ?? begin;
       try {
-        await open(choices, Math.min(given.position ?? choices.length, choices.length), given.cycle);
+        await open(choices, Math.min(given.position ?? choices.length, choices.length),
+          Math.min(given.cycle, choices.length));
         if (given.other) setNotice("The address is of another system, or of another version of it.");
       } catch (error) {
         setNotice(error.message);

@@ -68,7 +68,7 @@ export class FileSource {
     const bytes = Uint8Array.from(atob(this.packed), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     this.data = await new Response(stream).json();
-    return this.data.system;
+    return this.data;
   }
 
   along(choices) {
