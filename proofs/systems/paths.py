@@ -48,7 +48,7 @@ def choices_of(composition: Composition, actions: Iterable[Hashable]) -> Choices
     (1, 0)
     """
     (state,) = composition.initial()
-    found = []
+    found = list[int]()
     for action in actions:
         moves = composition.moves(state)
         places = (place for place, move in enumerate(moves) if move.action == action)
@@ -119,7 +119,7 @@ def _shortest(
 
 
 def _back(parents: dict[int, tuple[int, int]], state: int) -> Choices:
-    found = []
+    found = list[int]()
     while (step := parents[state])[1] >= 0:
         found.append(step[1])
         state = step[0]

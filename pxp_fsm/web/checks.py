@@ -64,7 +64,7 @@ class Checker:
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._busy = False
+        self.busy = False
         self._start()
 
     def _start(self) -> None:
@@ -87,10 +87,10 @@ class Checker:
 
         "" asks for the standard checks. Nothing more comes where another question ends this one.
         """
-        if self._busy:
+        if self.busy:
             self.close()
             self._start()
-        connection, self._busy = self._connection, True
+        connection, self.busy = self._connection, True
         try:
             connection.send_bytes(formula.encode("utf-8", "replace"))
             while answer := await asyncio.wait_for(
@@ -98,7 +98,7 @@ class Checker:
             ):
                 yield json.loads(answer)
             if connection is self._connection:
-                self._busy = False
+                self.busy = False
         except TimeoutError:
             if connection is self._connection:
                 yield {"error": f"not decided within {MOST_SECONDS:.0f} seconds; use pxp check"}

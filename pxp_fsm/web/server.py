@@ -131,6 +131,7 @@ class Explorer:
         self.shown = Opened(system=self.views.system(), begin=subject.choices)
         self.events: list[Event] = []
         self.news = asyncio.Condition()
+        self._spare: Checker | None = None
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (self.views.start,))
 
     def states(self, choices: tuple[int, ...]) -> tuple[int, ...]:
@@ -148,13 +149,31 @@ class Explorer:
 
     async def check_standard(self) -> None:
         """Decide the standard checks, and tell everybody who listens."""
-        checker = Checker(self.subject)
+        checker = self.borrow()
         try:
             async for answer in checker.ask(""):
                 await self._tell(_event(None, answer))
             await self._tell(DoneEvent())
         finally:
+            self.give_back(checker)
+
+    def borrow(self) -> Checker:
+        """A process that checks: the one that has been given back, or another one."""
+        found, self._spare = self._spare, None
+        return found or Checker(self.subject)
+
+    def give_back(self, checker: Checker) -> None:
+        """Keep a process for the next who borrows one, or end it."""
+        if self._spare is None and not checker.busy:
+            self._spare = checker
+        else:
             checker.close()
+
+    def close(self) -> None:
+        """End the process that is kept."""
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
 
     async def _tell(self, event: Event) -> None:
         async with self.news:
@@ -179,6 +198,7 @@ def application(subject: Subject, access: Access) -> ASGIApp:
         checking.cancel()
         with suppress(asyncio.CancelledError):
             await checking
+        explorer.close()
 
     app = FastAPI(
         title="pxp explore", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False
@@ -263,7 +283,7 @@ def _add_events(app: FastAPI, explorer: Explorer) -> None:
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:
         await socket.accept()
-        checker, asked = Checker(explorer.subject), set[asyncio.Task[None]]()
+        checker, asked = explorer.borrow(), set[asyncio.Task[None]]()
 
         async def send(event: Event) -> None:
             await socket.send_json(_EVENT.dump_python(event, mode="json"))
@@ -302,7 +322,7 @@ def _add_events(app: FastAPI, explorer: Explorer) -> None:
         finally:
             for task in (telling, *asked):
                 task.cancel()
-            checker.close()
+            explorer.give_back(checker)
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -310,6 +330,7 @@ def listen(port: int = 0) -> socket.socket:
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.bind(("127.0.0.1", port))
+        found.listen()  # from now on a browser that connects is waited with, not refused
     except OSError as error:
         found.close()
         raise UsageError(

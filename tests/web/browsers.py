@@ -83,6 +83,7 @@ def opened(
     )
     errors = list[str]()
     page = context.new_page()
+    page.set_default_timeout(120_000)  # tests wait for what happens, however slow the machine is
     page.on("console", lambda said: _note_error(said, errors))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda one: _note_foreign(one.url, errors))

@@ -27,6 +27,8 @@ PXP = subject_in(("pxp",), "fifo:1")
 class _NoChecks:
     """In place of the process that checks: answers at once, or never."""
 
+    busy = False
+
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
 
@@ -256,7 +258,6 @@ def test_a_formula_is_checked_and_a_new_one_ends_the_one_before() -> None:
 
 def test_a_port_that_is_taken_is_refused() -> None:
     with listen() as taken:
-        taken.listen()
         host, port = taken.getsockname()
         assert host == "127.0.0.1"
         with pytest.raises(UsageError, match=f"port {port} of this machine cannot be used"):

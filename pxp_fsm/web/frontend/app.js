@@ -186,7 +186,8 @@ export function App({ source }) {
       if (event.ctrlKey || event.metaKey || event.altKey || !now.current) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
       const { position, choices: taken } = now.current;
-      const inPicture = event.target.closest?.(".scroll");
+      const picture = event.target.closest?.(".scroll");
+      const inPicture = picture && picture.scrollWidth > picture.clientWidth; // arrows scroll it
       const does = {
         ArrowLeft: () => !inPicture && goTo(position - 1), ArrowRight: () => !inPicture && goTo(position + 1),
         Home: () => goTo(0), End: () => goTo(taken.length),
