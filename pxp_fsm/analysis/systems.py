@@ -156,23 +156,39 @@ def _bounded(
                 reducible = not (reduction or request.fair)
                 yield from _advised(found, over, formula, reducible=reducible)
     else:
-        names = [name for name in TITLES if name in (request.names or TITLES)]
-        expected = {one.check: one for one in properties if one.check}
-        _check_names(tuple(expected), TITLES, "a system", "")
-        for result in _standard(system, channels, names, effort, reduction):
-            other = expected.get(result.name)
-            yield result if other is None else replace(result, expected=Status(other.expected))
-        for one in properties if not request.names else ():
-            if one.check:
-                continue
-            parsed = parse(one.formula)
-            _check_about_tables(one.formula, parsed)
-            for channel in channels:
-                over = system.over(channel)
-                found = check_formulas(over, [one.formula], effort=effort, reduction=reduction)
-                for result in _advised(found, over, parsed, reducible=reduction is None):
-                    title = one.about or result.title
-                    yield replace(result, title=title, expected=Status(one.expected))
+        yield from demanded(system, properties, channels, effort, request.names, reduction)
+
+
+def demanded(
+    system: System,
+    properties: Sequence[Property],
+    channels: Sequence[Channel],
+    effort: Effort,
+    names: Sequence[str] = (),
+    reduction: Reduction | None = None,
+) -> Iterator[Result]:
+    """The standard checks over each channel, and what a file's `properties` demand.
+
+    With `names` only those standard checks. Raises `UsageError`, and `Interrupted` after what was
+    found before.
+    """
+    wanted = [name for name in TITLES if name in (names or TITLES)]
+    expected = {one.check: one for one in properties if one.check}
+    _check_names(tuple(expected), TITLES, "a system", "")
+    for result in _standard(system, channels, wanted, effort, reduction):
+        other = expected.get(result.name)
+        yield result if other is None else replace(result, expected=Status(other.expected))
+    for one in properties if not names else ():
+        if one.check:
+            continue
+        parsed = parse(one.formula)
+        _check_about_tables(one.formula, parsed)
+        for channel in channels:
+            over = system.over(channel)
+            found = check_formulas(over, [one.formula], effort=effort, reduction=reduction)
+            for result in _advised(found, over, parsed, reducible=reduction is None):
+                title = one.about or result.title
+                yield replace(result, title=title, expected=Status(one.expected))
 
 
 def _effort(request: Request) -> Effort:
@@ -181,7 +197,7 @@ def _effort(request: Request) -> Effort:
 
 def _standard(
     system: System,
-    channels: list[Channel],
+    channels: Sequence[Channel],
     names: list[str],
     effort: Effort,
     reduction: Reduction | None,

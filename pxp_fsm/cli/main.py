@@ -57,6 +57,7 @@ SECTIONS = {
         "lan": Entry("run and train networks of LLM agents", module="main"),
     },
     "Show results": {
+        "explore": Entry("explore a system step by step in a browser", "web"),
         "sessions": Entry("list or show sessions", "results"),
         "draw": Entry("draw automata, sessions, counterexamples", "results"),
         "report": Entry("report tables and figures of runs", "results"),

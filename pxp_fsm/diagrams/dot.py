@@ -20,6 +20,10 @@ FONT = "Helvetica,Arial,sans-serif"
 INK, GREY, ACCENT, TINT = "#1f2328", "#656d76", "#0b5cad", "#d9e8f7"
 
 
+LINE_WIDTH = 24
+"""The characters of a line at an arrow; a longer row is wrapped."""
+
+
 def label(*lines: str, left: bool = False) -> str:
     r"""A DOT label that shows exactly the characters of `lines`, one below the other.
 
@@ -108,7 +112,10 @@ def _add_edge(graph: Digraph, source: str, target: str, edge: Edge) -> None:
     graph.edge(
         source,
         target,
-        label(*(line for row in rows for line in wrapped(row, 24, whole_words=True)), left=True),
+        label(
+            *(line for row in rows for line in wrapped(row, LINE_WIDTH, whole_words=True)),
+            left=True,
+        ),
         tooltip=hint(f"{edge.source} → {edge.target}"),
         **{"class": "taken", **_BOLD} if edge.taken else {},
     )

@@ -63,7 +63,7 @@ def _edges(automaton: Automaton, taken: Counter[Transition]) -> tuple[Edge, ...]
         Edge(
             source,
             target,
-            tuple(Row(_line(row), sum(taken[t] for t in row)) for row in rows.values()),
+            tuple(Row(_line(row), sum(taken[t] for t in row), row[0].row) for row in rows.values()),
         )
         for (source, target, _taken), rows in lines.items()
     )

@@ -18,10 +18,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it."""
+    """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it.
+
+    `number` is that of the table's row; 0 where it is none.
+    """
 
     text: str
     taken: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

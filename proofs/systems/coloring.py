@@ -1,0 +1,77 @@
+"""The truth of a formula's parts along a path of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from proofs.core.explore import explore
+from proofs.core.limits import Effort
+from proofs.logic.checking import Checker
+from proofs.logic.formulas import Atom, Exists, Formula, Truth, atoms, parts
+from proofs.logic.parsing import unknown
+from proofs.logic.valuation import text_of, values_along
+from proofs.systems.product import Composition
+from proofs.systems.propositions import Noted, Noting, vocabulary
+from pxp_fsm.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a formula, and whether it holds at each state of a path."""
+
+    text: str
+    values: tuple[bool, ...]
+
+
+def color(
+    composition: Composition,
+    formula: Formula,
+    choices: Sequence[int],
+    cycle: int,
+    effort: Effort,
+) -> tuple[Part, ...]:
+    """Whether each part of `formula` holds at each state of a path, the whole formula first.
+
+    The path is read as a run: it ends at its last state, or its last `cycle` steps repeat for ever.
+    What begins with A or E is decided over all states. Raises `Refused` for a path that the system
+    does not have, `UsageError` for an unknown proposition, `TooLarge` where `effort` does not
+    suffice for A or E.
+    """
+    names, known = set(atoms(formula)), vocabulary(composition)
+    if names - known:
+        raise unknown(names - known, known, "there is no")
+    noting = Noting(composition, names)
+    run = _noted(noting, choices)
+    if cycle:  # the state to which the last step leads is the first of the cycle
+        begin = len(run) - 1 - cycle
+        if cycle < 0 or begin < 0 or run[begin].state != run[-1].state:
+            raise Refused(
+                f"the last {cycle} steps of the trace do not come back to where they begin"
+            )
+    checker = None
+    if any(isinstance(part, Exists) for part in parts(formula)):
+        checker = Checker(noting, explore(noting, effort=effort), vocabulary=known)
+
+    def holds(part: Formula, place: int) -> bool:
+        if isinstance(part, Atom):
+            return part.name in noting.propositions(run[place])
+        assert checker is not None  # noqa: S101 - there is one where a part begins with E
+        return checker.holds(part, run[place])
+
+    found = values_along(formula, len(run), cycle, holds)
+    shown = [part for part in reversed(found) if not isinstance(part, Truth)]
+    return tuple(Part(text_of(part), found[part]) for part in shown)
+
+
+def _noted(noting: Noting, choices: Sequence[int]) -> list[Noted]:
+    (state,) = noting.initial()
+    found = [state]
+    for choice in choices:
+        moves = noting.composition.moves(state.state)
+        if not 0 <= choice < len(moves):
+            raise Refused(f"there is no move {choice} in step {len(found)} of the trace")
+        move = moves[choice]
+        state = Noted(state.state + move.difference, noting.latest(move))
+        found.append(state)
+    return found

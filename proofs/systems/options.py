@@ -1,0 +1,309 @@
+"""What each row of a system can do in a state, and why it can do nothing where it cannot.
+
+The moves are those of `Composition.moves`. Where a row of a member's present state takes part in no
+move with a partner, there is a reason. A reason is data; `str()` words it for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from proofs.systems.product import Action, Composition, Move
+from proofs.systems.receptions import Receptions, Unreceived
+from pxp_fsm.automata.actions import Deliver, Exchange, Send
+from pxp_fsm.automata.automaton import Kind, Transition
+from pxp_fsm.automata.channels import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The guard of the row is false: its member has settled another one and sends `tag` first."""
+
+    member: str
+    guard: str
+    tag: str
+
+    def __str__(self) -> str:
+        return f"guard false: {self.member} has settled {self.guard} and sends {self.tag} first"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Nothing happens any more: a message was chosen that its receiver does not take."""
+
+    unreceived: Unreceived
+
+    def __str__(self) -> str:
+        return f"everything has stopped: {self.unreceived}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotReceived:
+    """The receiver cannot take the message in its present state."""
+
+    unreceived: Unreceived
+
+    def __str__(self) -> str:
+        one = self.unreceived
+        return f"peer cannot receive: {one.receiver} in {one.state} does not receive {one.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFull:
+    """The buffer of a link has no room."""
+
+    sender: str
+    receiver: str
+    capacity: int
+
+    def __str__(self) -> str:
+        messages = "1 message is" if self.capacity == 1 else f"{self.capacity} messages are"
+        return f"channel full: {messages} on the way from {self.sender} to {self.receiver}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """Over a synchronous channel, the sender does not send the tag in its present state."""
+
+    sender: str
+    tag: str
+    state: str
+
+    def __str__(self) -> str:
+        return f"not sent: {self.sender} in {self.state} cannot send {self.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotOnTheWay:
+    """The tag is not in the buffer."""
+
+    sender: str
+    receiver: str
+    tag: str
+
+    def __str__(self) -> str:
+        return f"not sent yet: no {self.tag} is on the way from {self.sender} to {self.receiver}"
+
+
+@dataclass(frozen=True, slots=True)
+class NeverSent:
+    """No row of a member that may be the sender ("" is everybody) sends the tag to the receiver."""
+
+    sender: str
+    receiver: str
+    tag: str
+
+    def __str__(self) -> str:
+        return (
+            f"never sent: no row of {self.sender or 'anybody'} sends {self.tag} to {self.receiver}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotFirst:
+    """The channel keeps the order, and another message is ahead of the tag."""
+
+    sender: str
+    receiver: str
+    tag: str
+    ahead: str
+
+    def __str__(self) -> str:
+        return (
+            f"not first: {self.ahead} is ahead of {self.tag} on the way from {self.sender} to "
+            f"{self.receiver}"
+        )
+
+
+Reason = (
+    Settled | Stopped | NotReceived | ChannelFull | NotSent | NeverSent | NotOnTheWay | NotFirst
+)
+"""Why a row can do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A row of the present state of the member with number `place`, and what it can do.
+
+    `moves` are numbers of the state's moves. `reasons` say why the row can do nothing with a
+    partner: one for each partner with whom it takes part in no move that delivers its message.
+    """
+
+    place: int
+    row: Transition
+    moves: tuple[int, ...]
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A member that has not ended, and to whom it listens in vain."""
+
+    member: str
+    state: str
+    tags: tuple[str, ...]
+
+    def __str__(self) -> str:
+        listed = ", ".join(self.tags) or "nothing that can happen"
+        return f"{self.member} waits in {self.state} for {listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """Nothing can happen before the end: which messages nobody receives, and who waits."""
+
+    unreceived: tuple[Unreceived, ...]
+    waiting: tuple[Waiting, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, (*self.unreceived, *self.waiting)))
+
+
+def _link(action: Action) -> tuple[str, str] | None:
+    """Sender and receiver of a message that is sent and not lost, or received."""
+    match action:
+        case Exchange(sender, receiver) | Deliver(sender, receiver):
+            return sender, receiver
+        case Send(sender, receiver, _, lost) if not lost:
+            return sender, receiver
+    return None
+
+
+class Options:
+    """What can be asked of single states of a composition.
+
+    >>> import pxp_fsm as pxp
+    >>> options = Options(Composition(pxp.System.load("m=interact", "h=interact")))
+    >>> (start,) = options.composition.initial()
+    >>> for option in options.of(start)[:2]:
+    ...     print(option.row.action, len(option.moves), *option.reasons)
+    +INIT 1
+    -INIT 1
+    """
+
+    def __init__(self, composition: Composition) -> None:
+        self.composition = composition
+        self._receptions = Receptions(composition)
+
+    def of(self, state: int, moves: list[Move] | None = None) -> tuple[Option, ...]:
+        """Every row of every member's present state, in the order of members and tables.
+
+        `moves` are those of the state, where they are known already.
+        """
+        given = self.composition.moves(state) if moves is None else moves
+        taking: dict[tuple[int, Transition], list[int]] = {}
+        for number, move in enumerate(given):
+            for taken in move.rows:
+                taking.setdefault(taken, []).append(number)
+        stop, found = self._stop(state), list[Option]()
+        for place, member in enumerate(self.composition.system.members):
+            for row in member.automaton.leaving(self._state_name(state, place)):
+                numbers = taking.get((place, row), [])
+                met = {_link(given[number].action) for number in numbers}
+                reasons = self._reasons(state, place, row, stop, met)
+                found.append(Option(place, row, tuple(numbers), tuple(dict.fromkeys(reasons))))
+        return tuple(found)
+
+    def deadlock(self, state: int) -> Deadlock | None:
+        """Why nothing can happen in `state`; None where something can, or everybody has ended."""
+        composition = self.composition
+        if composition.moves(state) or composition.ended(state):
+            return None
+        found = [
+            one
+            for ended in (False, True)
+            for one in self._receptions.unreceived(state, ended=ended)
+        ]
+        waiting = tuple(
+            Waiting(member.name, self._state_name(state, place), tuple(dict.fromkeys(tags)))
+            for place, member in enumerate(composition.system.members)
+            if composition.encoding.fields[place].of(state) not in composition.finals[place]
+            and not composition.encoding.is_bound(place, state)
+            for tags in [
+                [
+                    row.label + (f" from {row.partner}" if row.partner else "")
+                    for row in member.automaton.leaving(self._state_name(state, place))
+                    if row.kind is Kind.RECEIVE
+                ]
+            ]
+        )
+        return Deadlock(tuple(dict.fromkeys(found)), waiting)
+
+    def _reasons(
+        self,
+        state: int,
+        place: int,
+        row: Transition,
+        stop: Reason | None,
+        met: set[tuple[str, str] | None],
+    ) -> Iterator[Reason]:
+        """Why `row` does nothing with the partners that are on none of the links `met`."""
+        encoding, system = self.composition.encoding, self.composition.system
+        settled = encoding.chosen_row(place, encoding.fields[place].of(state))
+        others = [
+            other
+            for other in system.partners(place, row)
+            if (link := (self._name(place), self._name(other))) not in met
+            and (link[::-1] not in met or row.kind is Kind.SEND)
+        ]
+        if settled is not None and settled != row:
+            yield Settled(self._name(place), settled.guard or "", settled.label)
+        elif stop is not None:
+            yield stop
+        elif row.kind is Kind.SEND:
+            for other in others:
+                yield self._not_sendable(state, place, other, row)
+        else:
+            for other in others:
+                yield self._not_receivable(state, other, place, row)
+            if row.kind is Kind.RECEIVE and not system.partners(place, row):
+                yield NeverSent("", self._name(place), row.label)
+
+    def _stop(self, state: int) -> Stopped | None:
+        """Why everything has stopped, if it has."""
+        if not self.composition.system.stops:
+            return None
+        return next(map(Stopped, self._receptions.waiting(state)), None)
+
+    def _not_sendable(self, state: int, place: int, other: int, row: Transition) -> Reason:
+        sender, receiver = self._name(place), self._name(other)
+        channel = self.composition.channel
+        if channel.synchronous:
+            where = self._state_name(state, other)
+            settled = self._settled(state, other)
+            return settled or NotReceived(Unreceived(sender, receiver, row.label, where))
+        return ChannelFull(sender, receiver, channel.capacity)
+
+    def _not_receivable(self, state: int, place: int, other: int, row: Transition) -> Reason:
+        """Why member `other` cannot take the tag of its `row` from member `place`."""
+        sender, receiver = self._name(place), self._name(other)
+        link = (place, other)
+        if link not in self.composition.system.links or row.label not in (
+            self.composition.encoding.tags(link)
+        ):
+            return NeverSent(sender, receiver, row.label)
+        if self.composition.channel.synchronous:
+            settled = self._settled(state, place)
+            return settled or NotSent(sender, row.label, self._state_name(state, place))
+        buffer = self._buffer(state, link)
+        if row.label in buffer:
+            return NotFirst(sender, receiver, row.label, buffer[0])
+        return NotOnTheWay(sender, receiver, row.label)
+
+    def _settled(self, state: int, place: int) -> Settled | None:
+        encoding = self.composition.encoding
+        row = encoding.chosen_row(place, encoding.fields[place].of(state))
+        return None if row is None else Settled(self._name(place), row.guard or "", row.label)
+
+    def _buffer(self, state: int, link: tuple[int, int]) -> Buffer:
+        encoding = self.composition.encoding
+        number = encoding.links.index(link)
+        return encoding.contents[number].known[encoding.buffers[number].of(state)]
+
+    def _name(self, place: int) -> str:
+        return self.composition.system.members[place].name
+
+    def _state_name(self, state: int, place: int) -> str:
+        encoding = self.composition.encoding
+        return encoding.state_name(place, encoding.fields[place].of(state))

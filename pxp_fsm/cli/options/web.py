@@ -1,0 +1,49 @@
+"""Options of the commands that open pages in a browser: `pxp explore`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pxp_fsm import defaults
+from pxp_fsm.options import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explore:
+    """Explore a system step by step in a browser: TABLEs, or a system file; without one, INTERACT.
+
+    The page shows every member's automaton, the messages so far, what can happen next, and why
+    everything else cannot. The server listens on this machine alone and writes nothing; Ctrl-C
+    ends it. With --output the page is written as one file that needs no server and no network.
+    """
+
+    tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
+    channel: str | None = option(
+        "The channel between the TABLEs: sync, fifo:C, lossy:C, … (docs/systems.md).",
+        None,
+        metavar="CHANNEL",
+        default="that of the system file, or sync",
+    )
+    session: str | None = option(
+        "Explore what happened in a stored session, and what could have.", None, metavar="NAME"
+    )
+    database: str | None = option(
+        "With --session, the database: a file or a URL.",
+        None,
+        metavar="URL",
+        default=defaults.STORED,
+    )
+    output: Path | None = option(
+        "Write the page as one HTML file, with states and verdicts.", None, short="-o"
+    )
+    formulas: tuple[str, ...] = option(
+        "With --output, also check FORMULA; repeatable.", (), name="formula", metavar="FORMULA"
+    )
+    states: int | None = option(
+        "With --output, the most states that the file holds.", None, default="20000", least=1
+    )
+    port: int = option(
+        "The port of the server; 0 is any free one.", 0, least=0, most=65535, metavar="PORT"
+    )
+    browser: bool = option("Open the page in the browser.", True)

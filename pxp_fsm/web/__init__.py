@@ -1,0 +1,14 @@
+"""Pages for a browser: a local server, and single files that need none."""
+
+from typing import TYPE_CHECKING
+
+from pxp_fsm.doors import door
+
+if TYPE_CHECKING:
+    from pxp_fsm.web.files import explorer_file as explorer_file
+    from pxp_fsm.web.recordings import subject_recorded as subject_recorded
+    from pxp_fsm.web.server import serve as serve
+    from pxp_fsm.web.subjects import Subject as Subject
+    from pxp_fsm.web.subjects import subject_in as subject_in
+
+__getattr__, __dir__ = door(__name__)

@@ -1,0 +1,310 @@
+// The explorer: a trace, where one is in it, and everything that is shown of that state.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Automaton } from "./automaton.js";
+import { Chart, shortened } from "./chart.js";
+import { html } from "./html.js";
+import { Channels, Formula, Moves, Verdicts, described } from "./panels.js";
+
+const WALK = 20, PAUSE = 700, TYPING = 200;
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system. */
+function address({ choices, position, cycle, formula }, fingerprint) {
+  const parts = [`s=${fingerprint.slice(0, 12)}`];
+  parts.push(`t=${choices.join(".")}`);
+  if (position !== choices.length) parts.push(`p=${position}`);
+  if (cycle) parts.push(`l=${cycle}`);
+  if (formula) parts.push(`f=${encodeURIComponent(formula)}`);
+  return `#${parts.join("&")}`;
+}
+
+function inAddress(fingerprint) {
+  const given = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
+  const choices = (given.get("t") ?? "").split(".").filter(Boolean).map(Number);
+  const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : null);
+  return {
+    other: given.has("s") && given.get("s") !== fingerprint.slice(0, 12),
+    choices: given.has("t") && choices.every(Number.isSafeInteger) ? choices : null,
+    position: whole(given.get("p")),
+    cycle: whole(given.get("l")) ?? 0,
+    formula: given.get("f") ?? "",
+  };
+}
+
+export function App({ source }) {
+  const [system, setSystem] = useState(null);
+  const [trace, setTrace] = useState(null);
+  const [notice, setNotice] = useState("");
+  const [shown, setShown] = useState([]);
+  const [verdicts, setVerdicts] = useState({ results: [], done: false, trouble: "" });
+  const [goal, setGoal] = useState("");
+  const [formula, setFormula] = useState("");
+  const [answer, setAnswer] = useState(null);
+  const [parts, setParts] = useState({});
+  const [playing, setPlaying] = useState(false);
+  const now = useRef(null), work = useRef(Promise.resolve()), ask = useRef(() => {});
+  const asked = useRef(0);
+
+  const keep = useCallback((next) => {
+    now.current = next;
+    setTrace(next);
+  }, []);
+
+  /** Do one thing after the other, each with the trace that the one before has left. */
+  const serially = useCallback((task) => {
+    work.current = work.current.then(task).catch((error) => {
+      setPlaying(false);
+      setNotice(error.message);
+    });
+    return work.current;
+  }, []);
+
+  const open = useCallback(async (choices, position, cycle = 0) => {
+    const known = now.current;
+    let same = 0;
+    while (known && same < choices.length && choices[same] === known.choices[same]) same += 1;
+    const start = known ? same + 1 : 0;
+    const more = start <= choices.length ? await source.states(choices, start) : [];
+    const states = [...(known?.states.slice(0, start) ?? []), ...more];
+    keep({ choices, states, position, cycle });
+  }, [keep, source]);
+
+  const take = useCallback((choice) => serially(async () => {
+    const { choices, position, states } = now.current;
+    const move = states[position].moves[choice];
+    if (move === undefined) return;
+    setNotice(`Step ${position + 1}: ${described(move)}`);
+    if (choices[position] === choice) keep({ ...now.current, position: position + 1 });
+    else await open([...choices.slice(0, position), choice], position + 1);
+  }), [keep, open, serially]);
+
+  const goTo = useCallback((position) => serially(async () => {
+    const { choices, cycle } = now.current;
+    const past = position > choices.length;
+    const place = past && cycle ? choices.length - cycle + 1 : Math.max(0, Math.min(position, choices.length));
+    keep({ ...now.current, position: place });
+    setNotice(`At step ${place} of ${choices.length}${past && cycle ? ": the cycle begins again" : ""}`);
+  }), [keep, serially]);
+
+  const extend = useCallback((goal) => serially(async () => {
+    const { choices, position } = now.current;
+    const here = choices.slice(0, position);
+    const more = await source.path(here, goal);
+    await open([...here, ...more], position + more.length);
+    setNotice(more.length
+      ? `${more.length} step${more.length === 1 ? "" : "s"} to ${goal || "an end"}`
+      : "Nothing can happen here: this is an end");
+  }), [open, serially, source]);
+
+  const walk = useCallback(() => serially(async () => {
+    let taken = 0;
+    for (; taken < WALK; taken += 1) {
+      const { choices, position, states } = now.current;
+      const { moves } = states[position];
+      if (!moves.length) break;
+      const choice = Math.floor(Math.random() * moves.length);
+      await open([...choices.slice(0, position), choice], position + 1);
+    }
+    setNotice(`A random walk of ${taken} steps`);
+  }), [open, serially]);
+
+  const play = useCallback((result) => serially(async () => {
+    const calm = still();
+    await open(result.choices, calm ? result.choices.length : 0, result.cycle);
+    setNotice(`The trace of ${result.name}` + (result.cycle ? `; its last ${result.cycle} steps repeat for ever` : ""));
+    setPlaying(!calm && result.choices.length > 0);
+  }), [open, serially]);
+
+  useEffect(() => {
+    (async () => {
+      const { system: found, begin } = await source.open();
+      document.title = `${found.name} – pxp explore`;
+      setSystem(found);
+      setShown(found.members.map((member) => member.name));
+      const given = inAddress(found.fingerprint);
+      const choices = (given.other ? null : given.choices) ?? begin;
+      try {
+        await open(choices, Math.min(given.position ?? choices.length, choices.length),
+          Math.min(given.cycle, choices.length));
+        if (given.other) setNotice("The address is of another system, or of another version of it.");
+      } catch (error) {
+        setNotice(error.message);
+        await open([], 0);
+      }
+      if (source.live) setFormula(given.formula);
+      ask.current = source.listen((event) => {
+        const own = event.id === null;
+        if (own && event.type === "result") {
+          setVerdicts((old) => ({ ...old, results: [...old.results, event.result] }));
+        } else if (own) {
+          setVerdicts((old) => ({ ...old, done: true, trouble: event.error ?? "" }));
+        } else if (event.id === asked.current && event.type !== "done") {
+          setAnswer(event);
+        }
+      }, () => setNotice("The server has ended; start pxp explore again."));
+    })().catch((error) => setNotice(error.message));
+  }, [open, source]);
+
+  useEffect(() => {
+    if (!system || !trace) return;
+    history.replaceState(null, "", address({ ...trace, formula }, system.fingerprint));
+  }, [system, trace, formula]);
+
+  useEffect(() => {
+    asked.current += 1;
+    setAnswer(null);
+    if (!formula.trim()) return undefined;
+    const number = asked.current;
+    const timer = setTimeout(() => ask.current(number, formula), TYPING);
+    return () => clearTimeout(timer);
+  }, [formula]);
+
+  const { choices, cycle } = trace ?? { choices: [], cycle: 0 };
+  useEffect(() => {
+    if (!source.live || !formula.trim() || !system) return setParts({});
+    let wanted = true;
+    const timer = setTimeout(async () => {
+      try {
+        const rows = await source.color(choices, cycle, formula);
+        if (wanted) setParts({ rows });
+      } catch (error) {
+        if (wanted) setParts({ error: error.message });
+      }
+    }, TYPING);
+    return () => { wanted = false; clearTimeout(timer); };
+  }, [source, system, formula, choices, cycle]);
+
+  useEffect(() => {
+    if (!playing || !trace) return undefined;
+    if (trace.position === trace.choices.length && !trace.cycle) return setPlaying(false);
+    const timer = setTimeout(() => goTo(now.current.position + 1), PAUSE);
+    return () => clearTimeout(timer);
+  }, [playing, trace, goTo]);
+
+  useEffect(() => {
+    const press = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !now.current) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+      const { position, choices: taken } = now.current;
+      const picture = event.target.closest?.(".scroll");
+      const inPicture = picture && picture.scrollWidth > picture.clientWidth; // arrows scroll it
+      const does = {
+        ArrowLeft: () => !inPicture && goTo(position - 1), ArrowRight: () => !inPicture && goTo(position + 1),
+        Home: () => goTo(0), End: () => goTo(taken.length),
+        r: walk, e: () => extend(""), p: () => setPlaying((one) => !one),
+      }[event.key] ?? (/^[1-9]$/.test(event.key) ? () => take(Number(event.key) - 1) : null);
+      if (!does) return;
+      if (event.key !== "p") setPlaying(false);
+      if (!inPicture || !event.key.startsWith("Arrow")) event.preventDefault();
+      does();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [extend, goTo, take, walk]);
+
+  const moves = useMemo(
+    () => trace?.choices.map((choice, step) => trace.states[step].moves[choice]) ?? [], [trace]);
+
+  if (!system || !trace) return html`<main className="loading"><p role="status">${notice || "Loading …"}</p></main>`;
+  const state = trace.states[trace.position];
+  const latest = trace.position ? moves[trace.position - 1] : null;
+  const taking = (place) => new Set(state.moves.flatMap(({ rows }) =>
+    rows.filter(([member]) => member === place).map(([, row]) => row)));
+  const byRows = (place, rows) => {
+    const found = state.moves.flatMap((move, number) =>
+      move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
+    if (found.length === 1) take(found[0]);
+    else setNotice(`${found.length} moves take this row; choose one in the list`);
+  };
+  const names = system.members.map((member) => member.name).filter((name) => shown.includes(name));
+  return html`
+    <header>
+      <h1>${shortened(system.name, 60)}</h1>
+      <p className="muted">over ${system.channel} · <span title="fingerprint of the system">${system.fingerprint.slice(0, 12)}</span></p>
+      <fieldset className="members"><legend>Show</legend>
+        ${system.members.map(({ name }) => html`<label key=${name}><input type="checkbox"
+          checked=${shown.includes(name)} onChange=${() => setShown((old) =>
+            old.includes(name) ? (old.length > 1 ? old.filter((one) => one !== name) : old) : [...old, name])} />
+          ${" "}${name}</label>`)}</fieldset>
+    </header>
+    <nav aria-label="steps">
+      <button type="button" onClick=${() => goTo(0)} disabled=${!trace.position}>Restart</button>
+      <button type="button" onClick=${() => goTo(trace.position - 1)} disabled=${!trace.position}>← Back</button>
+      <button type="button" onClick=${() => goTo(trace.position + 1)}
+        disabled=${trace.position === choices.length && !cycle}>Forward →</button>
+      <button type="button" onClick=${() => setPlaying(!playing)} aria-pressed=${playing}
+        disabled=${!choices.length}>${playing ? "Pause" : "Play"}</button>
+      <button type="button" onClick=${walk}>Random walk</button>
+      <button type="button" onClick=${() => extend("")}>To the end</button>
+      <form onSubmit=${(event) => { event.preventDefault(); if (goal.trim()) extend(goal.trim()); }}>
+        <label htmlFor="goal">To</label>
+        <input id="goal" list="propositions" value=${goal} autoComplete="off" spellCheck="false"
+          placeholder="a proposition" onChange=${(event) => setGoal(event.target.value)} />
+        <datalist id="propositions">${system.propositions.map((name) =>
+          html`<option key=${name} value=${name} />`)}</datalist>
+        <button type="submit">Go</button>
+      </form>
+      <${Export} ...${{ source, trace, cycle, names, all: names.length === system.members.length, setNotice }} />
+    </nav>
+    <p className="notice" role="status">${notice || "Click a move, or press its number; arrow keys go back and forward."}</p>
+    <main>
+      <div className="automata">
+        ${system.members.map((member, place) => shown.includes(member.name) && html`<${Automaton}
+          key=${member.name} member=${member} at=${state.at[place]} settled=${state.settled[place]}
+          before=${trace.position ? trace.states[trace.position - 1].at[place] : ""}
+          possible=${taking(place)} onRow=${(rows) => byRows(place, rows)}
+          latest=${latest ? latest.rows.filter(([one]) => one === place).map(([, row]) => row) : []} />`)}
+        <${Channels} ...${{ system, state, shown }} />
+      </div>
+      <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
+        deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
+      <div className="side">
+        <${Moves} ...${{ system, state, shown }} onMove=${take} />
+        ${source.live
+          ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
+              onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
+          : html`<p className="muted">To check formulas, start <code>pxp explore</code>.</p>`}
+        <${Verdicts} ...${verdicts} onPlay=${play} />
+        <${Keys} />
+      </div>
+    </main>`;
+}
+
+function Export({ source, trace, cycle, names, all, setNotice }) {
+  const save = async (form) => {
+    try {
+      const upTo = trace.choices.slice(0, trace.position);
+      const whole = upTo.length === trace.choices.length;
+      const blob = await source.exported(form, upTo, whole ? cycle : 0, all ? [] : names);
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(blob);
+      link.download = `trace.${{ mermaid: "mmd", itf: "itf.json" }[form] ?? form}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } catch (error) {
+      setNotice(error.message);
+    }
+  };
+  const copy = async () => {
+    const text = location.href.replace(/^http:\/\/[^/]*\//, "");
+    try {
+      await navigator.clipboard.writeText(location.protocol === "file:" ? location.href : text);
+      setNotice("The trace is copied: append it to the address of the same system elsewhere.");
+    } catch {
+      setNotice(`Copy the end of the address: ${location.hash}`);
+    }
+  };
+  return html`<div className="exports" role="group" aria-label="save and share">
+    <button type="button" onClick=${copy}>Copy link</button>
+    ${source.live && ["svg", "png", "mermaid", "itf"].map((form) => html`<button key=${form} type="button"
+      onClick=${() => save(form)}><span className="unseen">save as </span>${{ mermaid: "Mermaid" }[form] ?? form.toUpperCase()}</button>`)}
+  </div>`;
+}
+
+function Keys() {
+  const keys = [["1 – 9", "take a move"], ["← →", "back, forward"], ["Home End", "first and last state"],
+    ["p", "play, pause"], ["r", "random walk"], ["e", "to the end"]];
+  return html`<section aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2>
+    <dl className="keys">${keys.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt>
+      <dd>${text}</dd></div>`)}</dl></section>`;
+}

@@ -1,0 +1,58 @@
+"""What is explored: the system of tables or of a system file, as a value that processes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from proofs.systems import Composition
+from proofs.systems.paths import Choices, choices_of
+from pxp_fsm.automata.actions import SystemAction
+from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.serialization import canonical_json
+from pxp_fsm.automata.system import Member, System
+from pxp_fsm.automata.system_files import Property, is_system_file, read_system
+from pxp_fsm.automata.tables import stored_automaton
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A system by value: its members' names and tables (as JSON), its channel, and what it must do.
+
+    `choices` is the trace that a page begins with.
+    """
+
+    members: tuple[tuple[str, str], ...]
+    channel: str
+    properties: tuple[Property, ...] = ()
+    choices: Choices = ()
+
+    def system(self) -> System:
+        """The system itself."""
+        members = (Member(name, stored_automaton(table)) for name, table in self.members)
+        return System(tuple(members), parse_channel(self.channel))
+
+
+def subject_of(
+    system: System, properties: Sequence[Property] = (), actions: Iterable[SystemAction] = ()
+) -> Subject:
+    """`system` as a subject; a page begins after `actions`, which raise `Refused` where they cannot
+    happen."""
+    return Subject(
+        tuple((one.name, canonical_json(one.automaton)) for one in system.members),
+        system.channel.name,
+        tuple(properties),
+        choices_of(Composition(system), actions),
+    )
+
+
+def subject_in(tables: Sequence[str], channel: str | None) -> Subject:
+    """The system of tables, or in a system file with the properties that it demands.
+
+    Raises `TableError` or `UsageError`.
+    """
+    system = System.load(*tables, channel=channel)
+    properties: tuple[Property, ...] = ()
+    if len(tables) == 1 and is_system_file(tables[0]):
+        properties = read_system(tables[0]).properties
+    return subject_of(system, properties)

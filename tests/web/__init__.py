@@ -1,0 +1,1 @@
+"""Tests of the pages, of the server behind them, and of the files that need none."""

@@ -1,0 +1,139 @@
+"""A browser on a page of a running server, or on a file; and pictures of every page.
+
+`python -m tests.web.browsers FOLDER` writes a picture of each page, in both themes and on a phone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+from typing import Any, Literal
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = which("chromium") or which("chromium-browser") or ""
+AXE = ROOT / "pxp_fsm" / "web" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+Theme = Literal["light", "dark"]
+
+
+def require_browser() -> None:
+    """Skip a test where there is no browser to run it in."""
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+
+
+@contextmanager
+def served(*arguments: str, cwd: Path = ROOT) -> Iterator[str]:
+    """The address of a server that `pxp explore` has started; it is ended by Ctrl-C."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "explore", "--no-browser", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=cwd, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Debian's Chromium, without a sandbox, since tests run as root in a container."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Any,
+    address: str,
+    *,
+    theme: Theme = "light",
+    size: tuple[int, int] = (1440, 950),
+    offline: bool = False,
+    calm: bool = True,
+) -> Iterator[Any]:
+    """A page; it fails a test by any error in its console, and any request to another host."""
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=theme,
+        reduced_motion="reduce" if calm else "no-preference",
+        offline=offline,
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    errors = list[str]()
+    page = context.new_page()
+    page.set_default_timeout(120_000)  # tests wait for what happens, however slow the machine is
+    page.on("console", lambda said: _note_error(said, errors))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda one: _note_foreign(one.url, errors))
+    try:
+        page.goto(address)
+        page.wait_for_selector("main:not(.loading)")
+        yield page
+        assert not errors, errors
+    finally:
+        context.close()
+
+
+def _note_error(said: Any, errors: list[str]) -> None:
+    """A request that is refused with a reason (422) is shown on the page, and is no error of it."""
+    if said.type == "error" and "status of 422" not in said.text:
+        errors.append(said.text)
+
+
+def _note_foreign(url: str, errors: list[str]) -> None:
+    if not re.match(r"(http://127\.0\.0\.1:\d+/|ws://127\.0\.0\.1:\d+/|file:///|data:|blob:)", url):
+        errors.append(f"a request to {url}")
+
+
+def pictures(folder: Path) -> list[Path]:
+    """A picture of each page, in both themes and on a phone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = list[Path]()
+    subjects: dict[str, tuple[list[str], str]] = {
+        "interact": ([], "#t=0.2.1&f=G%20(ended%20-%3E%20event.CLOSE)"),
+        "deadlock": (["pxp", "--channel", "fifo:1"], "#t=0.0"),
+        "debate": ([str(ROOT / "examples" / "debate" / "debate.toml")], "#t=0"),
+    }
+    with chromium() as browser:
+        for name, (arguments, trace) in subjects.items():
+            with served(*arguments) as address:
+                looks: list[tuple[Theme, tuple[int, int]]] = [
+                    ("light", (1440, 950)),
+                    ("dark", (1440, 950)),
+                    ("light", (390, 844)),
+                ]
+                for theme, size in looks:
+                    with opened(browser, address + trace, theme=theme, size=size) as page:
+                        page.wait_for_selector("text=checking", state="detached")
+                        page.wait_for_timeout(600)
+                        path = folder / f"{name}-{theme}-{size[0]}.png"
+                        page.screenshot(path=str(path), full_page=size[0] < 500)
+                        found.append(path)
+    return found
+
+
+if __name__ == "__main__":
+    for picture in pictures(Path(sys.argv[1])):
+        print(picture)

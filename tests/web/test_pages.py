@@ -1,0 +1,294 @@
+"""The explorer in a browser: steps, reasons, verdicts, formulas, files, the keyboard, axe rules."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pxp_fsm.web.files import static
+from tests.command_line import pxp
+from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, served
+from tests.web.hostile import hostile_system
+
+pytestmark = pytest.mark.deep
+
+FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    require_browser()
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def interact() -> Iterator[str]:
+    with served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def buffered() -> Iterator[str]:
+    with served("pxp", "--channel", "fifo:1") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The frontend's packages, as its lock file says."""
+    if not AXE.is_file():
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm")
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=FRONTEND, check=True)
+    return FRONTEND / "node_modules"
+
+
+def now(page: Any) -> list[str]:
+    return list(page.locator(".now").all_inner_texts())
+
+
+def notice(page: Any) -> str:
+    return str(page.locator("[role=status]").inner_text())
+
+
+def trace(page: Any) -> str:
+    return str(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('t') ?? ''"))
+
+
+def wait(page: Any, text: str) -> None:
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
+
+
+def test_moves_by_mouse_and_by_keys(browser: Any, interact: str) -> None:
+    with opened(browser, interact) as page:
+        assert "token" not in page.url
+        assert now(page) == ["IDLE", "IDLE"]
+        page.get_by_role("button", name="machine → human: INIT").click()
+        wait(page, "Step 1: machine → human: INIT")
+        assert now(page) == ["WAIT", "DECIDE"]
+        page.keyboard.press("3")
+        wait(page, "Step 2: human → machine: REVISE")
+        page.locator(".row.possible", has_text="+REJECT").first.click()
+        wait(page, "Step 3: machine → human: REJECT")
+        assert trace(page) == "0.2.3"
+        for key, place in (("ArrowLeft", 2), ("Home", 0), ("ArrowRight", 1), ("End", 3)):
+            page.keyboard.press(key)
+            wait(page, f"At step {place} of 3")
+        page.keyboard.press("Home")
+        wait(page, "At step 0 of 3")
+        page.keyboard.press("1")  # the same move keeps what was after it
+        wait(page, "Step 1")
+        assert trace(page) == "0.2.3"
+        page.keyboard.press("1")  # another one does not
+        wait(page, "Step 2: human → machine: RATIFY")
+        assert trace(page) == "0.0"
+
+
+def test_a_link_opens_the_same_state_elsewhere(browser: Any, interact: str) -> None:
+    with opened(browser, interact) as page:
+        page.keyboard.press("1")
+        page.keyboard.press("4")
+        wait(page, "Step 2")
+        fragment, before = page.url.partition("#")[2], now(page)
+    with served() as other, opened(browser, f"{other}#{fragment}") as page:
+        assert now(page) == before
+    with served("pxp") as other, opened(browser, f"{other}#{fragment}") as page:
+        assert "address is of another system" in notice(page)
+        assert now(page) == ["IDLE", "IDLE"]
+    for bad in ("t=9.9.9", "t=0.x", "t=99999999999999999999", "t=0&l=7&p=999999", "%%%"):
+        with opened(browser, f"{interact}#{bad}") as page:
+            assert len(now(page)) == 2
+
+
+def test_walks_goals_and_the_end(browser: Any, interact: str) -> None:
+    with opened(browser, interact) as page:
+        page.get_by_role("button", name="To the end").click()
+        wait(page, "2 steps to an end")
+        assert now(page) == ["END", "END"]
+        wait(page, "Every member is in an end state")
+        page.get_by_role("button", name="Restart").click()
+        page.get_by_label("To", exact=True).fill("human.REFUTE & machine@DECIDE")
+        page.get_by_role("button", name="Go").click()
+        wait(page, "2 steps to human.REFUTE & machine@DECIDE")
+        page.get_by_label("To", exact=True).fill("F ended")
+        page.get_by_role("button", name="Go").click()
+        wait(page, "a goal is a proposition of one state")
+        page.get_by_role("button", name="Random walk").click()
+        wait(page, "A random walk of")
+
+
+def test_what_cannot_happen_says_why_and_a_deadlock_names_the_message(
+    browser: Any, buffered: str
+) -> None:
+    with opened(browser, buffered) as page:
+        page.keyboard.press("1")
+        wait(page, "not sent yet: no RATIFY is on the way from pxp2 to pxp1")
+        wait(page, "0 of 1")
+        page.wait_for_selector("text=checking", state="detached")
+        stuck = page.locator(".verdict", has_text="no-deadlock")
+        assert "FAILS" in stuck.inner_text()
+        stuck.get_by_role("button").click()
+        wait(page, "The trace of no-deadlock")
+        alert = page.get_by_role("alert").inner_text()
+        assert "pxp1 in WAIT does not receive INIT from pxp2" in alert
+        assert page.locator(".message.refused").count() == 2
+        assert page.locator(".tag").all_inner_texts() == ["INIT", "INIT"]
+
+
+def test_a_formula_is_checked_and_colored_as_one_types(browser: Any, interact: str) -> None:
+    with opened(browser, interact) as page:
+        field = page.get_by_label("Checked as you type")
+        field.type("G (ended -> ", delay=5)
+        wait(page, "ends too early")
+        field.type("F machine@IDLE)", delay=5)
+        page.wait_for_selector(".verdict:has-text('FAILS') >> text=machine@IDLE")
+        page.locator(".verdict", has_text="FAILS").get_by_role("button").click()
+        wait(page, "The trace of G (ended -> F machine@IDLE)")
+        table = page.locator(".parts tbody tr", has_text="F machine@IDLE").last
+        assert set(table.locator("td").all_inner_texts()) <= {"✓\nholds", "✕\nfails"}
+        field.fill("F ended")
+        page.wait_for_selector(".verdict:has-text('F ended') >> text=FAILS")
+        page.locator(".verdict", has_text="F ended").get_by_role("button").click()
+        page.wait_for_selector(".loop")
+        wait(page, "for ever")
+        before = now(page)
+        assert "l=" in page.url
+        page.keyboard.press("ArrowRight")
+        wait(page, "the cycle begins again")
+        page.keyboard.press("End")
+        assert now(page) == before
+        field.focus()
+        page.keyboard.press("1")  # in a field, a digit is a digit
+        assert field.input_value() == "F ended1"
+
+
+def test_members_that_are_not_shown(browser: Any, interact: str) -> None:
+    with opened(browser, f"{interact}#t=0.2") as page:
+        page.get_by_label("human", exact=True).uncheck()
+        assert now(page) == ["DECIDE"]
+        assert page.locator(".lifeline").count() == 1
+        page.get_by_label("machine", exact=True).click()  # the last one stays
+        assert now(page) == ["DECIDE"]
+
+
+def test_what_is_seen_is_saved(browser: Any, interact: str, tmp_path: Path) -> None:
+    with opened(browser, f"{interact}#t=0.2.1") as page:
+        for name, file, holds in (
+            ("SVG", "trace.svg", b"REFUTE"),
+            ("Mermaid", "trace.mmd", b"sequenceDiagram"),
+            ("ITF", "trace.itf.json", b"REVISE"),
+            ("PNG", "trace.png", b"PNG"),
+        ):
+            with page.expect_download() as waiting:
+                page.get_by_role("button", name=f"save as {name}").click()
+            assert waiting.value.suggested_filename == file
+            waiting.value.save_as(tmp_path / file)
+            assert holds in (tmp_path / file).read_bytes()
+
+
+def test_a_trace_plays_and_stops(browser: Any, buffered: str) -> None:
+    with opened(browser, buffered, calm=False) as page:
+        page.wait_for_selector("text=checking", state="detached")
+        page.locator(".verdict", has_text="no-deadlock").get_by_role("button").click()
+        page.wait_for_selector("[role=alert]", timeout=20_000)
+        wait(page, "At step 2 of 2")
+
+
+def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
+    done = pxp("explore", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    address = (tmp_path / "a.html").as_uri()
+    with opened(browser, address, offline=True) as page:
+        page.keyboard.press("1")
+        wait(page, "not sent yet: no RATIFY is on the way from pxp2 to pxp1")
+        page.get_by_label("To", exact=True).fill("pxp2@END")
+        page.get_by_role("button", name="Go").click()
+        wait(page, "steps to pxp2@END")
+        assert now(page)[1] == "END"
+        page.locator(".verdict", has_text="no-deadlock").get_by_role("button").click()
+        wait(page, "Deadlock.")
+        assert page.locator(".message.refused").count() == 2
+        fragment = page.url.partition("#")[2]
+    with opened(browser, f"{address}#{fragment}", offline=True) as page:
+        wait(page, "Deadlock.")
+
+
+def test_a_file_says_where_its_states_end(browser: Any, tmp_path: Path) -> None:
+    done = pxp("explore", "pxp", "-o", "a.html", "--states", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with opened(browser, (tmp_path / "a.html").as_uri(), offline=True) as page:
+        page.get_by_role("button", name="Random walk").click()
+        wait(page, "Bound reached.")
+
+
+def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
+    path = hostile_system(tmp_path)
+    done = pxp("explore", path, "-o", "a.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with served(path) as address:
+        for one in (address, (tmp_path / "a.html").as_uri()):
+            with opened(browser, f"{one}#f=%3Cimg%20src%3Dx%20onerror%3Dhurt()%3E") as page:
+                page.keyboard.press("1")
+                wait(page, "window.hurt=1")
+                assert page.evaluate("window.hurt") is None
+                assert page.locator("img, iframe, object, embed").count() == 0
+                page.get_by_label("To", exact=True).fill("__proto__")
+                page.get_by_role("button", name="Go").click()
+                wait(page, "__proto__")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1440, 950), (390, 844)])
+def test_axe_finds_nothing(
+    browser: Any, buffered: str, packages: Path, theme: Any, size: tuple[int, int]
+) -> None:
+    with opened(browser, f"{buffered}#t=0.1&f=G%20!ended", theme=theme, size=size) as page:
+        page.wait_for_selector("text=checking", state="detached")
+        page.wait_for_selector(".parts")
+        page.evaluate((packages / "axe-core" / "axe.min.js").read_text("utf-8"))
+        found = page.evaluate("axe.run()")
+        told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]
+        assert told == []
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0
+
+
+def test_everything_is_reached_by_the_keyboard(browser: Any, buffered: str) -> None:
+    with opened(browser, buffered) as page:
+        page.wait_for_selector("text=checking", state="detached")
+        wanted = set(
+            page.evaluate(
+                "[...document.querySelectorAll('button:not(:disabled), input')]"
+                ".map(one => one.id || one.innerText || one.parentElement.innerText)"
+            )
+        )
+        seen = set[str]()
+        for _ in range(len(wanted) + 30):
+            page.keyboard.press("Tab")
+            seen.add(
+                page.evaluate(
+                    "document.activeElement.id || document.activeElement.innerText || "
+                    "document.activeElement.parentElement.innerText"
+                )
+            )
+        assert wanted <= seen
+
+
+def test_the_bundle_is_what_the_lock_file_builds(packages: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "web" / "frontend"
+    shutil.copytree(FRONTEND, copy, ignore=shutil.ignore_patterns("node_modules"))
+    (copy / "node_modules").symlink_to(packages)
+    subprocess.run(["npm", "run", "build"], cwd=copy, check=True, capture_output=True)
+    assert (tmp_path / "web" / "static" / "explorer.js").read_text("utf-8") == static("explorer.js")
+    licenses = static("licenses.txt")
+    for name in ("react", "react-dom", "scheduler", "htm"):
+        about = json.loads((packages / name / "package.json").read_text("utf-8"))
+        assert f"{name} {about['version']} ({about['license']})" in licenses
+        assert (packages / name / "LICENSE").read_text("utf-8").strip() in licenses

@@ -1,0 +1,264 @@
+"""The explorer's server: who may talk to it, what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from pxp_fsm.errors import UsageError
+from pxp_fsm.web import checks, server
+from pxp_fsm.web.security import Access
+from pxp_fsm.web.server import application, listen
+from pxp_fsm.web.subjects import Subject, subject_in
+
+ACCESS = Access(8000, "secret")
+BASE = "http://127.0.0.1:8000"
+EVENTS = "ws://127.0.0.1:8000/api/events"
+INTERACT = subject_in(("machine=interact", "human=interact"), None)
+PXP = subject_in(("pxp",), "fifo:1")
+
+
+class _NoChecks:
+    """In place of the process that checks: answers at once, or never."""
+
+    busy = False
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    async def ask(self, formula: str) -> Any:
+        for result in checks.standard_results(self.subject) if not formula else ():
+            yield json.loads(json.dumps(checks.asdict(result)))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "Checker", _NoChecks)
+
+
+def _client(subject: Subject = INTERACT) -> TestClient:
+    headers = {"authorization": "Bearer secret"}
+    return TestClient(application(subject, ACCESS), base_url=BASE, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    yield _client()  # without its lifespan, so that nothing is checked beside it
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"authorization": "Bearer secret"}, 200),
+        ({"cookie": "pxp-8000=secret"}, 200),
+        ({"cookie": "pxp-8000=secret", "origin": BASE}, 200),
+        ({"authorization": "Bearer secret", "host": "localhost:8000"}, 200),
+        ({}, 403),
+        ({"authorization": "Bearer Secret"}, 403),
+        ({"authorization": "Bearer \u00e9"}, 403),
+        ({"cookie": "pxp-8001=secret"}, 403),
+        ({"cookie": "pxp-8000=; =;;\x01"}, 403),
+        ({"authorization": "Bearer secret", "host": "evil.example"}, 403),
+        ({"authorization": "Bearer secret", "host": "127.0.0.1:8001"}, 403),
+        ({"authorization": "Bearer secret", "origin": "http://evil.example"}, 403),
+        ({"authorization": "Bearer secret", "origin": "http://localhost:8000"}, 403),
+        ({"authorization": "Bearer secret", "origin": "null"}, 403),
+    ],
+)
+def test_only_the_page_with_the_token_may_talk(
+    client: TestClient, headers: dict[str, str], code: int
+) -> None:
+    client = TestClient(client.app, base_url=BASE)
+    sent = {name: value.encode("utf-8") for name, value in headers.items()}
+    for path in ("/api/system", "/", "/explorer.js", "/openapi.json"):
+        answer = client.get(path, headers=sent, follow_redirects=False)
+        assert answer.status_code == code, path
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "secret" not in answer.text
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(client: TestClient) -> None:
+    client = TestClient(client.app, base_url=BASE)
+    answer = client.get("/?token=secret", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert "SameSite=strict" in answer.headers["set-cookie"]
+    assert client.get("/").status_code == 200
+    assert client.get("/?token=secret", follow_redirects=False).status_code == 303
+    assert TestClient(client.app, base_url=BASE).get("/?token=other").status_code == 403
+    assert TestClient(client.app, base_url="http://evil").get("/?token=secret").status_code == 403
+
+
+def test_every_start_has_its_own_token() -> None:
+    tokens = {Access(1).token for _ in range(3)}
+    assert len(tokens) == 3
+    assert min(map(len, tokens)) >= 43
+    assert "token" not in repr(Access(1))
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("address", "headers", "admitted"),
+    [
+        (EVENTS, {"origin": BASE}, True),
+        (EVENTS, {}, False),
+        (EVENTS, {"origin": "http://evil.example"}, False),
+        (EVENTS, {"origin": BASE, "authorization": "Bearer other"}, False),
+        ("ws://evil.example:8000/api/events", {"origin": "http://evil.example:8000"}, False),
+    ],
+)
+def test_a_socket_needs_the_origin_too(
+    client: TestClient, address: str, headers: dict[str, str], admitted: bool
+) -> None:
+    if admitted:
+        with client.websocket_connect(address, headers=headers):
+            return
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(address, headers=headers):
+        pass
+
+
+def test_the_interface_is_described(client: TestClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    assert set(paths) == {
+        *("/api/system", "/api/trace", "/api/path", "/api/color", "/api/export/{form}")
+    }
+    assert client.get("/docs").status_code == 404
+
+
+def test_a_trace_goes_as_the_system_does(client: TestClient) -> None:
+    chance, choices = random.Random(3), list[int]()
+    system = client.get("/api/system").json()["system"]
+    assert [member["name"] for member in system["members"]] == ["machine", "human"]
+    (state,) = client.post("/api/trace", json={"choices": []}).json()
+    for _ in range(30):
+        if not state["moves"]:
+            break
+        choice = chance.randrange(len(state["moves"]))
+        move, before = state["moves"][choice], state["at"]
+        choices.append(choice)
+        (state,) = client.post(
+            "/api/trace", json={"choices": choices, "start": len(choices)}
+        ).json()
+        for member, row in move["rows"]:
+            taken = system["members"][member]["rows"][row]
+            assert (before[member], state["at"][member]) == (taken["source"], taken["target"])
+    again = client.post("/api/trace", json={"choices": choices}).json()
+    assert again[-1] == state
+    assert len(again) == len(choices) + 1
+
+
+def test_back_and_elsewhere_are_other_traces(client: TestClient) -> None:
+    def at(*choices: int) -> list[str]:
+        answer = client.post("/api/trace", json={"choices": choices, "start": len(choices)})
+        return list(answer.json()[0]["at"])
+
+    assert at(0) == ["WAIT", "DECIDE"]
+    assert at(0, 0, 0) == at(0, 1, 2) == ["WAIT", "DECIDE"]
+    assert at(0, 1) == ["DECIDE", "WAIT"]
+    assert at() == ["IDLE", "IDLE"]
+    assert at(1) == ["DECIDE", "WAIT"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "code", "said"),
+    [
+        ("trace", {"choices": [99]}, 422, "trace is of another system"),
+        ("trace", {"choices": [-1]}, 422, "greater than or equal to 0"),
+        ("trace", {"choices": [0.5]}, 422, "valid integer"),
+        ("trace", {"choices": [0] * 10_001}, 422, "at most 10000 items"),
+        ("trace", {"choices": [10**400]}, 422, ""),
+        ("trace", {"state": 0}, 422, "Extra inputs"),
+        ("path", {"goal": "F ended"}, 422, "proposition of one state"),
+        ("path", {"goal": "machine@NOWHERE"}, 422, "there is no 'machine@NOWHERE'"),
+        ("path", {"goal": "machine@END & human@IDLE"}, 422, "no state after this one"),
+        ("path", {"goal": "(("}, 422, "ends too early"),
+        ("color", {"formula": "G !machine"}, 422, "there is no 'machine'"),
+        ("color", {"formula": "ended", "choices": [0], "cycle": 1}, 422, "do not come back"),
+        ("color", {"formula": "ended", "choices": [0], "cycle": 7}, 422, "do not come back"),
+        ("color", {"formula": "G" * 10_001}, 422, "at most 10000 characters"),
+        ("export/pdf", {}, 404, "there are svg, png, mermaid, itf"),
+        ("export/svg", {"members": ["<b>"]}, 422, "there is no member '<b>'"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(
+    client: TestClient, path: str, query: dict[str, Any], code: int, said: str
+) -> None:
+    answer = client.post(f"/api/{path}", json=query)
+    assert answer.status_code == code
+    assert said in answer.text
+
+
+def test_goals_colors_and_exports(client: TestClient) -> None:
+    found = client.post("/api/path", json={"choices": [0], "goal": "human.REJECT"}).json()
+    assert found == [3]
+    assert client.post("/api/path", json={"choices": []}).json() == [0, 4]
+    query = {"choices": [0, 4], "formula": "F ended & E X ended"}
+    parts = client.post("/api/color", json=query).json()
+    told = {part["text"]: part["values"] for part in parts}
+    assert told["F ended"] == [True, True, True]
+    assert told["ended"] == [False, False, True]
+    assert told["E (X ended)"] == [False, True, False]
+    for form, begins in (
+        ("svg", "<?xml"),
+        ("mermaid", "---\ntitle"),
+        ("itf", "{"),
+    ):
+        answer = client.post(f"/api/export/{form}", json={"choices": [0, 2]})
+        assert answer.text.startswith(begins), form
+        assert "REVISE" in answer.text
+    one = client.post("/api/export/mermaid", json={"choices": [0, 2], "members": ["human"]}).text
+    assert "REVISE" not in one
+    assert client.post("/api/export/png", json={}).content.startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("quick")
+def test_verdicts_come_by_themselves_with_traces_to_play() -> None:
+    with _client(PXP) as client:
+        with client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+            events = [socket.receive_json()]
+            while events[-1]["type"] != "done":
+                events.append(socket.receive_json())
+        results = {one["result"]["name"]: one["result"] for one in events[:-1]}
+        stuck = results["no-deadlock"]
+        assert (stuck["status"], stuck["choices"] is None) == ("FAILS", False)
+        *_, last = client.post("/api/trace", json={"choices": stuck["choices"]}).json()
+        assert last["moves"] == []
+        assert "pxp1 in WAIT does not receive INIT from pxp2" in last["deadlock"]["text"]
+        assert ["pxp2", "pxp1", "INIT"] in last["deadlock"]["unreceived"]
+
+
+@pytest.mark.deep
+def test_a_formula_is_checked_and_a_new_one_ends_the_one_before() -> None:
+    with _client() as client, client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+        for number in range(5):
+            formula = f"G ({'X' * number} true -> !human@END)" if number else "F ended"
+            socket.send_json({"type": "check", "id": number, "formula": formula})
+        socket.send_text("{}")
+        socket.send_json({"type": "check", "id": 5, "formula": "F nonsense"})
+        socket.send_json({"type": "check", "id": 6, "formula": "F ended"})
+        answers = dict[int, list[dict[str, Any]]]()
+        while not answers.get(6) or answers[6][-1]["type"] != "done":
+            event = socket.receive_json()
+            if event["id"] is not None:
+                answers.setdefault(event["id"], []).append(event)
+        assert answers[6][0]["result"]["status"] == "FAILS"
+        assert answers[6][0]["result"]["cycle"] > 0
+        assert 0 not in answers
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with listen() as taken:
+        host, port = taken.getsockname()
+        assert host == "127.0.0.1"
+        with pytest.raises(UsageError, match=f"port {port} of this machine cannot be used"):
+            listen(port)
