@@ -99,12 +99,12 @@ def test_every_question_of_termination_sees_it() -> None:
 def test_the_standard_checks_show_the_message_that_nobody_receives() -> None:
     found = {result.name: result for result in check_standard(REVIEW)}
     failing = {name for name, result in found.items() if result.status is Status.FAILS}
-    told = "reviewer in HOLD does not receive CONFIRM from author"
+    told = "author sends CONFIRM; reviewer in HOLD does not receive it"
     assert failing == {"no-deadlock", "no-unspecified-reception", "end-reachable-from-everywhere"}
     for name, labels in (("no-deadlock", STOPS), ("no-unspecified-reception", STOPS[:2])):
         trace = found[name].trace
         assert trace is not None
-        assert (trace.labels, found[name].reason) == (labels, told)
+        assert (trace.labels, found[name].verdict.detail) == (labels, told)
 
 
 def test_over_a_buffer_it_is_sent_and_never_received() -> None:
@@ -182,7 +182,7 @@ def test_one_that_waits_for_ever_while_others_go_on_is_reported() -> None:
     assert found["no-deadlock"].status is Status.HOLDS
     failed = found["no-unspecified-reception"]
     assert failed.status is Status.FAILS
-    assert "busy in A does not receive X from patient" in failed.reason
+    assert "patient sends X; busy in A does not receive it" in failed.verdict.detail
     assert check(Composition(three(LOOPS, ROUND)), parse("AG EF ended")).status is Status.FAILS
 
 
