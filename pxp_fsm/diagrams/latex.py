@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from xml.etree.ElementTree import Element
 
-from pxp_fsm.diagrams.canvas import Canvas, Operation
+from pxp_fsm.diagrams.canvas import Canvas, kind_of
 from pxp_fsm.diagrams.style import GENERIC, Style
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError, quoted
@@ -42,7 +42,9 @@ _SPECIAL = {
     "\N{UP TACK}": r"$\bot$",
 }
 _FAMILIES = dict(zip(GENERIC, (r"\sffamily", r"\rmfamily", r"\ttfamily"), strict=True))
-_WIDTH = re.compile(r"setlinewidth\(([\d.]+)\)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_STEP = re.compile(r"([MCL])([^MCLZ]*)")
+_ANCHORS = {"start": "base west", "end": "base east"}
 
 
 def latex(text: str) -> str:
@@ -87,74 +89,69 @@ def to_tikz(canvas: Canvas, scale: float, style: Style) -> str:
         r"% \input this file; needs \usepackage{tikz}, \usepackage[T1]{fontenc} and a font of any",
         r"% size, such as \usepackage{lmodern}",
         rf"\begin{{tikzpicture}}[x={scale:.4f}bp,y={scale:.4f}bp]",
-        *(line for shape in canvas.shapes for line in _lines(shape, scale, family)),
+        *(_drawn(shape, scale, family) for shape in canvas.shapes),
         r"\end{tikzpicture}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _lines(shape: Iterable[Operation], scale: float, family: str) -> Iterator[str]:
-    """The paths and the text of one shape; Graphviz's pen is kept until it is changed."""
-    pen, fill, width, dashes, size = "#000000", "#000000", 1.0, "", 10.0
-    for step in shape:
-        match step["op"]:
-            case "c":
-                pen = step["color"]
-            case "C":
-                fill = step["color"]
-            case "F":
-                size = step["size"]
-            case "S":
-                if found := _WIDTH.fullmatch(step["style"]):
-                    width = float(found[1])
-                elif step["style"] in ("dashed", "dotted", "solid"):
-                    dashes = "" if step["style"] == "solid" else f"{step['style']},"
-            case "T":
-                yield _text(step, pen, size * scale, family)
-            case _:
-                line = f"draw={_colour(pen)},{dashes}line width={width * scale:.2f}bp"
-                drawn = line if width and _is_seen(pen) else "draw=none"
-                filled = step["op"] in "EP" and _is_seen(fill)
-                yield rf"\path[{drawn}{f',fill={_colour(fill)}' if filled else ''}] {_path(step)};"
+def _drawn(shape: Element, scale: float, family: str) -> str:
+    """One shape of the SVG as a path or a node; y grows upwards in TikZ."""
+    if kind_of(shape) == "text":
+        return _text(shape, scale, family)
+    stroke, fill = shape.get("stroke", "none"), shape.get("fill", "none")
+    width = float(shape.get("stroke-width", 1)) * scale
+    look = ["draw=none"]
+    if stroke not in ("none", "transparent") and width:
+        look = [f"draw={_colour(stroke)}", f"line width={width:.2f}bp"]
+        look += ["dashed"] if shape.get("stroke-dasharray") else []
+    if fill not in ("none", "transparent"):
+        look.append(f"fill={_colour(fill)}")
+    return rf"\path[{','.join(look)}] {_path(shape)};"
 
 
-def _path(step: Mapping[str, object]) -> str:
+def _path(shape: Element) -> str:
     """The path of an ellipse, a polygon, a line or a Bézier curve."""
-    match step:
-        case {"op": "e" | "E", "rect": [x, y, width, height]}:
-            return f"({x},{y}) ellipse [x radius={width},y radius={height}]"
-        case {"op": "b" | "B", "points": list() as points}:
-            first, *rest = points
-            curves = (rest[place : place + 3] for place in range(0, len(rest), 3))
-            return _point(first) + "".join(
-                f" .. controls {_point(a)} and {_point(b)} .. {_point(c)}" for a, b, c in curves
-            )
-        case {"op": op, "points": list() as points}:
-            return " -- ".join(map(_point, points)) + ("" if op == "L" else " -- cycle")
-    raise AssertionError(f"Graphviz does not draw {step['op']!r}")
+    match kind_of(shape):
+        case "ellipse":
+            x, y, width, height = (float(shape.get(name, 0)) for name in ("cx", "cy", "rx", "ry"))
+            return f"({x:g},{-y:g}) ellipse [x radius={width:g},y radius={height:g}]"
+        case "path":
+            steps = _STEP.findall(shape.get("d", ""))
+            return "".join(_step(letter, _points(numbers)) for letter, numbers in steps)
+        case kind:
+            corners = " -- ".join(_points(shape.get("points", "")))
+            return corners + (" -- cycle" if kind == "polygon" else "")
 
 
-def _point(point: tuple[float, float]) -> str:
-    return f"({point[0]},{point[1]})"
+def _step(letter: str, points: list[str]) -> str:
+    if letter == "M":
+        return points[0]
+    if letter == "L":
+        return "".join(f" -- {point}" for point in points)
+    curves = zip(points[::3], points[1::3], points[2::3], strict=True)
+    return "".join(f" .. controls {a} and {b} .. {c}" for a, b, c in curves)
 
 
-def _text(step: Operation, pen: str, size: float, family: str) -> str:
-    x, y = step["pt"]
-    text = step["text"]
-    anchor = {"l": "base west", "r": "base east"}.get(step["align"], "base")
-    if step["align"] == "l":  # a blank at the beginning keeps text off an arrow; LaTeX drops it
-        x = round(x + 3 * (len(text) - len(text.lstrip())), 2)
-    font = rf"\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{family}"
-    look = f"anchor={anchor},inner sep=0pt,outer sep=0pt,text={_colour(pen)},font={font}"
-    return rf"\node[{look}] at ({x},{y}) {{{latex(text.strip())}}};"
+def _points(numbers: str) -> list[str]:
+    found = list(map(float, _NUMBER.findall(numbers)))
+    return [f"({x:g},{-y:g})" for x, y in zip(found[::2], found[1::2], strict=True)]
 
 
-def _is_seen(colour: str) -> bool:
-    return not (colour.startswith("#") and len(colour) == 9 and colour.endswith("00"))
+def _text(shape: Element, scale: float, family: str) -> str:
+    x, y, size = (float(shape.get(name, 0)) for name in ("x", "y", "font-size"))
+    text = shape.text or ""
+    anchor = _ANCHORS.get(shape.get("text-anchor", ""), "base")
+    if anchor == "base west":  # a blank at the beginning keeps text off an arrow; LaTeX drops it
+        x += 0.3 * size * (len(text) - len(text.lstrip()))
+    font = rf"\fontsize{{{size * scale:.2f}}}{{{size * scale * 1.2:.2f}}}\selectfont{family}"
+    colour = _colour(shape.get("fill", "black"))
+    look = f"anchor={anchor},inner sep=0pt,outer sep=0pt,text={colour},font={font}"
+    return rf"\node[{look}] at ({x:g},{-y:g}) {{{latex(text.strip())}}};"
 
 
 def _colour(colour: str) -> str:
-    """A colour of Graphviz (`#rrggbb`, `white`) in the terms of xcolor, which TikZ loads."""
+    """A colour of SVG (`#rrggbb`, `white`) in the terms of xcolor, which TikZ loads."""
     if not colour.startswith("#"):
         return colour if colour.isalpha() else "black"
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))

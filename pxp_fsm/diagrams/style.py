@@ -10,7 +10,7 @@ from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.options import check_ranges, check_types, option
 
 _UNITS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0}
-_SIZE = re.compile(r"(\d{1,5}(?:\.\d{1,4})?)\s*(pt|mm|cm|in)")
+_SIZE = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,4})?)\s*(pt|mm|cm|in)")
 _LEAST, _MOST = 20.0, 7200.0
 _FAMILY = re.compile(r"[\w. -]{1,80}")
 
