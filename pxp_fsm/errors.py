@@ -21,6 +21,10 @@ class PXPError(Exception):
     """
 
 
+class PXPWarning(UserWarning):
+    """What was asked for is done, but not as well as it should be; the text says what to do."""
+
+
 Place = tuple[str | int, ...]
 """The way to a value in a file: keys and list indices from the root, as in `("rows", 3, "to")`."""
 

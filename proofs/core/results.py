@@ -6,14 +6,15 @@ All of it is data; `str()` words it for people.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from proofs.core.explore import Trace
-from pxp_fsm.diagrams import SequenceChart, sequence_chart
+from pxp_fsm.automata.actions import Unreceived
+from pxp_fsm.diagrams import SequenceChart, StateDiagram, sequence_chart
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.messages import Message
 
@@ -82,8 +83,9 @@ class Verdict:
     """A status with what belongs to it.
 
     `reason` says why it is UNKNOWN or VACUOUS, or what was found; `trace` is the counterexample of
-    FAILS, or a witness; `cycle` counts its last steps that repeat for ever. `error` is what a
-    decision function raised, with its traceback, where that is why it is UNKNOWN.
+    FAILS, or a witness; `cycle` counts its last steps that repeat for ever. `unreceived` is the
+    messages that are not received where the trace ends. `error` is what a decision function raised,
+    with its traceback, where that is why it is UNKNOWN.
     """
 
     status: Status
@@ -91,6 +93,7 @@ class Verdict:
     trace: Trace[Any] | None = None
     cycle: int = 0
     bound: Bound | None = None
+    unreceived: tuple[Unreceived, ...] = ()
     error: Exception | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -100,11 +103,11 @@ class Verdict:
 
     @property
     def detail(self) -> str:
-        """The bound and the reason in words."""
+        """The bound, the reason and what is not received, in words."""
         bound = "" if self.bound is None else str(self.bound)
         if self.status is Status.UNKNOWN and bound:
             return f"{self.reason}; holds up to {bound}"
-        return "; ".join(filter(None, (bound, self.reason)))
+        return "; ".join(filter(None, (bound, self.reason, *map(str, self.unreceived))))
 
     @property
     def explanation(self) -> str:
@@ -154,7 +157,8 @@ class Result:
 
     `subject` is what was checked, `name` and `title` the property, `assumptions` those under which,
     `model` what was explored, `seconds` the time. `expected` is None where nothing was expected;
-    `messages` are those of the real session that the trace was replayed in; `chart` draws it.
+    `messages` are those of the real session that the trace was replayed in; `chart` draws it, and
+    `ways` draws it on the automaton of each member.
     """
 
     subject: str
@@ -167,6 +171,7 @@ class Result:
     model: str = ""
     messages: tuple[Message, ...] = field(default=(), repr=False)
     chart: Callable[[Result], SequenceChart] | None = field(default=None, compare=False)
+    ways: Callable[[Result], Mapping[str, StateDiagram]] | None = field(default=None, compare=False)
 
     @property
     def status(self) -> Status:
@@ -213,6 +218,12 @@ class Result:
         loop = f"; the last {self.cycle} messages for ever" if self.cycle else ""
         note = f"{self.subject}, {self.assumptions}{loop}"
         return sequence_chart(self.messages, title=self.headline, note=note, texts=False)
+
+    def member_diagrams(self) -> Mapping[str, StateDiagram]:
+        """The trace on the automaton of each member; `UsageError` where there is none to draw."""
+        if self.trace is None or self.ways is None:
+            raise UsageError(f"{self.name} has no trace of members to draw: {self.verdict}")
+        return self.ways(self)
 
     def _repr_markdown_(self) -> str:
         line = f"**{self.status.value}** `{self.name}`: {self.title} ({self.subject})"

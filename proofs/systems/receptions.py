@@ -10,10 +10,10 @@ can do nothing but receive, and each link that it listens to offers only what it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from proofs.systems.product import Composition
+from pxp_fsm.automata.actions import Unreceived
 from pxp_fsm.automata.automaton import Kind, Transition
 
 Part = tuple[int, Callable[[int], bool]]
@@ -21,19 +21,6 @@ Part = tuple[int, Callable[[int], bool]]
 
 Parts = tuple[Part, ...]
 """Parts of a state: something is wrong with it where it is with all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unreceived:
-    """A message that its receiver, in this state, does not receive."""
-
-    sender: str
-    receiver: str
-    tag: str
-    state: str
-
-    def __str__(self) -> str:
-        return f"{self.receiver} in {self.state} does not receive {self.tag} from {self.sender}"
 
 
 class Receptions:

@@ -14,7 +14,7 @@ from proofs.logic.fairness import demand
 from proofs.logic.formulas import Formula
 from proofs.logic.parsing import parse
 from proofs.systems import compatibility
-from proofs.systems.charts import chart_of
+from proofs.systems.charts import chart_of, unreceived_after, ways_of
 from proofs.systems.checking import Reduction, check, standing_checks
 from proofs.systems.fairness import terminates
 from proofs.systems.machine_comparison import check_machine
@@ -165,6 +165,7 @@ def check_unbounded(
             seconds,
             f"{system.name} over fifo",
             chart=partial(chart_of, system.over(Channel(1)), over="fifo of any capacity"),
+            ways=partial(ways_of, system.over(Channel(1))),
         )
         for name, title in compatibility.TITLES.items()
         if name in wanted
@@ -222,8 +223,12 @@ class _About:
         expected: Status | None = Status.HOLDS,
     ) -> Result:
         """The result of one property."""
+        system = self.composition.system
+        fails = verdict.status is Status.FAILS and not verdict.cycle
+        if fails and verdict.trace is not None and not verdict.unreceived:
+            verdict = replace(verdict, unreceived=unreceived_after(system, verdict.trace))
         return Result(
-            self.composition.system.name,
+            system.name,
             name,
             title,
             f"free guards, {self.composition.channel.name}{under}{self._reduced}",
@@ -231,5 +236,6 @@ class _About:
             expected,
             time.perf_counter() - started,
             self.composition.name,
-            chart=partial(chart_of, self.composition.system),
+            chart=partial(chart_of, system),
+            ways=partial(ways_of, system),
         )

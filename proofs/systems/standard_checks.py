@@ -134,7 +134,7 @@ class Standing:
         state = int(self._reached.states[number])
         found = self._receptions.unreceived(state, ended=ended) if told else ()
         trace = shown(self._composition, self._reached.trace_to(number))
-        return Verdict(Status.FAILS, "; ".join(map(str, found)), trace)
+        return Verdict(Status.FAILS, trace=trace, unreceived=found)
 
     def _first(self, wrong: Iterable[Parts]) -> int | None:
         """The number of the first state that is wrong in all of some parts."""

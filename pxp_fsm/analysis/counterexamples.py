@@ -5,7 +5,7 @@ What is drawn has been taken by the real machines: the messages are those of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,20 +16,30 @@ from proofs.sessions.model import AGENTS, SessionModel, State
 from pxp_fsm.analysis import systems
 from pxp_fsm.analysis.checks import counterexample
 from pxp_fsm.diagrams import (
+    Diagram,
     SequenceChart,
     StateDiagram,
+    Style,
     sequence_chart,
     state_diagram,
     write,
 )
+from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import drawings
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.replay import trace
 
 
 def draw(
-    name: str, path: Path, relations: str | None, n: int, k: int, agent: str | None
+    name: str,
+    path: Path,
+    relations: str | None,
+    n: int,
+    k: int,
+    agent: str | None,
+    style: Style = PLAIN,
 ) -> tuple[Path, ...]:
     """Draw the counterexample to the claim `name`; returns the files.
 
@@ -40,14 +50,27 @@ def draw(
         raise UsageError(f"a counterexample has no agent {agent!r}; it has {', '.join(AGENTS)}")
     line, checker = counterexample(name, relations, n, k)
     model = checker.model(line.subject, line.assumptions)
+    ways = {one: way(line, model, one) for one in AGENTS}
+    return _written(chart(line, model), ways, path, agent, style)
+
+
+def _written(
+    chart: SequenceChart,
+    ways: Mapping[str, StateDiagram],
+    path: Path,
+    agent: str | None,
+    style: Style,
+) -> tuple[Path, ...]:
+    """The files of a counterexample: the chart and each agent's automaton, or that of `agent`."""
+    files: dict[Path, Diagram] = {path: chart}
     if agent is not None:
-        write(way(line, model, agent), path)
-        return (path,)
-    files = {path: chart(line, model)} | {
-        path.with_stem(f"{path.stem}-{one}"): way(line, model, one) for one in AGENTS
-    }
+        files = {path: ways[agent]}
+    else:
+        named = ((drawings.file_name(name), diagram) for name, diagram in ways.items())
+        files |= {path.with_stem(f"{path.stem}-{name}"): diagram for name, diagram in named}
     for file, diagram in files.items():
-        write(diagram, file)
+        of_chart = isinstance(diagram, SequenceChart)  # which has no direction to choose
+        write(diagram, file, replace(style, direction=None) if of_chart else style)
     return tuple(files)
 
 
@@ -110,14 +133,25 @@ def _word(truth: bool) -> str:
     return "yes" if truth else "no"
 
 
-def draw_violation(tables: tuple[str, ...], name: str, channel: str | None, path: Path) -> Path:
+def draw_violation(
+    tables: tuple[str, ...],
+    name: str,
+    channel: str | None,
+    path: Path,
+    agent: str | None = None,
+    style: Style = PLAIN,
+) -> tuple[Path, ...]:
     """Draw how `tables`, joined by `channel`, break `name`: a standard check or a formula.
 
-    Raises `UsageError` where it does not fail, or fails without a trace.
+    Gives the files: the chart at `path` and each member's automaton beside it; with `agent` its
+    automaton alone. Raises `UsageError` where it does not fail, or fails without a trace, or there
+    is no such member.
     """
     result = systems.counterexample(tables, name, channel)
     if result.trace is None:
         told = f"; {result.verdict.detail}" if result.verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {result.status.value}{told}")
-    write(result.diagram(), path)
-    return path
+    ways = result.member_diagrams()
+    if agent is not None and agent not in ways:
+        raise UsageError(f"the system has no member {agent!r}; it has {', '.join(ways)}", "agent")
+    return _written(result.diagram(), ways, path, agent, style)

@@ -111,6 +111,21 @@ Action = Say | SystemAction | Blocked
 """What can happen; no code reads the label."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unreceived:
+    """What cannot happen but should: the message is not received, as `receiver` is in `state`."""
+
+    sender: str
+    receiver: str
+    tag: str
+    state: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sender} sends {self.tag}; {self.receiver} in {self.state} does not receive it"
+        )
+
+
 class ActionRecord(NamedTuple):
     """An action of a system as five words, for files and databases; "" is no such part."""
 

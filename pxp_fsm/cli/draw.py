@@ -1,4 +1,4 @@
-"""`pxp draw`: an automaton or a session as SVG, PNG, DOT or Mermaid."""
+"""`pxp draw`: an automaton, a session or a counterexample, for screens and papers."""
 
 from __future__ import annotations
 
@@ -8,49 +8,47 @@ import click
 
 from pxp_fsm.analysis import counterexamples
 from pxp_fsm.cli.options import results as options
+from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.diagrams import SUFFIXES
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import drawings
 
-FORMATS = {"svg": ".svg", "png": ".png", "dot": ".dot", "mermaid": ".mmd"}
-
 
 def draw(request: options.Draw) -> None:
     """Draw what is named, or a counterexample."""
-    what, output, form, counterexample = (
-        request.what,
-        request.output,
-        request.form,
-        request.counterexample,
-    )
-    state, agent, channel, relations = (
-        request.state,
-        request.agent,
-        request.channel,
-        request.relations,
-    )
+    _check(request)
+    what, agent, style = request.what, request.agent, request.style
+    subject = request.counterexample or what[0]
+    name = drawings.file_name(subject) + (f"-{drawings.file_name(agent)}" if agent else "")
+    form = request.form or "svg"
+    suffix = next(suffix for suffix, means in SUFFIXES.items() if means == form)
+    path = request.output or Path(name + suffix)
+    files: tuple[Path, ...]
+    if request.counterexample is None:
+        files = (drawings.draw(subject, path, request.state, agent, request.database, style),)
+    elif what:
+        channel = request.channel
+        files = counterexamples.draw_violation(what, subject, channel, path, agent, style)
+    else:
+        sizes = request.relations, request.n, request.k
+        files = counterexamples.draw(subject, path, *sizes, agent, style)
+    for file in files:
+        click.echo(printable(f"Drawn: {file}"))
+
+
+def _check(request: options.Draw) -> None:
+    """Raise `UsageError` for options that do not go together."""
+    output, form, failing = request.output, request.form, request.counterexample
     if output is not None and form is not None and SUFFIXES.get(output.suffix.lower()) != form:
         endings = " or ".join(suffix for suffix, means in SUFFIXES.items() if means == form)
         raise UsageError(f"{output.name} does not end in {endings}; use one of them")
-    if counterexample is None and len(what) != 1:
+    if failing is None and len(request.what) != 1:
         raise UsageError("give one WHAT to draw, or --counterexample CLAIM")
-    if channel is not None and not (what and counterexample):
+    if request.channel is not None and not (request.what and failing):
         raise UsageError("--channel requires tables and --counterexample")
-    if counterexample is None and relations is not None:
+    if failing is None and request.relations is not None:
         raise UsageError("--relations requires --counterexample")
-    if counterexample is not None and what and (relations or agent):
-        raise UsageError("--relations and --agent apply to claims, not to tables of your own")
-    if counterexample is not None and state is not None:
+    if failing is not None and request.what and request.relations:
+        raise UsageError("--relations applies to claims, not to tables of your own")
+    if failing is not None and request.state is not None:
         raise UsageError("--state applies to a table; for a counterexample, give --agent")
-    subject = what[0] if counterexample is None else counterexample
-    name = drawings.file_name(subject) + (f"-{drawings.file_name(agent)}" if agent else "")
-    path = output or Path(name + FORMATS[form or "svg"])
-    if counterexample is None:
-        click.echo(f"Drawn: {drawings.draw(subject, path, state, agent, request.database)}")
-        return
-    if what:
-        drawn = counterexamples.draw_violation(what, counterexample, channel, path)
-        click.echo(f"Drawn: {drawn}")
-        return
-    for file in counterexamples.draw(counterexample, path, relations, request.n, request.k, agent):
-        click.echo(f"Drawn: {file}")

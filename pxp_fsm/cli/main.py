@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import click
@@ -15,7 +16,15 @@ from pxp_fsm import __version__
 from pxp_fsm.cli.command import Entry, Group
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.doors import shadowed
-from pxp_fsm.errors import BlackboardError, FileError, Halted, NotThere, PXPError, quoted
+from pxp_fsm.errors import (
+    BlackboardError,
+    FileError,
+    Halted,
+    NotThere,
+    PXPError,
+    PXPWarning,
+    quoted,
+)
 
 BAD_INPUT, FAULT, INTERRUPTED, NO_READER = 2, 3, 130, 141
 """Exit codes besides 0: a request that cannot be met, a database or disk failure, Ctrl-C, and a
@@ -89,7 +98,8 @@ class _Commands(Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _warnings_shown():
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise click.exceptions.Exit(NO_READER) from None
         except PXPError as error:
@@ -113,6 +123,23 @@ class _Commands(Group):
         except KeyboardInterrupt as stopped:
             _print("", str(stopped).split("\n") if stopped.args else ("Stopped.",))
             raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """A block whose warnings of this package are lines on standard error."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, PXPWarning):
+                _print("Warning: ", (str(message),))
+            else:
+                usual(message, category, *where)
+
+        warnings.simplefilter("always", PXPWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _print(label: str, lines: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from pxp_fsm.diagrams.model import (
     StateDiagram,
 )
 from pxp_fsm.diagrams.render import FORMATS, SUFFIXES, render, svg, write
+from pxp_fsm.diagrams.style import Style
 
 __all__ = [
     "FORMATS",
@@ -24,6 +25,7 @@ __all__ = [
     "Row",
     "SequenceChart",
     "StateDiagram",
+    "Style",
     "actions_chart",
     "render",
     "sequence_chart",

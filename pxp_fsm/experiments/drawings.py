@@ -14,11 +14,13 @@ from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.diagrams import (
     SequenceChart,
     StateDiagram,
+    Style,
     sequence_chart,
     state_diagram,
     write,
 )
 from pxp_fsm.diagrams.extract import system_diagram
+from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.sessions.replay import trace
 
@@ -57,8 +59,15 @@ def check_table(record: SessionRecord | RecordedSession) -> None:
 _SESSION = re.compile(r"[^/\s]+/\d+/\d+")
 
 
-def draw(what: str, path: Path, state: str | None, agent: str | None, database: str) -> Path:
-    """Draw `what` to `path` and return it."""
+def draw(
+    what: str,
+    path: Path,
+    state: str | None,
+    agent: str | None,
+    database: str,
+    style: Style = PLAIN,
+) -> Path:
+    """Draw `what` to `path`, as `style` asks for, and return it."""
     if what not in BUILTIN and not Path(what).exists() and _SESSION.fullmatch(what):
         if state is not None:
             raise UsageError(
@@ -75,7 +84,7 @@ def draw(what: str, path: Path, state: str | None, agent: str | None, database: 
             diagram = system_diagram(System.load(what))
         else:
             diagram = state_diagram(load_automaton(what), marked=state)
-    write(diagram, path)
+    write(diagram, path, style)
     return path
 
 

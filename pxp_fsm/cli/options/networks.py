@@ -127,7 +127,7 @@ class Draw:
 
     network: Path = _network()
     output: Path = _output(
-        "The file to write; its suffix (.svg .png .dot .gv .mmd) determines the format."
+        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format."
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
+from pxp_fsm.diagrams import FORMATS, Style
 from pxp_fsm.options import option
 
 
@@ -27,13 +28,13 @@ class Sessions:
 class Draw:
     """Draw WHAT: a built-in automaton, a table file, or a session such as drug-1/1/3.
 
-    A counterexample is drawn as a sequence chart; a counterexample to a claim also on the automaton
-    of each agent.
+    A counterexample is drawn as a sequence chart, and on the automaton of each agent; with --agent,
+    on the automaton of that agent alone.
     """
 
     what: tuple[str, ...] = option("", (), argument=True, metavar="[WHAT]...")
     output: Path | None = option(
-        "The file to write; its suffix (.svg .png .dot .gv .mmd) determines the format.",
+        "The file to write; its suffix (.svg .png .pdf .tex .dot .gv .mmd) determines the format.",
         None,
         short="-o",
         default="named after WHAT",
@@ -42,11 +43,12 @@ class Draw:
         "The format, if FILE is not given.",
         None,
         name="format",
-        choices=("svg", "png", "dot", "mermaid"),
+        choices=FORMATS,
     )
+    style: Style
     state: str | None = option("Mark this state of the automaton.", None, metavar="STATE")
     agent: str | None = option(
-        "Draw the automaton of this agent of a session, with its path and its current state.",
+        "Draw the automaton of this agent of a session or counterexample, with its path and state.",
         None,
         metavar="NAME",
     )

@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,7 @@ def _record(line: Result) -> dict[str, Any]:
         "as_expected": line.as_expected,
         "trace": list(line.trace.labels) if line.trace else None,
         "cycle": line.verdict.cycle,
+        "unreceived": [asdict(one) for one in line.verdict.unreceived],
         "seconds": round(line.seconds, 4),
         "itf": json.loads(to_itf(line.name, line.model, line.verdict)) if line.trace else None,
     }

@@ -8,31 +8,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pxp_fsm.diagrams.text import legible
+from pxp_fsm.diagrams.latex import latex
 
 Cell = str | int | float | None
 """A cell of a table; None is empty."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "\N{EN DASH}": "--",
-    "\N{MULTIPLICATION SIGN}": r"$\times$",
-    "\N{MINUS SIGN}": "$-$",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +78,3 @@ def _row(cells: Iterable[Cell]) -> str:
         " & ".join(f"{{{cell}}}" if cell.startswith(("[", "*")) else cell for cell in written)
         + r" \\"
     )
-
-
-def latex(text: str) -> str:
-    """`text` as LaTeX that shows exactly its characters; those no font has by their code point."""
-    return "".join(map(_character, legible(text)))
-
-
-def _character(character: str) -> str:
-    if character in _SPECIAL:
-        return _SPECIAL[character]
-    if character.isascii() or "\u00c0" <= character <= "\u00ff":
-        return character
-    return rf"\texttt{{U+{ord(character):04X}}}"

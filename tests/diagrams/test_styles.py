@@ -1,0 +1,327 @@
+"""Drawings for papers: direction, font, width, title, legend; PDF and TikZ; what cannot be read."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import warnings
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import example, given, settings
+from PIL import Image
+
+import pxp_fsm as pxp
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
+from pxp_fsm.cli.main import commands
+from pxp_fsm.diagrams import (
+    Edge,
+    Lifeline,
+    Node,
+    Row,
+    SequenceChart,
+    StateDiagram,
+    Style,
+    fonts,
+    render,
+    sequence_chart,
+    state_diagram,
+)
+from pxp_fsm.diagrams.canvas import canvas_of
+from pxp_fsm.diagrams.latex import latex
+from pxp_fsm.diagrams.layout import PAGE, WIDE, arrange
+from pxp_fsm.errors import PXPWarning, UsageError
+from tests.diagrams.test_diagrams import conversation, hostile
+
+INTERACT = state_diagram(builtin("interact"))
+PIPELINE = state_diagram(load_automaton("pxp_fsm/automata/data/lan_pipeline.toml"))
+CHART = sequence_chart(conversation([("a", "b")] * 3, ("m", "h")), title="A session", note="ended")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def size(svg: bytes) -> tuple[float, float]:
+    """The width and height of an SVG, in points."""
+    found = re.search(rb'<svg width="([\d.]+)pt" height="([\d.]+)pt"', svg)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def said(svg: bytes) -> str:
+    found = ET.fromstring(svg).iter(f"{SVG}text")  # noqa: S314 - our own output
+    return " ".join(" ".join((text.text or "").split()) for text in found)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_an_automaton_fits_a_column_with_letters_that_can_be_read(name: str) -> None:
+    diagram = state_diagram(builtin(name))
+    arranged = arrange(diagram, Style(size="3.5in", title=False))
+    assert arranged.letters >= 8
+    width, height = size(render(diagram, "svg", Style(size="3.5in", title=False)))
+    assert width <= 252.01 + 8
+    assert height <= PAGE
+    # Each label is drawn in this layout as in the usual one, but for where its lines end.
+    usual = sorted(" ".join(canvas_of(arrange(diagram, Style(title=False)).source).lines).split())
+    assert sorted(" ".join(arranged.canvas.lines).split()) == usual
+
+
+def test_a_width_that_is_too_small_is_said_with_the_size_of_its_letters() -> None:
+    with pytest.warns(
+        PXPWarning, match=r"at 2cm the smallest letters are [12]\.\d pt, .*--no-title"
+    ):
+        svg = render(INTERACT, "svg", Style(size="2cm"))
+    arranged = arrange(INTERACT, Style(size="2cm"))
+    assert size(svg)[0] < 60
+    assert arranged.letters == pytest.approx(arranged.canvas.smallest_text * arranged.scale)
+
+
+def test_a_wide_automaton_is_laid_out_from_top_to_bottom_and_loses_no_arrow() -> None:
+    arranged = arrange(PIPELINE, Style())
+    assert arranged.canvas.size[0] < WIDE
+    assert arrange(PIPELINE, Style(direction="LR")).canvas.size[0] > WIDE
+    drawn = " ".join(" ".join(arranged.canvas.lines).split())
+    rows = [row.text for edge in PIPELINE.edges for row in edge.rows]
+    missing = [text for text in rows if drawn.count(text) < rows.count(text)]
+    assert missing == [text for text in missing if len(text) > 24]  # those are in two lines
+    references = re.findall(r"\tr\d+ \[label=(\w+)", arranged.source)
+    assert set(references) == {"RUN", "HAND_OVER", "PARAMETERS"}
+    arrows = re.findall(r"\ts\d+ -> [srj]\d+ ", arranged.source)
+    assert len(arrows) == len(PIPELINE.edges)
+
+
+def test_the_row_that_leaves_two_states_is_drawn_once() -> None:
+    assert said(render(INTERACT, "svg")).count("10 !CLOSE") == 1
+    ends = [edge for edge in INTERACT.edges if edge.target == "END"]
+    assert [edge.rows[0].number for edge in ends] == [10, 10]
+
+
+def test_title_and_note_are_left_out_and_the_legend_explains_every_sign() -> None:
+    automaton = builtin("interact")
+    bare = said(render(INTERACT, "svg", Style(title=False)))
+    assert automaton.title not in bare.split()
+    assert "Reconstructed" not in bare
+    explained = said(render(INTERACT, "svg", Style(legend=True)))
+    for sign in ("+INIT:", "−INIT:", "!CLOSE:", "⊤:", "RAT / +RATIFY:", "double ring:"):
+        assert explained.count(sign) == 1, sign
+    for guard, meaning in automaton.guards.items():
+        assert f"{guard}: {meaning}" in explained
+    assert "m: the machine h: the human" in said(render(CHART, "svg", Style(legend=True)))
+    assert "the machine" not in said(render(CHART, "svg"))
+    others = sequence_chart(conversation([("a", "b")]), title="t")
+    assert others.legend == ()
+    assert "m: the machine" in render(CHART, "mermaid", Style(legend=True)).decode().replace(
+        "#58;", ":"
+    )
+
+
+@pytest.mark.parametrize("direction", ["LR", "TB", "RL", "BT"])
+def test_the_direction_is_the_one_asked_for(direction: str) -> None:
+    style = Style(direction=direction)
+    width, height = size(render(INTERACT, "svg", style))
+    assert (width > height) is (direction in ("LR", "RL"))
+    assert f"    direction {direction}\n" in render(INTERACT, "mermaid", style).decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("direction", "UP", "there are: LR, TB, RL, BT"),
+        ("size", "3", "with its unit"),
+        ("size", "1e9in", "with its unit"),
+        ("size", "٣in", "with its unit"),
+        ("size", "0cm", "20 to 7200 pt"),
+        ("size", "99999in", "20 to 7200 pt"),
+        ("font", '"><script>', "letters, digits"),
+        ("font", "", "letters, digits"),
+        ("title", "no", "title cannot be"),
+    ],
+)
+def test_a_style_that_cannot_be_is_refused_by_its_field(field: str, value: str, text: str) -> None:
+    given: dict[str, Any] = {field: value}
+    with pytest.raises(UsageError, match=re.escape(text)) as raised:
+        Style(**given)
+    assert raised.value.field == field
+
+
+def test_a_style_that_a_format_cannot_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="only one direction"):
+        render(CHART, "svg", Style(direction="TB"))
+    for style in (Style(font="Arial"), Style(size="9cm")):
+        with pytest.raises(UsageError, match="Mermaid's viewer"):
+            render(INTERACT, "mermaid", style)
+    with pytest.raises(UsageError, match="the document's, or one of sans-serif, serif, monospace"):
+        render(INTERACT, "tikz", Style(font="Comic Sans"))
+
+
+def test_a_font_is_named_before_the_usual_ones() -> None:
+    for form in ("svg", "dot"):
+        assert b'"Noto Serif,Helvetica,Arial,sans-serif"' in render(
+            INTERACT, form, Style(font="Noto Serif")
+        )
+    assert rb"\ttfamily" in render(INTERACT, "tikz", Style(font="monospace"))
+
+
+def test_a_pdf_has_its_size_its_fonts_and_the_same_bytes_each_time() -> None:
+    pytest.importorskip("typst")
+    pdf = render(INTERACT, "pdf", Style(size="3.5in", title=False))
+    assert pdf.startswith(b"%PDF-")
+    assert pdf == render(INTERACT, "pdf", Style(size="3.5in", title=False))
+    box = re.search(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ([\d.]+)", pdf)
+    assert box is not None
+    svg = size(render(INTERACT, "svg", Style(size="3.5in", title=False)))
+    assert (float(box[1]), float(box[2])) == pytest.approx(svg, abs=0.5)
+    assert pdf.count(b"/FontFile") >= 1
+
+
+def test_without_the_extra_a_pdf_is_refused_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[figures\]'"):
+        render(INTERACT, "pdf")
+
+
+def test_characters_without_a_font_are_said_with_debians_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fonts.shutil, "which", lambda _name: "/usr/bin/fc-list")
+    monkeypatch.setattr(fonts, "_fonts", lambda pattern: pattern in (":", ":charset=6f22"))
+    texts = ["漢 Ελ ⊤ −", "字 😀", "ไทย"]
+    found = [*fonts.problems(texts, Style(), "pdf")]
+    assert found == [
+        "no installed font has 字; boxes are drawn: apt install fonts-noto-cjk",
+        "no installed font has 😀; boxes are drawn: apt install fonts-noto-color-emoji",
+        "no installed font has ท ย ไ; boxes are drawn: apt install fonts-noto-core",
+    ]
+    assert [*fonts.problems(["Ελ"], Style(font="Nowhere"), "pdf")] == [
+        "no font Nowhere is installed; another is used (fc-list shows what there is)"
+    ]
+    with pytest.warns(PXPWarning, match="fonts-noto-color-emoji"):
+        render(SequenceChart("😀", (), ()), "png")
+
+
+@pytest.mark.skipif(
+    shutil.which("fc-list") is None
+    or not subprocess.run(
+        ["fc-list", ":charset=6f22"], capture_output=True, check=False
+    ).stdout.strip(),
+    reason="no font with Chinese is installed (fonts-noto-cjk)",
+)
+def test_chinese_is_drawn_where_a_font_has_it() -> None:
+    drawn = []
+    for character in "漢字":
+        png = render(SequenceChart(character, (), ()), "png")
+        image = Image.open(io.BytesIO(png)).convert("L")
+        drawn.append((image.size, sum(image.histogram()[:128])))
+    assert drawn[0][1] != drawn[1][1]  # a box for each would be the same box
+
+
+def test_a_warning_of_a_drawing_is_a_line_of_the_command(tmp_path: Path) -> None:
+    target = tmp_path / "small.svg"
+    done = CliRunner().invoke(commands, ["draw", "interact", "--size", "2cm", "-o", str(target)])
+    assert done.exit_code == 0, done.output
+    assert "Warning: at 2cm the smallest letters are" in done.stderr
+    assert done.stdout == f"Drawn: {target}\n"
+    refused = CliRunner().invoke(commands, ["draw", "interact", "--size", "2"])
+    assert refused.exit_code == 2
+    assert "--size" in refused.stderr
+
+
+def test_the_command_and_python_draw_the_same(tmp_path: Path) -> None:
+    options = ["--direction", "TB", "--font", "serif", "--size", "9cm", "--no-title", "--legend"]
+    by_command, in_python = tmp_path / "command.tex", tmp_path / "python.tex"
+    done = CliRunner().invoke(commands, ["draw", "pxp", *options, "-o", str(by_command)])
+    assert done.exit_code == 0, done.output
+    pxp.draw("pxp", in_python, direction="TB", font="serif", size="9cm", title=False, legend=True)
+    assert by_command.read_text("utf-8") == in_python.read_text("utf-8")
+
+
+@settings(max_examples=40, deadline=None)
+@given(hostile, hostile, hostile)
+@example("\\", "{", "%")
+@example("\\end{tikzpicture}", "\\input{/etc/passwd}", "^^5cinput x")
+def test_no_text_is_a_command_of_latex(name: str, row: str, title: str) -> None:
+    nodes = (Node("a" + name, initial=True), Node("b"))
+    diagram = StateDiagram(title, "", nodes, (Edge("a" + name, "b", (Row("1 " + row),)),))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PXPWarning)
+        source = render(diagram, "tikz").decode()
+    lines = source.splitlines()
+    assert lines[2].startswith(r"\begin{tikzpicture}")
+    assert lines[-1] == r"\end{tikzpicture}"
+    known = (
+        r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar|"
+        r"textquotedbl|textasciigrave|ldots|textquotedblleft|textquotedblright|textquoteleft|"
+        r"textquoteright)\{\}|\\[{}$&#_%]|\$(?:\\times|-|\\rightarrow|\\leq|\\geq|\\top|\\bot)\$"
+        r"|\\texttt\{U\+[0-9A-F]{4,6}\}|---?|[^\\{}$&#_%~^\n]"
+    )
+    for line in lines[3:-1]:
+        if line.startswith(r"\node["):
+            text = re.fullmatch(r"\\node\[[^\[\]]*\] at \([-\d.,]+\) \{(.*)\};", line)
+            assert text is not None, line
+            assert re.fullmatch(f"(?:{known})*", text[1]), line
+        else:
+            assert re.fullmatch(r"\\path\[[^\[\]]*\] [-\d.,e() a-z\[\]=]*;", line), line
+
+
+PDFLATEX = shutil.which("pdflatex")
+
+
+def has_style(name: str) -> bool:
+    search = shutil.which("kpsewhich")
+    return search is not None and bool(
+        subprocess.run([search, name], capture_output=True, check=False).stdout.strip()
+    )
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(PDFLATEX is None, reason="pdflatex is not installed (texlive-latex-base)")
+@pytest.mark.skipif(not has_style("tikz.sty"), reason="tikz is not installed (texlive-pictures)")
+def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
+    awkward = StateDiagram(
+        "100 % of $x_1^2$ & \\alpha # {~} ⊤ 漢",
+        "“quoted” `a` <b>",
+        (Node("ä_b", initial=True), Node("ß\\", final=True, marked=True)),
+        (
+            Edge("ä_b", "ß\\", (Row("1 G_1 / +A%", 2),)),
+            Edge("ß\\", "", (Row("−B is not received"),), refused=True),
+        ),
+    )
+    lifelines = (Lifeline("m", "END"), Lifeline("h_1", "{"))
+    chart = SequenceChart("a chart", lifelines, CHART.arrows[:0], "note")
+    drawn = {
+        "interact": (INTERACT, Style(size="3.5in", legend=True)),
+        "serif": (INTERACT, Style(font="serif", title=False)),
+        "pipeline": (PIPELINE, Style(size="4.5in", title=False)),
+        "awkward": (awkward, Style(legend=True)),
+        "session": (CHART, Style()),
+        "chart": (chart, Style()),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PXPWarning)
+        for name, (diagram, style) in drawn.items():
+            (tmp_path / f"{name}.tex").write_bytes(render(diagram, "tikz", style))
+    inputs = "\n".join(f"\\input{{{name}}}\\clearpage" for name in drawn)
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{tikz}\n"
+        f"\\begin{{document}}\n{pages}\n\\end{{document}}\n",
+        "utf-8",
+    )
+    options = ["-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    assert PDFLATEX is not None
+    done = subprocess.run(
+        [PDFLATEX, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Missing character" not in done.stdout
+    pages = re.search(r"Output written on paper\.pdf \((\d+) pages", done.stdout)
+    assert pages is not None
+    assert int(pages[1]) == len(drawn)
+
+
+def test_latex_shows_each_character_that_it_knows() -> None:
+    assert latex("a_b & 5 % ⊤ − 漢") == r"a\_b \& 5 \% $\top$ $-$ \texttt{U+6F22}"
