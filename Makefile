@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run quick test test-deep simulation mutants lint check bench findings clean
 
 help:
-	@echo "make run        run the main job offline: 5 repetitions of 20 DRUG sessions, into runs/"
+	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
 	@echo "make quick      check, and run the core tests; under a minute with warm caches"
 	@echo "make test       check, and run all tests but the slow ones"
 	@echo "make test-deep  run the slow tests: hostile messages, kills, restarts, the wheel"
@@ -41,7 +41,7 @@ $(READY_DEEP): $(READY_DEV)
 	@touch $@
 
 run: $(READY)
-	$(BIN)/pxp run drug --repetitions 5
+	$(BIN)/pxp run drug --repetitions 5 --both
 
 lint: $(READY_DEV)
 	$(BIN)/ruff format --check .

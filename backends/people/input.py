@@ -17,6 +17,7 @@ from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.messages import printable
 
 if TYPE_CHECKING:
+    from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
@@ -60,31 +61,41 @@ async def ask_line(
     *,
     default: str = "",
     words: Sequence[str] = (),
+    earlier: Sequence[str] = (),
     keys: Keys | None = None,
 ) -> str:
-    """A line that `accept` takes; what it raises (`PXPError`) is shown, and the line stays."""
-    from prompt_toolkit.completion import WordCompleter
-    from prompt_toolkit.validation import ValidationError, Validator
+    """A line that `accept` takes.
 
-    class Accepted(Validator):
-        def validate(self, document: object) -> None:
-            text = getattr(document, "text", "")
-            try:
-                accept(text)
-            except PXPError as error:
-                raise ValidationError(len(text), printable(str(error))) from None
+    What it raises (`PXPError`) is shown, and the line is asked for anew, empty: Up brings back what
+    was refused, and before it the lines of `earlier`. Who leaves an empty line leaves the last one
+    that was refused.
+    """
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import InMemoryHistory
 
     completer = WordCompleter(list(words), ignore_case=True, sentence=True) if words else None
-    return await _ask(
-        question,
-        keys,
-        default=default,
-        validator=Accepted(),
-        validate_while_typing=False,
-        completer=completer,
-        complete_while_typing=False,
-        key_bindings=_leaving(),
-    )
+    known = InMemoryHistory(earlier)
+    refused = ""
+    while True:
+        try:
+            text = await _ask(
+                question,
+                keys,
+                history=known,
+                default=default,
+                completer=completer,
+                complete_while_typing=False,
+                key_bindings=_leaving(),
+            )
+        except UserLeft as left:
+            raise UserLeft(left.typed or refused) from None
+        try:
+            accept(text)
+        except PXPError as error:
+            say("   ", str(error), " (Up brings back what you typed.)" if text.strip() else "")
+            default, refused = "", text
+            continue
+        return text
 
 
 async def one_of(question: str, words: tuple[str, ...], *, keys: Keys | None = None) -> str:
@@ -138,10 +149,12 @@ def _many_lines() -> KeyBindings:
     return bindings
 
 
-async def _ask(question: str, keys: Keys | None, **options: object) -> str:
+async def _ask(
+    question: str, keys: Keys | None, history: History | None = None, **options: object
+) -> str:
     from prompt_toolkit import PromptSession
 
-    session: PromptSession[str] = PromptSession()
+    session: PromptSession[str] = PromptSession(history=history)
 
     def press(_processor: object) -> None:
         if keys is not None:

@@ -105,7 +105,7 @@ class Reviewer:
     ) -> str:
         """A text that `accept` takes, of one line or of many; what it raises is shown.
 
-        A text that is refused stays, to be mended.
+        A text that is refused comes back: several lines as they were, a single one with Up.
         """
         if not lines:
             return await ask_line(question, accept, default=default, keys=self.keys)

@@ -7,7 +7,7 @@ a last look, and whoever leaves finds what they had typed when they come back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from backends.people.input import (
     one_of,
     say,
 )
+from pxp_fsm.errors import DataError
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
@@ -36,7 +37,12 @@ _MEANING = {
 }
 _SAID = {"yes": Outcome.YES, "no": Outcome.NO, "unsure": Outcome.UNSURE}
 _SEND, _EDIT = "send", "edit"
+_THEIRS, _MINE = "theirs", "mine"
 _HEADING, _NAME = "bold", "ansicyan"
+_INSTRUCTIONS = (
+    "Pictures are files at the paths that are shown: open them in a viewer beside this terminal.",
+    "Answer theirs to send the other's answer as yours, mine to keep your last one, edit to type.",
+)
 
 
 class TerminalPerson:
@@ -57,28 +63,49 @@ class TerminalPerson:
         self._draft = Draft()
         self._place = ("", 0)
         self._told = ("", 0)
+        self._instructed = False
 
     async def answer(self, question: Question) -> Answer:
-        """Their prediction and explanation, once the conversation so far has been shown."""
+        """Their prediction and explanation, once the conversation so far has been shown.
+
+        They may take the other's answer or their own last one, and need not type it again.
+        """
         self._come_to(_session(question), len(question.history) + 1)
         self._show_all(question)
-        if self._draft == Draft() and len(question.history) > 1:
-            own = question.history[-2].answer
+        said = [message.answer for message in question.history[-2:]]
+        if self._draft == Draft() and said:
+            there = dict(zip((_THEIRS, _MINE), reversed(said), strict=False))
+            with self._kept():
+                words = (*there, _EDIT)
+                word = await one_of(f"Your answer ({', '.join(words)}): ", words)
+            if word in there and self._usable(there[word]):
+                return there[word]
+            own = there.get(_MINE, Answer("", ""))
             self._draft = Draft(own.prediction, own.explanation)
         with self._kept("prediction"):
-            said = await ask_line(
+            typed = await ask_line(
                 "Your prediction: ",
                 self._problem.from_text,
                 default=self._draft.prediction,
                 words=_words(self._problem),
+                earlier=[answer.prediction for answer in said],
             )
-        self._draft = replace(self._draft, prediction=said)
+        self._draft = replace(self._draft, prediction=typed)
         with self._kept("explanation"):
             explained = await ask_lines(
                 "Your explanation (an empty line ends it):\n", default=self._draft.explanation
             )
         self._draft = replace(self._draft, explanation=explained)
-        return Answer(self._problem.from_text(said), explained)
+        return Answer(self._problem.from_text(typed), explained)
+
+    def _usable(self, answer: Answer) -> bool:
+        """Whether an answer can be sent as it is; else it says why not."""
+        try:
+            self._problem.from_text(answer.prediction)
+        except DataError as error:
+            say("   ", str(error))
+            return False
+        return True
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
@@ -110,7 +137,7 @@ class TerminalPerson:
         """A last look at the message; whether to send it, or to make it again."""
         self._come_to(_session(question), len(question.history) + 1)
         say((_HEADING, f"Message {len(question.history) + 1}, as it would be sent:"))
-        _show_answer(tag, answer)
+        self._show_answer(tag, answer)
         with self._kept():
             if (await one_of("send or edit? ", (_SEND, _EDIT))).lower() == _EDIT:
                 return False
@@ -141,6 +168,10 @@ class TerminalPerson:
 
     def _show_all(self, question: Question) -> None:
         """The instance, where the session is new to them, and what has been said since."""
+        if not self._instructed:
+            self._instructed = True
+            for line in filter(None, (self._problem.form, *_INSTRUCTIONS)):
+                say(line)
         if self._told[0] != _session(question):
             say("")
             say((_HEADING, f"{_session(question)}: {question.query}"))
@@ -158,8 +189,18 @@ class TerminalPerson:
         for message in history:
             if self._told[0] != message.session or self._told[1] < message.number:
                 say((_HEADING, f"{message.number}  {message.sender} → {message.receiver}"))
-                _show_answer(message.tag, message.answer)
+                self._show_answer(message.tag, message.answer)
                 self._told = (message.session, message.number)
+
+    def _show_answer(self, tag: str, answer: Answer) -> None:
+        """What is said, and where it is drawn."""
+        say("   ", (_NAME, tag))
+        _show_text("prediction", answer.prediction)
+        if self._problem.smiles:
+            with suppress(DataError):  # what another hand wrote may be no molecule
+                drawn = self._shown(Instance(answer.prediction, answer.prediction))
+                say(f"     drawn in {drawn}")
+        _show_text("explanation", answer.explanation)
 
 
 class PersonsRelation:
@@ -191,12 +232,6 @@ def _why_not(situation: Situation) -> str:
     if situation.rules.asks_each_time and k is not None and situation.number <= k:
         return f"not now: only after message {k} (k = {k})"
     return "not now: nothing that could be said makes it true at this message"
-
-
-def _show_answer(tag: str, answer: Answer) -> None:
-    say("   ", (_NAME, tag))
-    _show_text("prediction", answer.prediction)
-    _show_text("explanation", answer.explanation)
 
 
 def _show_text(label: str, text: str) -> None:

@@ -171,7 +171,7 @@ def _parameter(setting: Setting, ranged: bool) -> click.Parameter:
     if setting.kind is bool:
         if "/" not in name and (setting.optional or setting.default is True):
             name = f"{name}/--no-{name}"
-        flag = [setting.field, f"--{name}"]
+        flag = [setting.field, *([one.short] if one.short else []), f"--{name}"]
         return click.Option(flag, is_flag=True, help=text, show_default=shown, **known)
     if get_origin(setting.kind) is tuple:
         every = get_args(setting.kind)

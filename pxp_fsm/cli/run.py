@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,11 @@ from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
 from pxp_fsm.cli import run_system
 from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.presentation import runs as printed
 from pxp_fsm.cli.presentation.text import console, printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import (
-    comparison,
-    coverage,
     executors,
     files,
     participants,
@@ -33,7 +33,6 @@ from pxp_fsm.experiments import (
 )
 from pxp_fsm.experiments.outcomes import outcomes_of
 from pxp_fsm.experiments.statistics import statistics_of
-from pxp_fsm.experiments.summary import counted
 from pxp_fsm.options import settings
 from pxp_fsm.protocol.messages import Message
 
@@ -59,14 +58,18 @@ def run(request: options.Run) -> None:
         _refuse_with_resume(request)
         _resume(request.plan["task"], request.resume, request, monitors)
         return
-    plan = _plan(request)
-    found = plans.read_plan(plan)
-    _see_the_person(plan)
-    monitors.under(plan.rules())
-    participants.models(plan, *found, request.models)
+    begun = {setting: (plan, plans.read_plan(plan)) for setting, plan in _settings(request).items()}
+    for plan, found in begun.values():
+        _see_the_person(plan)
+        monitors.under(plan.rules())
+        participants.models(plan, *found, request.models)
     _prepare(output)
     with SqlBlackboard(database) as board:
-        _carry(runs.start(plan, board, found, request.models), board, request, monitors)
+        finished: dict[str, printed.Finished] = {}
+        for setting, (plan, found) in begun.items():
+            started = runs.start(plan, board, found, request.models)
+            finished[setting] = _carry(started, board, request, monitors, bool(finished))
+        _conclude(finished, board, request)
 
 
 def _refuse_of_systems(request: options.Run) -> None:
@@ -89,7 +92,7 @@ def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> N
             raise UsageError(f"run {resumed.name} is about {resumed.plan.task}, not {task}")
         _see_the_person(resumed.plan)
         _prepare(output)
-        _carry(resumed, board, request, monitors)
+        _conclude({"": _carry(resumed, board, request, monitors)}, board, request)
 
 
 def experiment(request: options.Experiment) -> None:
@@ -103,7 +106,7 @@ def experiment(request: options.Experiment) -> None:
     with SqlBlackboard(database) as board:
         opened = files.open_run(found, board, request.models)
         click.echo(printable(f"Experiment {found.title}, fingerprint {found.fingerprint}"))
-        _carry(opened, board, request, Monitors(()))
+        _conclude({"": _carry(opened, board, request, Monitors(()))}, board, request)
 
 
 def _plan(request: options.Run) -> plans.Plan:
@@ -114,6 +117,20 @@ def _plan(request: options.Run) -> plans.Plan:
             raise UsageError("--unbounded requires --protocol pxp, and replaces --k")
         values["k"] = plans.UNBOUNDED
     return plans.build_plan({**of_preset(values), **values}, Path())
+
+
+def _settings(request: options.Run) -> Mapping[str, plans.Plan]:
+    """The plan by its setting's name: one without a name, or those of both settings."""
+    plan = _plan(request)
+    if not request.both:
+        return {"": plan}
+    for given, option in (("learn" in request.plan, "learn"), (plan.person, "human")):
+        if given:
+            raise UsageError(f"this has no effect beside --{option}: it runs both settings", "both")
+    return {
+        printed.CONTROLLED: replace(plan, learn="better"),
+        printed.UNCONTROLLED: replace(plan, learn="always"),
+    }
 
 
 def of_preset(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -136,8 +153,7 @@ def _refuse_with_resume(request: options.Run) -> None:
         for setting in settings(plans.Plan)
         if setting.field in request.plan and not setting.option.argument
     ]
-    if request.unbounded:
-        given.append("--unbounded")
+    given += [f"--{name}" for name in ("unbounded", "both") if getattr(request, name)]
     if given:
         raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
 
@@ -149,13 +165,20 @@ def _where(request: Request) -> tuple[str, Path]:
     return request.database or str(request.output / DATABASE), request.output
 
 
-def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Monitors) -> None:
+def _carry(
+    run: runs.Run,
+    board: SqlBlackboard,
+    request: Request,
+    monitors: Monitors,
+    again: bool = False,
+) -> printed.Finished:
+    """Carry `run` to its end, and write its files; `again` if only LEARN differs from the last."""
     database, output, executor = request.database, request.output, request.executor
     key = _signing_key(request)
     watched = monitors.under(run.plan.rules())
     live = Live(watched, lambda session: (one.message for one in board.entries(session)))
     try:
-        _announce(run, output)
+        printed.announce(run, output, request.verbose, again)
         for line in foregone(watched, run.plan.rules()):
             click.echo(printable(line))
         if executor is not None and database is not None:
@@ -165,7 +188,7 @@ def _carry(run: runs.Run, board: SqlBlackboard, request: Request, monitors: Moni
         if request.anchor is not None and key is not None:
             anchors.sign_run(board, run.name, request.anchor, key)
         told = [one.line for one in tallies(monitors, board, run.name)] if watched else []
-        _finish(run, board, database, output, told)
+        return _finished(run, board, output, told)
     except KeyboardInterrupt:
         stopped = f"Stopped. {_resumable(run, board, database, output)}"
         raise KeyboardInterrupt(stopped) from None
@@ -207,34 +230,6 @@ def _prepare(output: Path) -> None:
 def _unwritable(path: Path, error: OSError) -> OSError:
     why = str(error.strerror or error).lower()
     return OSError(f"cannot write {path}: {why}; give another folder with --output")
-
-
-def _announce(run: runs.Run, output: Path) -> None:
-    plan, rules = run.plan, run.plan.rules()
-    bounds = [
-        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
-    ]
-    click.echo(printable(f"Run {run.name}: {run.task.about}, {run.data.origin}"))
-    click.echo(
-        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
-        f"{counted(len(run.data.sessions), 'instance')}, "
-        f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
-    )
-    chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
-    if plan.subject is not None:
-        click.echo(f"Subject: {plan.subject}")
-    if chosen:
-        click.echo(printable(f"Models: {', '.join(chosen)}"))
-    for line in run.selection.deviations:
-        click.echo(printable(f"Not as in the paper: {line}"))
-    if plan.learn != "always":
-        held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
-        weighed = "" if plan.learn == "never" else held
-        click.echo(f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}")
-    for line in coverage.coverage_lines(run, output):
-        click.echo(printable(line))
-    if run.finished:
-        click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
 
 
 def _see_the_person(plan: plans.Plan) -> None:
@@ -340,44 +335,32 @@ def _with_a_bar(run: runs.Run, live: Live) -> None:
 def _resumable(run: runs.Run, board: SqlBlackboard, database: str | None, output: Path) -> str:
     where = ["--output", str(output)]
     if database is not None:
-        where += ["--database", _shown(board, database)]
+        where += ["--database", _named(board, database, output)]
     command = [program(), "run", run.plan.task, "--resume", run.name, *where]
     return f"Everything sent so far is stored; carry on with\n  {shlex.join(command)}"
 
 
-def _shown(board: SqlBlackboard, database: str) -> str:
-    """The database as it was given, but for a password in its URL."""
-    return database if board.engine.url.password is None else board.shown
-
-
-def _finish(
-    run: runs.Run,
-    board: SqlBlackboard,
-    database: str | None,
-    output: Path,
-    told: Sequence[str],
-) -> None:
+def _finished(
+    run: runs.Run, board: SqlBlackboard, output: Path, told: Sequence[str]
+) -> printed.Finished:
     """Files first: they are there even where nobody reads what is printed."""
     statistics = statistics_of(board, run.name)
     try:
         left = summary.write_artifacts(run, board, statistics, output)
     except OSError as error:
         raise _unwritable(output, error) from error
-    table = summary.table1(statistics, summary.compared(run))
-    console().print(summary.as_rich(table))
-    outcomes = outcomes_of(board, run.name)
-    if outcomes.classes:
-        console().print(summary.as_rich(comparison.estimate_sheet(outcomes)))
-    lines = [*comparison.explanation(outcomes)]
-    if run.carries:
-        lines += comparison.order_lines(outcomes, run.plan.seed)
-    for line in [*lines, *summary.remarks(run, statistics, board), *told]:
-        click.echo(printable(line))
-    if run.meter.shown():
-        click.echo(f"Models were asked: {run.meter.shown()}")
-    click.echo("\nLeft behind:")
-    for what, where in [(f"database, run {run.name}", board.shown), *left]:
-        click.echo(printable(f"  {what}: {where}"))
-    there = _shown(board, database) if database is not None else str(output / DATABASE)
-    command = [program(), "sessions", f"{run.name}/1/1", "--database", there]
-    click.echo(f"\nLook at a session: {shlex.join(command)}")
+    return printed.Finished(run, statistics, outcomes_of(board, run.name), left, told)
+
+
+def _conclude(
+    finished: Mapping[str, printed.Finished], board: SqlBlackboard, request: Request
+) -> None:
+    named = _named(board, request.database, request.output)
+    printed.conclude(finished, board, named, request.verbose)
+
+
+def _named(board: SqlBlackboard, database: str | None, output: Path) -> str:
+    """The database as a command names it: as it was given, but for a password in its URL."""
+    if database is None:
+        return str(output / DATABASE)
+    return database if board.engine.url.password is None else board.shown

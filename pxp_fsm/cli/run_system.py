@@ -126,7 +126,7 @@ def _refuse(request: options.Run) -> None:
     others = [
         f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
     ]
-    for name in ("unbounded", "executor", "anchor", "sign"):
+    for name in ("unbounded", "executor", "anchor", "sign", "both"):
         if getattr(request, name):
             others.append(f"--{name}")
     if others:

@@ -86,7 +86,7 @@ def comparison_sheet(found: Sequence[Comparison], first: str, second: str) -> Sh
             f"{each.first:.2f}",
             f"{each.second:.2f}",
             f"{each.second - each.first:+.2f}",
-            f"{each.interval.low:+.2f} to {each.interval.high:+.2f}",
+            _interval(each),
             str(each.only_first),
             str(each.only_second),
             f"{float(each.p):.4f}",
@@ -111,7 +111,8 @@ def comparison_lines(
             "repetitions: McNemar's test for pairs that are not independent of each other."
         )
     lines.append(
-        "The interval of the difference is from its standard error clustered over instances."
+        "The interval of the difference is from its standard error clustered over instances; where "
+        "no pair differs there is none."
     )
     apart = [each.row for each in found if _disagree(each)]
     if apart:
@@ -127,6 +128,13 @@ def comparison_lines(
     if left:
         lines.append(f"Left out, with no partner, not over or ended by a fault: {', '.join(left)}.")
     return lines
+
+
+def _interval(found: Comparison) -> str:
+    """The interval of the difference; an error of 0, of pairs that are all alike, gives none."""
+    if not found.only_first + found.only_second:
+        return _NONE
+    return f"{found.interval.low:+.2f} to {found.interval.high:+.2f}"
 
 
 def _disagree(found: Comparison) -> bool:

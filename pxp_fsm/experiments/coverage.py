@@ -10,6 +10,7 @@ from proofs.claims import certificates
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.runs import Run
+from pxp_fsm.experiments.summary import counted
 from pxp_fsm.prompting.model import Capability, Reply, Request
 from pxp_fsm.sessions.session import Session
 
@@ -25,8 +26,11 @@ class _Unopened:
         raise NoAnswer(f"{self.name} was not opened")
 
 
-def coverage_lines(run: Run, folder: Path) -> Iterator[str]:
-    """Lines that name the certificate of what `run` runs, or say that there is none."""
+def coverage_lines(run: Run, folder: Path, verbose: bool) -> Iterator[str]:
+    """Lines that name the certificate of what `run` runs, or say that there is none.
+
+    Only if `verbose` they name each claim and what it assumes.
+    """
     rules = run.plan.rules()
     roles = participants.Participants(
         run.plan, run.task, run.data, folder, run.selection, _Unopened
@@ -37,6 +41,9 @@ def coverage_lines(run: Run, folder: Path) -> Iterator[str]:
     found = certificates.coverage(rules, assumed)
     if found is None:
         yield f"Certificate: none of this table ({table}) and its rules"
+        return
+    if not verbose:
+        yield f"Proved of these sessions: {counted(len(found.claims), 'claim')} (-v names them)"
         return
     yield f"Certificate: {found.path} (table {table})"
     yield f"Assumed of MATCH and AGREE: {', '.join(sorted(assumed)) or 'nothing (noisy)'}"

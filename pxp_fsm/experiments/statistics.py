@@ -80,11 +80,15 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published column: counts out of 20 sessions, in the order of `ROWS`."""
+    """A published column: counts out of 20 sessions, in the order of `ROWS`.
+
+    `controlled` says that the machine's lessons were weighed on a validation set.
+    """
 
     task: str
     title: str
     counts: tuple[int, ...]
+    controlled: bool = False
 
 
 def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
@@ -102,7 +106,7 @@ def published(task: str) -> Sequence[Published]:
     resource = resources.files("pxp_fsm.experiments").joinpath("published.toml")
     raw = tomllib.loads(resource.read_text("utf-8"))
     return tuple(
-        Published(column["task"], column["title"], tuple(column["counts"]))
+        Published(column["task"], column["title"], tuple(column["counts"]), column["controlled"])
         for column in raw["column"]
         if column["task"] == task
     )

@@ -21,7 +21,7 @@ from pxp_fsm.experiments.faults import causes
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.runs import Run
-from pxp_fsm.experiments.statistics import Published, Statistics, published
+from pxp_fsm.experiments.statistics import ROWS, Class, Published, Statistics, published
 from pxp_fsm.protocol.messages import Message
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PUBLISHED_SESSIONS = 20
-SOURCES = (
-    "Published, of 20 sessions a column: 2025 is Table 1 of the NeurIPS workshop version, "
-    "2024 is Figure 4 of arXiv 2410.20600."
-)
+SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
+"""Where the published columns are from."""
+
+SETTINGS = "Controlled: lessons are weighed on a validation set. h1 and h2: two chemists."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,32 @@ def table1(statistics: Statistics, columns: Sequence[Published]) -> Sheet:
     return Sheet("Intelligibility, as in the papers' Table 1", headings, tuple(rows))
 
 
+def both_settings(
+    parts: Mapping[str, tuple[Statistics, Sequence[Published]]],
+) -> Sheet:
+    """Table 1 of several settings side by side, each with the `Published` columns of it.
+
+    Of several repetitions a cell has the median and the range, of one the count and its share.
+    """
+    headings, cells = ["sessions that are"], [[name] for name in ("in all", *ROWS)]
+    for setting, (statistics, columns) in parts.items():
+        several = len(statistics.repetitions) > 1
+        headings.append(f"{setting} {'median (range)' if several else '(share)'}")
+        headings += [column.title.replace("-", "- ") for column in columns]
+        rows = {row.name: row for row in statistics.classes()}
+        for place, cell in enumerate(cells):
+            found = rows.get(cell[0])
+            cell.append("-" if found is None else _in_short(found, several))
+            cell.extend(_theirs(columns, place))
+    title = "Intelligibility in both settings, as in the papers' Table 1"
+    return Sheet(title, tuple(headings), tuple(map(tuple, cells)))
+
+
+def _in_short(row: Class, several: bool) -> str:
+    rest = f"{row.least}-{row.most}" if several else rounded(row.share)
+    return f"{_decimal(row.median)} ({rest})"
+
+
 def _theirs(columns: Sequence[Published], place: int) -> Iterator[str]:
     """The published numbers of a row; the first is that of all sessions."""
     return (str(column.counts[place - 1] if place else PUBLISHED_SESSIONS) for column in columns)
@@ -82,14 +108,18 @@ def _exact(number: Fraction) -> Decimal:
     return Decimal(number.numerator) / number.denominator
 
 
-def as_rich(sheet: Sheet) -> Table:
-    """The sheet for a terminal."""
+def as_rich(sheet: Sheet, *, spaced: bool = True) -> Table:
+    """The sheet for a terminal, with an empty line above and below if it is `spaced`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        title=Text(sheet.title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
+        title=Text(sheet.title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+        show_edge=spaced,
     )
     for place, heading in enumerate(sheet.headings):
         side: JustifyMethod = "left" if place == 0 else "right"
@@ -140,21 +170,22 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     endings = ", ".join(
         f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items()
     )
-    failed = sum(statistics.endings[ending] for ending in FAULTS)
-    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}"]
-    if compared(run):
-        lines.insert(0, SOURCES)
-    if failed:
-        were = "was" if failed == 1 else "were"
-        told = f"{counted(failed, 'session')} {were} ended by a fault"
-        lines.append(f"{told} and in no count of the table:")
-        lines += causes(board, run.name)
-    lines += run.notes
+    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}", *run.notes]
     if run.selection.machine is None:
         if run.task.learned is not None:
             lines += run.task.learned(run.data, _recorded(board, run.name))
         lines += run.task.accuracy(run.data)
     return lines
+
+
+def faults(run: Run, statistics: Statistics, board: SqlBlackboard) -> Iterator[str]:
+    """That sessions of `run` were ended by a fault, and by which, where some were."""
+    failed = sum(statistics.endings[ending] for ending in FAULTS)
+    if failed:
+        were = "was" if failed == 1 else "were"
+        told = f"{counted(failed, 'session')} {were} ended by a fault"
+        yield f"{told} and in no count of the table:"
+        yield from causes(board, run.name)
 
 
 def _recorded(board: SqlBlackboard, run: str) -> Iterator[tuple[str, Sequence[Message]]]:

@@ -22,7 +22,7 @@ class Problem:
     as an image, to whoever is asked; None where it has none. `drawing` is an image for people of an
     instance that a model reads as text. `described` is what the instance is in words, or None where
     it is told by its picture alone. `smiles` says that instances and predictions are SMILES, which
-    people are shown as structures.
+    people are shown as structures. `form` tells a person, in a sentence, how a prediction is typed.
     """
 
     name: str
@@ -37,3 +37,4 @@ class Problem:
     drawing: Callable[[Instance], Image | None] = lambda _instance: None
     described: Callable[[Instance], str | None] = lambda instance: instance.x
     smiles: bool = False
+    form: str = ""

@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from pxp_fsm.web.subjects import Subject as Subject
     from pxp_fsm.web.subjects import subject_in as subject_in
 
-__getattr__, __dir__ = door(__name__)
+__getattr__, __dir__ = door(globals())

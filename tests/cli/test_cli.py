@@ -24,7 +24,7 @@ PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a small run has been done."""
     folder = tmp_path_factory.mktemp("ran")
-    done = pxp("run", "drug", "--instances", "3", "--repetitions", "2", cwd=folder)
+    done = pxp("run", "drug", "--instances", "3", "--repetitions", "2", "-v", cwd=folder)
     assert done.returncode == 0, done.stderr
     for line in (
         "one-way, human",

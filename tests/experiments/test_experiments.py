@@ -256,7 +256,7 @@ def test_the_commands_run_skip_and_compare(
     monkeypatch.chdir(tmp_path)
     written(tmp_path, BASE, "a.toml")
     other = written(tmp_path, BASE + '[learning]\nkeep = "never"\n', "b.toml")
-    code, said = pxp("experiment", "a.toml")
+    code, said = pxp("experiment", "a.toml", "-v")
     assert (code, "How sure the proportions are" in said) == (0, True)
     code, said = pxp("experiment", "a.toml")
     assert (code, "Resumed: 3 of 3 sessions over already" in said) == (0, True)

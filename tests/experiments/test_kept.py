@@ -226,7 +226,7 @@ def test_an_earlier_certificate_is_refused_with_what_to_do_and_one_made_anew_is_
     found = coverage(Pxp(3), assumed, [folder])
     assert found is not None
     assert found.path == certificate
-    printed = pxp(capsys, "run", "drug", "--instances", "1", "--protocol", "pxp").splitlines()
+    printed = pxp(capsys, "run", "drug", "-v", "--instances", "1", "--protocol", "pxp").splitlines()
     first = next(i for i, line in enumerate(printed) if line.startswith("Certificate: "))
     assert printed[first].endswith("pxp-d794fbf2247c.json (table pxp d794fbf2247c)")
     assert printed[first + 1 : first + 3] == [

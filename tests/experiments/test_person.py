@@ -66,9 +66,6 @@ class Desk:
     def types_on(self, text: str) -> None:
         self._child.send(text)
 
-    def clears(self) -> None:
-        self._child.send("\x01\x0b")
-
     def leaves(self, key: str) -> int:
         self._child.send(key)
         self._child.expect(pexpect.EOF, timeout=180)
@@ -99,16 +96,20 @@ def sat(desks: list[Desk], folder: Path, *options: str, task: str = "drug") -> D
 
 def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) -> None:
     desk = sat(desks, tmp_path, *NEW, "terminal")
-    shown = desk.sees("Your prediction:")
+    shown = desk.sees("Your answer (theirs, edit):")
     assert "CC(=O)Nc1ccc(O)cc1" in shown
     assert "INIT" in shown
-    picture = re.search(r"its picture: (\S+\.png)", shown)
-    assert picture is not None
-    assert (tmp_path / picture[1]).read_bytes().startswith(b"\x89PNG")
-
-    desk.types("C1CC")  # no molecule: refused where it stands, with the reason
-    desk.waits_for("not a valid SMILES")
-    desk.clears()
+    for instruction in ("as SMILES, joined by dots", "Pictures are files", "theirs to send"):
+        assert instruction in shown
+    target, theirs = re.findall(r"(?:its picture:|drawn in) (\S+\.png)", shown)
+    assert target != theirs
+    for picture in (target, theirs):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+    desk.types("edit")
+    desk.sees("Your prediction:")
+    desk.types("C1CC")  # no molecule: refused with the reason, and cleared
+    desk.sees("not a valid SMILES")
+    desk.sees("Your prediction:")
     desk.types(RIGHT)
     desk.sees("Your explanation")
     desk.types("acylation of the aniline", "by acetic anhydride", "")
@@ -116,7 +117,6 @@ def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) ->
     assert re.search(r"REJECT\s+not now: only after message 3 \(k = 3\)", shown)
     desk.types("REJECT")
     desk.waits_for("the answer must be one of: RATIFY, REFUTE, REVISE")
-    desk.clears()
     desk.types("refute")
     desk.sees("as it would be sent")
     shown = desk.sees("send or edit?")
@@ -133,7 +133,7 @@ def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) ->
     desk.types("RATIFY")
     desk.sees("send or edit?")
     desk.types("send")
-    desk.waits_for("is over:", "Your prediction:")
+    desk.waits_for("is over:", "Your answer")
     second = desk.stored().entries[1].message
     assert (second.sender, second.tag, second.answer.prediction) == ("h", "RATIFY", RIGHT)
     assert second.answer.explanation == "acylation of the aniline\nby acetic anhydride"
@@ -147,6 +147,8 @@ def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     desks: list[Desk], tmp_path: Path
 ) -> None:
     desk = sat(desks, tmp_path, *NEW, "terminal:relations")
+    desk.sees("Your answer")
+    desk.types("edit")
     desk.sees("Your prediction:")
     desk.types(OTHER)
     desk.sees("Your explanation")
@@ -155,7 +157,6 @@ def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     desk.sees("yes, no or unsure?")
     desk.types("perhaps")
     desk.waits_for("the answer must be one of: yes, no, unsure")
-    desk.clears()
     desk.types("yes")
     desk.sees("Is it the same explanation")
     desk.sees("yes, no or unsure?")
@@ -163,7 +164,7 @@ def test_a_person_answers_match_and_agree_and_the_automaton_names_the_tag(
     shown = desk.sees("send or edit?")
     assert "REFUTE" in shown  # category B, and the answer is the one just given
     desk.types("send")
-    desk.sees("Your prediction:")
+    desk.sees("Your answer (theirs, mine, edit):")
     entry = desk.stored().entries[1]
     assert entry.message.tag == "REFUTE"
     said = [(j.relation, j.outcome.value) for j in entry.judgements if j.asked]
@@ -179,6 +180,8 @@ def test_whoever_leaves_finds_what_they_had_typed(
     desks: list[Desk], tmp_path: Path, key: str
 ) -> None:
     desk = sat(desks, tmp_path, *NEW, "terminal")
+    desk.sees("Your answer")
+    desk.types("edit")
     desk.sees("Your prediction:")
     desk.types(RIGHT)
     desk.sees("Your explanation")
@@ -197,7 +200,7 @@ def test_whoever_leaves_finds_what_they_had_typed(
     again.types("RATIFY")
     again.sees("send or edit?")
     again.types("send")
-    again.waits_for("is over:", "Your prediction:")
+    again.waits_for("is over:", "Your answer")
     kept = "acylation of\nthe phe" if key == "\x03" else "acylation of"
     assert again.stored().entries[1].message.answer.explanation == kept
     assert list((tmp_path / "out" / "drafts").iterdir()) == []
@@ -221,12 +224,55 @@ def test_a_person_is_told_which_findings_there_are_and_how_to_say_none(
     desks: list[Desk], tmp_path: Path
 ) -> None:
     desk = sat(desks, tmp_path, "--instances", "1", "--human", "terminal", task="rad")
-    shown = desk.sees("Your prediction:")
+    shown = desk.sees("Your answer")
+    desk.types("edit")
+    desk.sees("Your prediction:")
     assert "any of: Atelectasis" in shown
     assert "; or none" in shown
     desk.types("Rib fracture")
     desk.waits_for("'Rib fracture' is not one")
-    desk.clears()
     desk.types("none")
     desk.waits_for("Your explanation")
     assert desk.leaves("\x03") == 130
+
+
+def test_a_person_takes_their_answer_and_then_keeps_their_own(
+    desks: list[Desk], tmp_path: Path
+) -> None:
+    desk = sat(desks, tmp_path, *NEW, "terminal")
+    for word, tag in (("theirs", "REFUTE"), ("mine", "RATIFY")):
+        desk.sees("Your answer (theirs")
+        desk.types(word)
+        desk.sees("Your tag:")
+        desk.types(tag)
+        desk.sees("send or edit?")
+        desk.types("send")
+    desk.waits_for("is over:", "Your answer")
+    first, second, _, fourth = (entry.message for entry in desk.stored().entries[:4])
+    assert (second.sender, second.tag, second.answer) == ("h", "REFUTE", first.answer)
+    assert (fourth.sender, fourth.tag, fourth.answer) == ("h", "RATIFY", second.answer)
+
+
+@pytest.mark.deep
+def test_what_was_refused_comes_back_with_up_and_is_kept_by_who_leaves(
+    desks: list[Desk], tmp_path: Path
+) -> None:
+    desk = sat(desks, tmp_path, *NEW, "terminal")
+    desk.sees("Your answer")
+    desk.types("edit")
+    desk.sees("Your prediction:")
+    desk.types(RIGHT[:-1])  # the ring is open
+    desk.sees("not a valid SMILES")
+    desk.sees("Your prediction:")
+    desk.types_on("\x1b[A")
+    desk.types("1")
+    desk.sees("Your explanation")
+    assert desk.leaves("\x03") == 130
+    again = sat(desks, tmp_path, "--resume", "drug-1")
+    again.waits_for(f"Your prediction: {RIGHT}")
+    again.types_on("\x01\x0b")
+    again.types("C1CC")
+    again.waits_for("not a valid SMILES")
+    assert again.leaves("\x03") == 130
+    once_more = sat(desks, tmp_path, "--resume", "drug-1")
+    once_more.sees("Your prediction: C1CC")

@@ -71,12 +71,7 @@ def test_published_columns_and_singulars_are_where_they_belong(tmp_path: Path) -
         ]
         for run in made:
             run.execute()
-        interact, pxp = (
-            list(summary.remarks(run, statistics_of(board, run.name), board)) for run in made
-        )
     assert [len(summary.compared(run)) for run in made] == [4, 0]
-    assert summary.SOURCES in interact
-    assert summary.SOURCES not in pxp
     assert (summary.counted(1, "session"), summary.counted(2, "session")) == (
         "1 session",
         "2 sessions",

@@ -70,3 +70,10 @@ def drawing(text: str) -> Any:
 def seed(text: str, least: int | None = None) -> Any:
     """The seed of a random number generator."""
     return option(text, 0, least=least)
+
+
+def verbose() -> Any:
+    """Whether a run prints more than one screen."""
+    return option(
+        "Print intervals, remarks, what is proved and every file, too.", False, short="-v"
+    )

@@ -57,6 +57,12 @@ class Run:
         None,
         metavar="FILE",
     )
+    both: bool = option(
+        "Task: make two runs, controlled (--learn better) and uncontrolled, and print them side by "
+        "side.",
+        False,
+    )
+    verbose: bool = common.verbose()
     anyway: bool = option(
         "System: run it although it has a deadlock, or a property is not as expected.", False
     )
@@ -82,6 +88,7 @@ class Experiment:
     executor: str | None = common.executor()
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
+    verbose: bool = common.verbose()
     models: Settings
 
 

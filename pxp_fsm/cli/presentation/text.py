@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from pxp_fsm.protocol.messages import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "printable", "program", "waits"]
+__all__ = ["console", "paragraph", "printable", "program", "waits"]
 
 _UNBROKEN = 100_000
 """Columns where nobody looks: a row in a file or a pipe stays one row."""
@@ -40,6 +41,15 @@ def console(*, stderr: bool = False) -> Console:
 def waits(why: str) -> None:
     """Say on standard error why something has to wait."""
     click.echo(printable(why), err=True)
+
+
+def paragraph(text: str) -> None:
+    """Print a sentence, broken between words at the width of the terminal, if it is one."""
+    shown = printable(text)
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        shown = textwrap.fill(shown, width, break_long_words=False, break_on_hyphens=False)
+    click.echo(shown)
 
 
 def program() -> str:

@@ -70,6 +70,7 @@ PROBLEM = Problem(
     drawing=drawing,
     to_json=lambda text: text.split("."),
     smiles=True,
+    form="A prediction is the reactants as SMILES, joined by dots: CCO.CC(=O)O",
 )
 
 

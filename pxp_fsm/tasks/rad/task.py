@@ -63,6 +63,7 @@ PROBLEM = Problem(
     none=NONE,
     picture=picture,
     described=lambda _instance: None,
+    form="A prediction is the findings, joined by commas, or none.",
 )
 
 

@@ -1,0 +1,162 @@
+"""What is printed of a run: a screen before and after it, and the rest where it is asked for."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
+from pxp_fsm.experiments import comparison, coverage, plans, runs, summary
+from pxp_fsm.experiments.outcomes import Outcomes, estimates
+from pxp_fsm.experiments.statistics import Published, Statistics
+from pxp_fsm.experiments.summary import counted
+
+CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
+"""The settings of the papers: with a validation set on which lessons are weighed, and without."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over: its results, the files that it wrote, the lines of its monitors."""
+
+    run: runs.Run
+    statistics: Statistics
+    outcomes: Outcomes
+    left: Sequence[tuple[str, Path]]
+    monitored: Sequence[str]
+
+
+def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
+    """Say what a run is about before it begins; what is not as in a paper, in any case.
+
+    `again` is a run that differs from the one before it in what it learns alone.
+    """
+    plan = run.plan
+    if again:
+        click.echo(f"Run {run.name}: the same, {_learning(run)}")
+        return
+    rules = plan.rules()
+    bounds = [
+        f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
+    ]
+    paragraph(f"Run {run.name}: {run.task.about}, {run.data.origin}")
+    click.echo(
+        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+        f"{counted(len(run.data.sessions), 'instance')}, "
+        f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
+    )
+    chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
+    if plan.subject is not None:
+        click.echo(f"Subject: {plan.subject}")
+    if chosen:
+        paragraph(f"Models: {', '.join(chosen)}")
+    for line in run.selection.deviations:
+        paragraph(f"Not as in the paper: {line}")
+    for line in run.selection.notes:
+        paragraph(line)
+    if plan.learn != "always":
+        click.echo(_learning(run))
+    for line in coverage.coverage_lines(run, output, verbose):
+        paragraph(line)
+    if run.finished:
+        click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
+
+
+def _learning(run: runs.Run) -> str:
+    plan = run.plan
+    if plan.learn == "always":
+        return "LEARN: keep always"
+    held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
+    weighed = "" if plan.learn == "never" else held
+    return f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}"
+
+
+def conclude(
+    finished: Mapping[str, Finished], board: SqlBlackboard, database: str, verbose: bool
+) -> None:
+    """Print Table 1, what it means, where things are, and the next command.
+
+    `finished` is one run, or the runs of the two settings by their names; `database` is as it is
+    to be named in a command.
+    """
+    one, *others = finished.values()
+    columns = summary.compared(one.run)
+    both = summary.both_settings(_columns(finished)) if others else None
+    table = both or summary.table1(one.statistics, columns)
+    console().print(summary.as_rich(table, spaced=False))
+    for setting, each in finished.items():
+        paragraph(_meaning(each, f"{setting.capitalize()}: " if others else ""))
+    if others:
+        paragraph(summary.SETTINGS)
+    if columns:
+        paragraph(summary.SOURCES)
+    for each in finished.values():
+        if verbose:
+            _details(each, board)
+        for line in (*summary.faults(each.run, each.statistics, board), *each.monitored):
+            paragraph(line)
+        if each.run.meter.shown():
+            paragraph(f"Models were asked: {each.run.meter.shown()}")
+    _places([*finished.values()], board, verbose)
+    names = [each.run.name for each in finished.values()]
+    look = ["compare", *names] if others else ["sessions", f"{names[0]}/1/1"]
+    said = "Compare them" if others else "Look at a session"
+    click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
+
+
+def _columns(
+    finished: Mapping[str, Finished],
+) -> Mapping[str, tuple[Statistics, Sequence[Published]]]:
+    """The statistics of each setting, with the published columns of that setting."""
+    return {
+        setting: (
+            each.statistics,
+            [
+                column
+                for column in summary.compared(each.run)
+                if column.controlled is (setting == CONTROLLED)
+            ],
+        )
+        for setting, each in finished.items()
+    }
+
+
+def _meaning(one: Finished, about: str) -> str:
+    """The row of Table 1 that the protocol is named after, in words, with its interval."""
+    found = estimates(one.outcomes).get("two-way")
+    if found is None:
+        return f"{about}No session was ended by the protocol, so none is counted."
+    held, number = sum(one.outcomes.of("two-way").values()), len(one.outcomes.classes)
+    return (
+        f"{about}{held} of {counted(number, 'session')} {'is' if held == 1 else 'are'} two-way "
+        f"intelligible (95%: {found.interval.low:.2f} to {found.interval.high:.2f})."
+    )
+
+
+def _details(one: Finished, board: SqlBlackboard) -> None:
+    """Intervals, the effect of order, and what else a reader may want to know of a run."""
+    if one.outcomes.classes:
+        console().print(summary.as_rich(comparison.estimate_sheet(one.outcomes)))
+    lines = [f"Run {one.run.name}:", *comparison.explanation(one.outcomes)]
+    if one.run.carries:
+        lines += comparison.order_lines(one.outcomes, one.run.plan.seed)
+    for line in [*lines, *summary.remarks(one.run, one.statistics, board)]:
+        paragraph(line)
+
+
+def _places(finished: Sequence[Finished], board: SqlBlackboard, verbose: bool) -> None:
+    """Where things are: the database, and the files of each run."""
+    if not verbose:
+        stems = [str(one.left[0][1]).partition("-table")[0] for one in finished]
+        files = ", ".join(f"{stem}-*" for stem in stems)
+        paragraph(f"Database: {board.shown}; files: {files}")
+        return
+    click.echo("\nLeft behind:")
+    for one in finished:
+        for what, where in [(f"database, run {one.run.name}", board.shown), *one.left]:
+            click.echo(printable(f"  {what}: {where}"))
