@@ -18,7 +18,6 @@ from backends.databases.locks import RunLock, lock_run
 from backends.databases.numbered_rows import NumberedRows, numbered_rows
 from backends.databases.own_sessions import check_same, own_run, session_record, system_record
 from backends.databases.records import (
-    Cost,
     Erasure,
     Row,
     RunRecord,
@@ -254,7 +253,7 @@ class SqlBlackboard:
         """What a run has spent on models."""
         return self.read(lambda connection: queries.spending(connection, run))
 
-    def costs(self, run: str) -> tuple[Cost, ...]:
+    def costs(self, run: str) -> tuple[records.Cost, ...]:
         """What the calls of a run took, by purpose and model."""
         return self.read(lambda connection: queries.costs(connection, run))
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from proofs.systems.product import Action, Composition, Move
-from proofs.systems.receptions import Receptions, Unreceived
-from pxp_fsm.automata.actions import Deliver, Exchange, Send
+from proofs.systems.receptions import Receptions
+from pxp_fsm.automata.actions import Deliver, Exchange, Send, Unreceived
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Buffer
 

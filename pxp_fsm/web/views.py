@@ -14,8 +14,7 @@ from proofs.systems.options import Option, Options
 from proofs.systems.paths import choices_of
 from proofs.systems.product import Move
 from proofs.systems.propositions import named, vocabulary
-from proofs.systems.receptions import Unreceived
-from pxp_fsm.automata.actions import SystemAction, record_of
+from pxp_fsm.automata.actions import SystemAction, Unreceived, record_of
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.diagrams.placement import Placement, place
 from pxp_fsm.errors import PXPError
