@@ -21,13 +21,16 @@ from backends.people.input import (
     one_of,
     say,
 )
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
 from pxp_fsm.protocol.situation import Situation
 
-__all__ = ["PersonsRelation", "TerminalPerson", "has_terminal"]
+__all__ = ["PersonsRelation", "TerminalPerson", "WhyNot", "has_terminal"]
+
+WhyNot = Callable[[Instance, str], str | None]
+"""Why the other agent does not give that prediction of an instance; None where it cannot tell."""
 
 _MEANING = {
     "RAT": "the prediction matches yours, and you agree with the explanation",
@@ -36,7 +39,7 @@ _MEANING = {
     "REJ": "prediction and explanation both differ, and you give up",
 }
 _SAID = {"yes": Outcome.YES, "no": Outcome.NO, "unsure": Outcome.UNSURE}
-_SEND, _EDIT = "send", "edit"
+_SEND, _EDIT, _WHY = "send", "edit", "why"
 _THEIRS, _MINE = "theirs", "mine"
 _HEADING, _NAME = "bold", "ansicyan"
 _INSTRUCTIONS = (
@@ -49,16 +52,22 @@ class TerminalPerson:
     """Answers, names tags, and looks at each message before it is sent, all at the terminal.
 
     `shown` leaves an instance's picture somewhere and says where, or gives None. What was typed
-    when the person leaves (Ctrl-C, Ctrl-D) is kept in the folder `drafts`.
+    when the person leaves (Ctrl-C, Ctrl-D) is kept in the folder `drafts`. `why_not` answers, at
+    the last look, why the other agent does not predict the same; it is not part of the session.
     """
 
     name = "person at the terminal"
 
     def __init__(
-        self, problem: Problem, shown: Callable[[Instance], Path | None], drafts: Path
+        self,
+        problem: Problem,
+        shown: Callable[[Instance], Path | None],
+        drafts: Path,
+        why_not: WhyNot = lambda *_: None,
     ) -> None:
         self._problem = problem
         self._shown = shown
+        self._why_not = why_not
         self._drafts = Drafts(drafts)
         self._draft = Draft()
         self._place = ("", 0)
@@ -139,11 +148,24 @@ class TerminalPerson:
         say((_HEADING, f"Message {len(question.history) + 1}, as it would be sent:"))
         self._show_answer(tag, answer)
         with self._kept():
-            if (await one_of("send or edit? ", (_SEND, _EDIT))).lower() == _EDIT:
+            if await self._last_choice(question.instance, answer.prediction) == _EDIT:
                 return False
         self._drafts.drop(*self._place)
         self._draft = Draft()
         return True
+
+    async def _last_choice(self, instance: Instance, prediction: str) -> str:
+        """Send or edit; before that they may ask why the other agent predicts otherwise."""
+        try:
+            why = self._why_not(instance, prediction)
+        except NoAnswer as error:
+            why = str(error)
+        words = (_SEND, _EDIT, *([_WHY] if why else []))
+        if why:
+            say("   ", (_NAME, _WHY), " tells why the other agent does not predict this.")
+        while (word := (await one_of("send or edit? ", words)).lower()) == _WHY:
+            say("   ", why or "")
+        return word
 
     def _come_to(self, session: str, number: int) -> None:
         """Turn to a message, with the draft of it that there may be."""

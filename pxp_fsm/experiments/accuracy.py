@@ -21,7 +21,7 @@ from backends.models.failures import CallFailed
 from backends.models.middleware.cache import CallCache, NotRecorded, replayed
 from backends.models.settings import Settings
 from pxp_fsm import defaults
-from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.participants import Opened, Participants
 from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan
@@ -123,6 +123,10 @@ class Examination:
         """Each place at which the machine is asked, once."""
         every = (self._at(number, j) for number in self.repetitions for j in self.lengths)
         return list(dict.fromkeys(cut for cuts in every for cut in cuts))
+
+    def machine(self, repetition: int) -> Agent:
+        """The machine before its first session."""
+        return self._sit.agents(repetition)[MACHINE]
 
     def check(self) -> None:
         """Raise `UsageError`, saying why, where nothing can be measured."""
@@ -235,7 +239,7 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     """The examination of `run`, whose models `opened` opens; nothing is asked yet.
 
     Raises `NotThere` where there is no such run, `DataError` where its data have changed, and
-    `UsageError` where nothing can be measured.
+    `UsageError` where nothing can be measured, or another machine than the run's would be asked.
     """
     record = board.run(run)
     plan = stored_plan(record)
@@ -249,6 +253,13 @@ def of_run(board: SqlBlackboard, run: str, settings: Settings, opened: Opened) -
     about = (plan, task, data, repetitions, selection, opened)
     examination = Examination(*about, min(LONGEST, max(until, 1)))
     examination.check()
+    machine = examination.machine(1).respondent.name
+    for session in board.sessions(run, limit=1):
+        if not session.agents[0][1].startswith(f"{machine} "):
+            raise UsageError(
+                f"the machine of run {run} was {quoted(session.agents[0][1], 200)}, and would now "
+                f"be {quoted(machine, 200)}; start a new run"
+            )
     return examination
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from backends.models import registry
@@ -13,7 +14,7 @@ from backends.models.catalogue import catalogue
 from backends.models.paper_settings import ModelParameters, Preset, adapted, find_preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
-from backends.people import PersonsRelation, TerminalPerson
+from backends.people import PersonsRelation, TerminalPerson, WhyNot
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
@@ -64,13 +65,17 @@ def check_person(human: str | None, task: Task) -> None:
         raise UsageError(f"task {task.name} has no questions for a person", "human")
 
 
-def with_person(human: Agent, way: str, problem: Problem, folder: Path) -> Agent:
+def with_person(
+    human: Agent, way: str, problem: Problem, folder: Path, why_not: WhyNot = lambda *_: None
+) -> Agent:
     """`human` with a person at the terminal in its role.
 
-    What they look at, and what they leave unsent, is kept in `folder`.
+    What they look at, and what they leave unsent, is kept in `folder`; `why_not` answers their
+    question why the machine does not predict the same.
     """
 
-    person = TerminalPerson(problem, Pictures(problem, folder / "pictures"), folder / "drafts")
+    pictures = Pictures(problem, folder / "pictures")
+    person = TerminalPerson(problem, pictures, folder / "drafts", why_not)
     guards: Guards = AskPerson(person) if way == NAMES_TAGS else Derived()
     return replace(
         human,
@@ -353,7 +358,9 @@ class Participants:
             first, second = self._judges
             machine, human = replace(machine, agree=first), replace(human, agree=second)
         if self._plan.person is not None and problem is not None:
-            human = with_person(human, self._plan.person, problem, self._folder)
+            why_not = self._task.why_not or (lambda *_: None)
+            ask = partial(why_not, machine.respondent)
+            human = with_person(human, self._plan.person, problem, self._folder, ask)
         return {MACHINE: machine, HUMAN: human}
 
     def _model(self, agent: Agent, name: str, repetition: int) -> Agent:

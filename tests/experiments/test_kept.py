@@ -21,11 +21,12 @@ from backends.models.settings import Settings
 from proofs.claims.certificates import coverage
 from pxp_fsm.cli.main import main
 from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.experiments import files, runs, statistics
+from pxp_fsm.experiments import accuracy, files, runs, statistics
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import replayed
 from pxp_fsm.networks.model.operations import Edit, Field
+from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.rules import Pxp
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,10 @@ def pxp(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     printed = capsys.readouterr()
     assert not ended.value.code, printed.err
     return printed.out
+
+
+def unopened(model: str) -> Model:
+    raise AssertionError(f"{model} is not asked")
 
 
 def content(board: SqlBlackboard, run: str) -> list[Any]:
@@ -161,6 +166,10 @@ def test_a_run_of_another_machine_is_not_carried_on(database: str) -> None:
             UsageError, match=r"m was 'retrosynthesis guards=.* would now be 'retro"
         ):
             runs.resume("drug-2", board).execute()
+        with pytest.raises(
+            UsageError, match=r"the machine of run drug-1 was 'retrosynthesis guards"
+        ):
+            accuracy.of_run(board, "drug-1", Settings(), unopened)
     assert {mark.run: mark.mark for mark in verify(database).marks} == MARKS
 
 

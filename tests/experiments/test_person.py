@@ -122,6 +122,9 @@ def test_a_person_names_the_tag_themselves(desks: list[Desk], tmp_path: Path) ->
     shown = desk.sees("send or edit?")
     assert "acylation of the aniline" in shown
     assert "by acetic anhydride" in shown
+    desk.types("why")
+    why = " ".join(desk.sees("send or edit?").split())
+    assert re.search(r"These reactants have rank \d+ of \d+\. .* patent", why), why
     assert len(desk.stored().entries) == 1  # nothing is sent before a last look
     desk.types("edit")
     desk.sees("Your prediction:")

@@ -19,6 +19,7 @@ from guards.relations.chemistry import (
 from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Instance, Tag
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
@@ -138,6 +139,13 @@ def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
     ]
 
 
+def why_not(machine: Respondent, instance: Instance, prediction: str) -> str | None:
+    """Rank and precedents of `prediction`, where `machine` is the task's own."""
+    if not isinstance(machine, Retrosynthesis):
+        return None
+    return machine.why_not(instance.x, prediction)
+
+
 def _same(one: str, other: str) -> bool:
     return canonical_reactants(one) == canonical_reactants(other)
 
@@ -184,6 +192,7 @@ DRUG = Task(
     problem=PROBLEM,
     has_precedents=True,
     learned=learned,
+    why_not=why_not,
     role_notes={
         "human": ("The human is a database (an oracle agent: it never REVISEs).",),
         "judge": (

