@@ -64,12 +64,12 @@ def _remove(draft: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, *, waits: bool = True) -> Iterator[None]:
     """A block in which no other process or thread is in one on the same `path`; it is waited for.
 
     A lock ends with its process: the empty file beside `path` that a killed one leaves locks
-    nothing. Raises `UsageError` where the folder of `path` is not there, and `OSError` where it may
-    not be written.
+    nothing. Raises `UsageError` where the folder of `path` is not there, and where somebody is in
+    such a block for whom one does not wait (`waits=False`); `OSError` where it may not be written.
     """
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}; make it, or choose another")
@@ -77,7 +77,7 @@ def locked(path: Path) -> Iterator[None]:
     while True:
         held = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(held)
+            _hold(held, path, waits)
             if _is_at(held, beside):
                 break
         except BaseException:
@@ -92,6 +92,13 @@ def locked(path: Path) -> Iterator[None]:
         os.close(held)
 
 
+def _hold(held: int, path: Path, waits: bool) -> None:
+    if not _lock(held, waits):
+        raise UsageError(
+            f"{path}: another process is working with it; wait until it ends, or stop it"
+        )
+
+
 def _is_at(held: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(held), path.stat())
@@ -102,14 +109,22 @@ def _is_at(held: int, path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(held: int) -> None:
-        msvcrt.locking(held, msvcrt.LK_LOCK, 1)
+    def _lock(held: int, waits: bool) -> bool:
+        """Lock an open file; whether it is locked."""
+        with suppress(*() if waits else (OSError,)):
+            msvcrt.locking(held, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK, 1)
+            return True
+        return False
 
 else:
     import fcntl
 
-    def _lock(held: int) -> None:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    def _lock(held: int, waits: bool) -> bool:
+        """Lock an open file; whether it is locked."""
+        with suppress(*() if waits else (BlockingIOError,)):
+            fcntl.flock(held, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

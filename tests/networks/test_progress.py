@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.artifacts import locked
 from pxp_fsm.automata.documents import faults
-from pxp_fsm.errors import FileError
+from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.experiments.networks.setup import Training
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
@@ -367,6 +368,24 @@ def test_whoever_leaves_keeps_the_confirmed_steps(folder: Path) -> None:
     steps = [one for one in told if isinstance(one, Agreement)]
     assert len(steps) == 1 and list(steps[0].value) == ["parameters"]  # type: ignore[call-overload] # an object
     assert Lan.load(path).network.order == ("Solver", "Poet")
+
+
+def test_a_network_is_trained_by_one_process_at_a_time(folder: Path) -> None:
+    path = folder / "my.lan.json"
+    before = path.read_bytes()
+    training = Training(path, (Example("x", "two"),), f"script:{folder / 'script.jsonl'}")
+    with (
+        locked(progress.path_of(path)),
+        pytest.raises(UsageError, match=r"my\.lan\.json\.training: another process"),
+    ):
+        asyncio.run(training.run())
+    assert path.read_bytes() == before
+    assert [one.handled for one in asyncio.run(training.run())] == [True]
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "my.lan.json",
+        "script.jsonl",
+        "train.jsonl",
+    ]
 
 
 def test_other_examples_begin_a_training_anew_and_a_broken_file_says_what_to_do(

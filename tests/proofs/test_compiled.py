@@ -251,7 +251,10 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_alone(
 @pytest.mark.skipif(
     not (shutil.which("spin") and shutil.which("gcc")), reason="needs SPIN and a C compiler"
 )
-@pytest.mark.parametrize(("n", "k", "values"), [(10, 4, 3), (4, 1, 2), (1, 1, 2)])
+@pytest.mark.parametrize(
+    ("n", "k", "values"),
+    [(10, 4, 3), *(pytest.param(n, 1, 2, marks=pytest.mark.deep) for n in (1, 4))],
+)
 def test_spin_finds_the_same_states(n: int, k: int, values: int, tmp_path: Path) -> None:
     model = PackedSessions(Interact(n, k), values)
     (tmp_path / "model.pml").write_text(promela(model))

@@ -48,7 +48,7 @@ def same(fast: Verdict, slow: Verdict) -> None:
     assert (fast.trace is None) == (slow.trace is None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1_000_000), st.booleans(), st.sampled_from(Runs))
 def test_random_formulas(seed: int, branching: bool, runs: Runs) -> None:
     question = random_question(seed, branching=branching)
@@ -66,7 +66,7 @@ def test_random_formulas(seed: int, branching: bool, runs: Runs) -> None:
         assert fast.trace == slow.trace
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1_000_000), st.sampled_from(Runs), st.lists(st.integers(0, 5), max_size=3))
 def test_fair_runs(seed: int, runs: Runs, asked: list[int]) -> None:
     question = random_question(seed, branching=False)

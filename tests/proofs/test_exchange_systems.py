@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from proofs.core.explore import explore
+from proofs.core.limits import Effort
 from proofs.core.model import Step
 from proofs.core.results import Status
 from proofs.export import to_prism, to_promela, to_smv, to_tla
@@ -21,6 +22,7 @@ from proofs.logic import parse
 from proofs.logic.formulas import Formula, atoms
 from proofs.systems import Composition, Member, System, check, parse_channel, system_of
 from proofs.systems.propositions import Noting, vocabulary
+from proofs.systems.reachability import reach
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.errors import UsageError
@@ -99,17 +101,30 @@ def joined(table: Automaton, channel: str) -> Composition:
 
 
 @st.composite
-def systems(draw: st.DrawFn) -> Composition:
+def systems(draw: st.DrawFn, most: int = 3000) -> Composition:
     """A random table joined with itself over some channel; small enough for every tool."""
     found = joined(draw(tables(closed=True)), draw(st.sampled_from(CHANNELS)))
-    assume(explore(found).states <= 3000)
+    assume(not reach(found, Effort(most), compiled=False).cut)
     return found
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
-@given(systems(), st.data())
+@given(systems(most=300), st.data())
 def test_the_commands_are_the_steps_of_the_system(system: Composition, data: st.DataObject) -> None:
-    """The two graphs are walked side by side: labels, propositions, and where each step leads."""
+    walk_side_by_side(system, data)
+
+
+@pytest.mark.deep
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(systems(), st.data())
+def test_the_commands_are_the_steps_of_larger_systems(
+    system: Composition, data: st.DataObject
+) -> None:
+    walk_side_by_side(system, data)
+
+
+def walk_side_by_side(system: Composition, data: st.DataObject) -> None:
+    """The two graphs have the same labels and propositions, and the same steps lead alike."""
     wanted = data.draw(st.lists(st.sampled_from(sorted(vocabulary(system))), max_size=3))
     theirs, ours = Interpreted(network(system, wanted)), Noting(system, {*wanted, "ended"})
     pairs = dict(zip(ours.initial(), theirs.initial(), strict=True))

@@ -189,11 +189,14 @@ class Training:
     ) -> tuple[ExampleResult, ...]:
         """Train it; each change of the network is written to its file, and each thing that happens
         to the file of the training's progress beside it, from which a stopped training goes on.
+        Raises `UsageError` where another process is training it.
         """
-        lan, kept = Lan.load(self.path), progress.path_of(self.path)
-        lan.on_change = lambda: lan.save(self.path)
-        outcomes = await self._carried(lan, self._stopped(lan, kept), on_event)
-        kept.unlink(missing_ok=True)
+        kept = progress.path_of(self.path)
+        with locked(kept, waits=False):
+            lan = Lan.load(self.path)
+            lan.on_change = lambda: lan.save(self.path)
+            outcomes = await self._carried(lan, self._stopped(lan, kept), on_event)
+            kept.unlink(missing_ok=True)
         return outcomes
 
     def _stopped(self, lan: Lan, path: Path) -> Progress:

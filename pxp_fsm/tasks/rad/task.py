@@ -10,7 +10,7 @@ from pathlib import Path
 from backends.databases.proxy import Proxy
 from backends.models.local.radiograph import LABELS, Radiograph
 from guards.relations.radiology import NONE, LabelSets, SameFindings, format_labels, label_set
-from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
+from pxp_fsm.errors import DataError, quoted, require_extra
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Message, Tag
 from pxp_fsm.protocol.situation import Derived
@@ -101,15 +101,13 @@ def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
 
 def right(machine: Radiograph, rows: Sequence[Row]) -> int:
     """For how many of `rows` the machine predicts exactly the right set of labels."""
-    return sum(predicted(machine, row) == labels_of(row) for row in rows)
+    found = machine.labels_of_all([row.instance for row in rows])
+    return sum(said == labels_of(row) for said, row in zip(found, rows, strict=True))
 
 
 def predicted(machine: Radiograph, row: Row) -> frozenset[str] | None:
     """The labels that `machine` predicts for `row`, or None where it has no answer."""
-    try:
-        return machine.labels(row.instance)
-    except NoAnswer:
-        return None
+    return machine.labels_of_all([row.instance])[0]
 
 
 def taught(machine: Radiograph, rows: Sequence[Row]) -> Radiograph:
@@ -160,7 +158,8 @@ def _share(machine: Radiograph, rows: Sequence[Row]) -> str:
 
 def _by_label(machine: Radiograph, rows: Sequence[Row]) -> str:
     """For each label, how often it was found of how often it is there, and how often wrongly."""
-    pairs = [(predicted(machine, row) or frozenset(), labels_of(row)) for row in rows]
+    found = machine.labels_of_all([row.instance for row in rows])
+    pairs = [(said or frozenset(), labels_of(row)) for said, row in zip(found, rows, strict=True)]
     told = []
     for label in LABELS:
         there = sum(label in correct for _, correct in pairs)
