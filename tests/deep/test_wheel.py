@@ -37,7 +37,7 @@ class Home:
         return self.folder / "bin" / "python"
 
     def install(self, *what: object) -> None:
-        command = [self.python, "-m", "pip", "install", *QUIET, *map(str, what)]
+        command = [str(self.python), "-m", "pip", "install", *QUIET, *map(str, what)]
         subprocess.run(command, check=True, env=CLEAN, cwd=self.elsewhere)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -96,7 +96,8 @@ def test_the_source_distribution_gives_the_same_wheel(
 ) -> None:
     builder = home(Path(sys.executable))
     builder.install("hatchling")
-    command = [builder.python, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path / "dist"]
+    built = tmp_path / "dist"
+    command = [str(builder.python), "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)]
     subprocess.run(command, check=True, cwd=ROOT, env=CLEAN)
     (source,) = (tmp_path / "dist").glob("*.tar.gz")
     assert names(wheel_of(source, tmp_path / "again")) == names(wheel)

@@ -69,7 +69,7 @@ def test_a_block_in_another_thread_leaves_signals_alone() -> None:
 
 
 def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits.Path, "read_text", lambda *_a, **_k: "unlimited")
+    monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "unlimited")
     monkeypatch.delattr(os, "sysconf")
     assert half_of_memory.__wrapped__() == UNLIMITED
     monkeypatch.setattr(sys, "platform", "win32")
