@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from pxp_fsm.errors import UsageError
+
 UNLIMITED = sys.maxsize
 
 
 @cache
 def half_of_memory() -> int:
-    """Half of the memory of this machine, or of the container that this runs in, in MB."""
+    """Half of the memory of this machine, or of the container that this runs in, in MB.
+
+    `UNLIMITED` where the system does not say (Windows).
+    """
     found = list[int]()
     try:
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -24,7 +29,8 @@ def half_of_memory() -> int:
             found.append(int(Path("/sys/fs/cgroup", name).read_text("ascii")))
         except (OSError, ValueError):
             continue
-    return max(1, min(found) // 2 >> 20)
+    least = min(found)
+    return UNLIMITED if least == UNLIMITED else max(1, least // 2 >> 20)
 
 
 @dataclass
@@ -55,7 +61,12 @@ class Effort:
 
 
 def used() -> int:
-    """The memory of this process in MB: what it holds now where the system says, else its peak."""
+    """The memory of this process in MB: what it holds now where the system says, else its peak.
+
+    Raises `UsageError` on Windows, where neither is known.
+    """
+    if sys.platform == "win32":
+        raise UsageError("memory has no bound on Windows, where it is not measured", "memory")
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     except (OSError, ValueError, IndexError):

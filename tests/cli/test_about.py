@@ -211,10 +211,10 @@ def test_expected_failures_are_counted() -> None:
     ]
     *_, last = lines(found)
     assert last == (
-        "4 verdicts (2 hold, 1 fail as expected, 1 fail and need not hold), 0 not as expected"
+        "4 verdicts (2 hold, 1 fails as expected, 1 fails as allowed), 0 not as expected"
     )
     *_, last = lines([*found[2:3], result(Status.FAILS, Status.HOLDS)])
-    assert last == "2 verdicts (1 fail as expected), 1 not as expected: a (noisy)"
+    assert last == "2 verdicts (1 fails as expected), 1 not as expected: a (noisy)"
 
 
 def test_odds_of_interact_need_no_behaviour(tmp_path: Path) -> None:

@@ -1,44 +1,169 @@
-"""The wheel, installed in a clean environment, works from another folder."""
+"""The wheel and the source distribution, installed in clean environments, on every Python here."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import venv
 import zipfile
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.pythons import OTHERS, find_python
+
 ROOT = Path(__file__).parents[2]
+MOST_MEGABYTES, MOST_DISTRIBUTIONS = 300, 50
+"""What the base may install, pip and the standard library's links included."""
 
 pytestmark = pytest.mark.deep
 
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+QUIET = ["--disable-pip-version-check", "-q"]
 
-def test_the_wheel_installs_and_runs_elsewhere(tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {
-        "pxp_fsm",
-        "guards",
-        "backends",
-        "proofs",
+
+@dataclass(frozen=True)
+class Home:
+    """A clean virtual environment, and an empty folder to be in."""
+
+    folder: Path
+    elsewhere: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def install(self, *what: object) -> None:
+        command = [str(self.python), "-m", "pip", "install", *QUIET, *map(str, what)]
+        subprocess.run(command, check=True, env=CLEAN, cwd=self.elsewhere)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self.folder / "bin" / arguments[0]), *arguments[1:]],
+            cwd=self.elsewhere, env=CLEAN, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    def succeeds(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def megabytes(self) -> int:
+        files = (path for path in self.folder.rglob("*") if not path.is_symlink())
+        return int(sum(path.stat().st_blocks * 512 for path in files) >> 20)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Callable[[Path], Home]:
+    def make(python: Path) -> Home:
+        subprocess.run([python, "-m", "venv", tmp_path / "venv"], check=True, env=CLEAN)
+        (tmp_path / "elsewhere").mkdir()
+        return Home(tmp_path / "venv", tmp_path / "elsewhere")
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def wheel_of(source: Path, folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "wheel", *QUIET, "--no-deps", "-w", str(folder)]
+    subprocess.run([*pip, str(source)], check=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_has_the_packages_and_the_pages_and_nothing_else(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in names(wheel)}
+    packages = {"pxp_fsm", "guards", "backends", "proofs"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == packages
+    pages = {f"pxp_fsm/pages/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert {name for name in names(wheel) if "/pages/" in name} == pages
+    assert not {name for name in names(wheel) if name.endswith((".pyc", ".sqlite"))}
+
+
+def test_the_source_distribution_gives_the_same_wheel(
+    wheel: Path, home: Callable[[Path], Home], tmp_path: Path
+) -> None:
+    builder = home(Path(sys.executable))
+    builder.install("hatchling")
+    built = tmp_path / "dist"
+    command = [str(builder.python), "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)]
+    subprocess.run(command, check=True, cwd=ROOT, env=CLEAN)
+    (source,) = (tmp_path / "dist").glob("*.tar.gz")
+    assert names(wheel_of(source, tmp_path / "again")) == names(wheel)
+
+
+@pytest.mark.parametrize("version", ["", *OTHERS])
+def test_the_base_is_small_and_checks_draws_runs_and_helps(
+    version: str, wheel: Path, home: Callable[[Path], Home]
+) -> None:
+    base = home(find_python(version) if version else Path(sys.executable))
+    base.install(wheel)
+    listed = json.loads(base.succeeds("python", "-m", "pip", "list", "--format", "json"))
+    installed = {one["name"].lower() for one in listed} - {"pip", "setuptools", "wheel"}
+    assert installed.isdisjoint({"numpy", "rdkit", "pillow", "scipy", "cryptography"})
+    assert len(installed) <= MOST_DISTRIBUTIONS
+    assert "HOLDS" in base.succeeds("pxp", "check", "interact", "--property", "strong-once")
+    base.succeeds("pxp", "draw", "interact", "-o", "i.svg")
+    assert (base.elsewhere / "i.svg").stat().st_size > 1000
+    base.succeeds("pxp", "odds", "interact")
+    assert base.succeeds("pxp", "help", "logic").startswith("# Temporal logic")
+    found = {one["name"]: one for one in json.loads(base.succeeds("pxp", "doctor", "--json"))}
+    assert found["drug"]["missing"] == "pip install 'pxp-fsm[drug]'"
+    refused = base.run("pxp", "run", "drug")
+    assert refused.returncode == 2
+    assert "pip install 'pxp-fsm[drug]'" in refused.stderr
+    assert base.run("python", "-c", "import tests").returncode != 0
+    assert base.megabytes() <= MOST_MEGABYTES
+
+
+def test_drug_runs_from_the_wheel_with_its_extra_alone(
+    wheel: Path, home: Callable[[Path], Home]
+) -> None:
+    drug = home(Path(sys.executable))
+    drug.install(f"{wheel}[drug]")
+    drug.succeeds("pxp", "run", "drug", "--instances", "2")
+    drug.succeeds("pxp", "draw", "drug-1/1/1", "-o", "s.svg")
+    assert (drug.elsewhere / "s.svg").stat().st_size > 1000
+
+
+def test_a_distribution_that_installs_over_ours_is_found(
+    wheel: Path, home: Callable[[Path], Home], tmp_path: Path
+) -> None:
+    """As distributions of the public index do that are called proofs and guards."""
+    foreign = tmp_path / "proofs-1.0-py3-none-any.whl"
+    info = "proofs-1.0.dist-info"
+    parts = {
+        "proofs/__init__.py": "theirs = True\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: proofs\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    home = tmp_path / "venv"
-    venv.create(home, with_pip=True)
-    python = home / "bin" / "python"
-    subprocess.run([python, *pip[1:], "install", "-q", f"{wheel}[drug]"], check=True)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run = partial(subprocess.run, cwd=elsewhere, env=clean)
-    pxp = home / "bin" / "pxp"
-    run([pxp, "run", "drug", "--instances", "2"], check=True)
-    run([pxp, "draw", "drug-1/1/1", "-o", "s.svg"], check=True)
-    assert (elsewhere / "s.svg").stat().st_size > 1000
-    tests = [python, "-c", "import tests"]
-    assert run(tests, check=False, capture_output=True).returncode != 0
+    parts[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in (*parts, f"{info}/RECORD"))
+    with zipfile.ZipFile(foreign, "w") as file:
+        for name, text in parts.items():
+            file.writestr(name, text)
+    both = home(Path(sys.executable))
+    both.install(wheel)
+    both.install(foreign)
+    done = both.run("pxp", "doctor")
+    assert done.returncode == 1
+    assert "proofs installs files into it; pip uninstall proofs, then pip install" in done.stdout
+    assert "HOLDS" in both.succeeds("pxp", "check", "pxp", "--property", "never-stuck")
+    wrong = both.run("python", "-c", "import pxp_fsm as pxp; pxp.proofs.prove")
+    (last,) = wrong.stderr.splitlines()[-1:]
+    assert "was replaced by another distribution's; uninstall that one" in last
+    subprocess.run(
+        [both.python, "-m", "pip", "uninstall", *QUIET, "-y", "proofs"], check=True, env=CLEAN
+    )
+    both.install("--force-reinstall", "--no-deps", wheel)
+    both.succeeds("pxp", "doctor")

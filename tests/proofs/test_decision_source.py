@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from pxp_fsm.protocol.interfaces import Decisions
 from tests.proofs.exact_functions import BOUND, helper, roundabout
 from tests.proofs.inexact_functions import changed
 from tests.proofs.mutants import Mutant, decision_mutants
+from tests.pythons import OTHERS, find_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,12 +127,9 @@ def test_every_single_change_of_a_decision_function_has_another_digest() -> None
     assert (len({*found}), len(found)) == (415, 415)
 
 
-@pytest.mark.parametrize("version", ["python3.12", "python3.13", "python3.14"])
+@pytest.mark.parametrize("version", OTHERS)
 def test_the_digest_is_the_same_on_every_python(version: str) -> None:
-    installed = sorted(Path.home().glob(f".pyenv/versions/{version[6:]}.*/bin/{version}"))
-    found = next(iter(installed), None) or shutil.which(version)
-    if found is None or (not installed and "shims" in str(found)):
-        pytest.skip(f"{version} is not installed")
+    found = find_python(version)
     code = "from proofs.induction.source import read; from pxp_fsm.protocol import decisions; "
     done = subprocess.run(
         [found, "-c", f"{code}print(read(decisions).digest)"],

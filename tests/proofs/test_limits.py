@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from proofs.core import limits
 from proofs.core.compiling import keeping_interrupts
 from proofs.core.limits import UNLIMITED, Effort, half_of_memory, used
+from pxp_fsm.errors import UsageError
 
 
 def test_without_a_limit_half_of_the_memory_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,3 +66,13 @@ def test_a_block_in_another_thread_leaves_signals_alone() -> None:
     other.start()
     other.join()
     assert met == [before]
+
+
+def test_memory_has_no_bound_where_it_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda *_a, **_k: "unlimited")
+    monkeypatch.delattr(os, "sysconf")
+    assert half_of_memory.__wrapped__() == UNLIMITED
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError, match="not measured"):
+        used()
+    assert Effort(memory=UNLIMITED).spent(10, 1, 1) == ""
