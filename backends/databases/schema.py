@@ -26,6 +26,12 @@ SCHEMA_VERSION = "6"
 
 metadata = MetaData()
 
+
+def _texts(*names: str) -> list[Column[str]]:
+    """Columns of texts that are always there."""
+    return [Column(name, Text, nullable=False) for name in names]
+
+
 version = Table("blackboard_version", metadata, Column("version_num", Text, primary_key=True))
 
 # With row ids: without them SQLite keeps a row where its key is, and reads a text of ten megabytes
@@ -42,13 +48,9 @@ runs = Table(
     metadata,
     Column("ordinal", Integer, primary_key=True, autoincrement=True),
     Column("run", Text, nullable=False, unique=True),
-    Column("task", Text, nullable=False),
-    Column("plan", Text, nullable=False),
+    *_texts("task", "plan"),
     Column("seed", BigInteger, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("data_fingerprint", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("opening", Text, nullable=False),
+    *_texts("version", "data_fingerprint", "created", "opening"),
     Column("opened", Integer, nullable=False),
     Column("head", Text, nullable=False),
     Column("subject", Text, nullable=False, server_default=""),
@@ -67,16 +69,17 @@ sessions = Table(
     Column("protocol", Text, nullable=False),
     Column("n", Integer),
     Column("k", Integer),
-    Column("automaton", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
+    *_texts("automaton", "fingerprint"),
     Column("memo", Integer, nullable=False),
-    Column("assumptions", Text, nullable=False),
-    Column("initiator", Text, nullable=False),
-    Column("initiator_description", Text, nullable=False),
-    Column("responder", Text, nullable=False),
-    Column("responder_description", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("opening", Text, nullable=False),
+    *_texts(
+        "assumptions",
+        "initiator",
+        "initiator_description",
+        "responder",
+        "responder_description",
+        "created",
+        "opening",
+    ),
     Column("ending", Text),
     Column("cause", Text),
     Column("length", Integer),
@@ -105,10 +108,7 @@ entries = Table(
     Column("tag", Text, ForeignKey("tags.tag"), nullable=False),
     Column("prediction_digest", Text, ForeignKey("texts.digest"), nullable=False),
     Column("explanation_digest", Text, ForeignKey("texts.digest"), nullable=False),
-    Column("receiver", Text, nullable=False),
-    Column("addition", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("chain", Text, nullable=False),
+    *_texts("receiver", "addition", "created", "chain"),
     CheckConstraint("sender <> receiver", name="sender_is_not_receiver"),
     sqlite_with_rowid=False,
 )
@@ -120,9 +120,7 @@ members = Table(
     metadata,
     Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
     Column("place", Integer, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("automaton", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
+    *_texts("name", "automaton", "fingerprint"),
     Column("table_digest", Text, ForeignKey("texts.digest"), nullable=False),
     Column("description", Text, nullable=False),
     UniqueConstraint("session", "name"),
@@ -135,16 +133,11 @@ actions = Table(
     metadata,
     Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
     Column("number", Integer, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("member", Text, nullable=False),
-    Column("partner", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("guard", Text, nullable=False),
+    *_texts("kind", "member", "partner", "label", "guard"),
     Column("letter", Integer),
     Column("payload_digest", Text, ForeignKey("texts.digest")),
     Column("memory_digest", Text, ForeignKey("texts.digest")),
-    Column("created", Text, nullable=False),
-    Column("chain", Text, nullable=False),
+    *_texts("created", "chain"),
     CheckConstraint(
         "kind IN ('exchange', 'send', 'lose', 'deliver', 'duplicate', 'choose', 'decide',"
         " 'external')",
@@ -159,10 +152,7 @@ judgements = Table(
     Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("place", Integer, primary_key=True),
-    Column("relation", Text, nullable=False),
-    Column("left_digest", Text, nullable=False),
-    Column("right_digest", Text, nullable=False),
-    Column("outcome", Text, nullable=False),
+    *_texts("relation", "left_digest", "right_digest", "outcome"),
     Column("asked", Integer, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("detail", Text, nullable=False),
@@ -178,9 +168,7 @@ calls = Table(
     Column("run", Text, ForeignKey("runs.run"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("session", Text, ForeignKey("sessions.session")),
-    Column("purpose", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("prompt", Text, nullable=False),
+    *_texts("purpose", "model", "prompt"),
     Column("epoch", Integer, nullable=False),
     Column("reply_digest", Text, ForeignKey("texts.digest")),
     Column("stop", Text),
@@ -206,8 +194,7 @@ prompts = Table(
     "prompts",
     metadata,
     Column("digest", Text, primary_key=True),
-    Column("salt", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    *_texts("salt", "text"),
 )
 
 # Each attempt to ask a model, stored before it is sent: `dollars` is the most that it may cost
@@ -218,8 +205,7 @@ reservations = Table(
     Column("run", Text, ForeignKey("runs.run"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("session", Text, ForeignKey("sessions.session")),
-    Column("purpose", Text, nullable=False),
-    Column("model", Text, nullable=False),
+    *_texts("purpose", "model"),
     Column("reserved", Double),
     Column("dollars", Double),
     Column("settled", Integer, nullable=False),
