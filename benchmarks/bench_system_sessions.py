@@ -3,9 +3,11 @@
 One message and its commit: a session of two members on SQLite, beside two machines of `transitions`
 that store a row each, and a graph of two nodes in LangGraph with its SQLite saver (`pip install
 langgraph langgraph-checkpoint-sqlite`; without it its row is left out, and it is said). They take
-turns in one process; of each the best of five rounds counts, in CPU time. LangGraph stores its
-state at each node; nothing in it says what a node may send. Then 1,000 sessions of four members
-that answer after 50 ms each: beside the time in which they would be over if computing took none.
+turns in one process; of each the best of five rounds counts, in CPU time, of a short run and of a
+long one: what a message costs is the difference, what remains of the short one is opening the
+database, its tables, and the session. LangGraph stores its state at each node; nothing in it says
+what a node may send. Then 1,000 sessions of four members that answer after 50 ms each: beside the
+time in which they would be over if computing took none, and beside 1 s of latency.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import System, system_of
 
-MESSAGES, ROUNDS = 200, 5
-SESSIONS, LATENCY = 1000, 0.05
+SHORT, LONG, ROUNDS = 200, 1000, 5
+SESSIONS, LATENCIES = 1000, (0.05, 1.0)
+Subject = Callable[[Path, int, int], None]
+"""Sends so many messages, in a database of its own that the number names."""
+
 COMMIT = "INSERT INTO messages (number, sender, tag) VALUES (?, ?, ?)"
 
 
@@ -44,14 +49,14 @@ def tables() -> System:
     )
 
 
-def ours(folder: Path, number: int) -> None:
+def ours(folder: Path, number: int, messages: int) -> None:
     members = {"left": lambda _turn: "PING", "right": lambda _turn: "PONG"}
     with SqlBlackboard(str(folder / f"ours-{number}.sqlite")) as board:
-        session = pxp.Session(tables(), members, blackboard=board, limit=MESSAGES)
+        session = pxp.Session(tables(), members, blackboard=board, limit=messages)
         session.run_sync()
 
 
-def by_transitions(folder: Path, number: int) -> None:
+def by_transitions(folder: Path, number: int, messages: int) -> None:
     import transitions
 
     machines = []
@@ -66,7 +71,7 @@ def by_transitions(folder: Path, number: int) -> None:
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=NORMAL")
     database.execute("CREATE TABLE messages (number INTEGER PRIMARY KEY, sender TEXT, tag TEXT)")
-    for at in range(MESSAGES):
+    for at in range(messages):
         speaker, listener = machines[at % 2], machines[1 - at % 2]
         with database:
             database.execute(COMMIT, (at, str(at % 2), ("PING", "PONG")[at % 2]))
@@ -75,7 +80,7 @@ def by_transitions(folder: Path, number: int) -> None:
     database.close()
 
 
-def langgraph() -> Callable[[Path, int], None] | None:
+def langgraph() -> Subject | None:
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
         from langgraph.graph import START, StateGraph
@@ -88,7 +93,7 @@ def langgraph() -> Callable[[Path, int], None] | None:
     def node(tag: str) -> Callable[[State], Mapping[str, list[str]]]:
         return lambda state: {"tags": [*state["tags"][-1:], tag]}
 
-    def run(folder: Path, number: int) -> None:
+    def run(folder: Path, number: int, messages: int) -> None:
         graph: Any = StateGraph(State)
         graph.add_node("left", node("PING"))
         graph.add_node("right", node("PONG"))
@@ -97,7 +102,7 @@ def langgraph() -> Callable[[Path, int], None] | None:
         graph.add_edge("right", "left")
         with SqliteSaver.from_conn_string(str(folder / f"langgraph-{number}.sqlite")) as saver:
             made = graph.compile(checkpointer=saver)
-            config = {"configurable": {"thread_id": "1"}, "recursion_limit": MESSAGES}
+            config = {"configurable": {"thread_id": "1"}, "recursion_limit": messages}
             try:
                 made.invoke({"tags": []}, config)
             except Exception as error:  # its bound on steps is an error of its own
@@ -107,9 +112,9 @@ def langgraph() -> Callable[[Path, int], None] | None:
     return run
 
 
-def costs(folder: Path) -> dict[str, float]:
-    """CPU microseconds a message, the best of the rounds."""
-    subjects: dict[str, Callable[[Path, int], None]] = {
+def costs(folder: Path) -> dict[str, tuple[float, float]]:
+    """CPU microseconds a message, and milliseconds to open, the best of the rounds."""
+    subjects: dict[str, Subject] = {
         "a session of a system": ours,
         "two machines of transitions": by_transitions,
     }
@@ -118,13 +123,20 @@ def costs(folder: Path) -> dict[str, float]:
         print("LangGraph is not installed: its row is left out.")
     else:
         subjects["a graph of LangGraph"] = peer
-    found: dict[str, list[float]] = {name: [] for name in subjects}
+    found: dict[tuple[str, int], list[float]] = {}
     for number in range(ROUNDS):
         for name, run in subjects.items():
-            started = time.process_time()
-            run(folder, number)
-            found[name].append((time.process_time() - started) / MESSAGES * 1e6)
-    return {name: min(taken) for name, taken in found.items()}
+            for messages in (SHORT, LONG):
+                started = time.process_time()
+                run(folder, number * LONG + messages, messages)
+                taken = found.setdefault((name, messages), [])
+                taken.append(time.process_time() - started)
+    best = {}
+    for name in subjects:
+        short, long = (min(found[name, messages]) for messages in (SHORT, LONG))
+        each = (long - short) / (LONG - SHORT)
+        best[name] = each * 1e6, (short - each * SHORT) * 1e3
+    return best
 
 
 def fan() -> System:
@@ -145,12 +157,12 @@ def fan() -> System:
     return system_of(members, parse_channel("fifo:1"))
 
 
-async def many(sessions: int) -> tuple[float, float, float, int]:
+async def many(sessions: int, latency: float) -> tuple[float, float, float, int]:
     """Seconds on the clock and computed, KB a session, and actions of all sessions at once."""
 
     def says(tag: str) -> Callable[[pxp.Turn], Any]:
         async def answer(_turn: pxp.Turn) -> str:
-            await asyncio.sleep(LATENCY)
+            await asyncio.sleep(latency)
             return tag
 
         return answer
@@ -167,14 +179,16 @@ async def many(sessions: int) -> tuple[float, float, float, int]:
 
 def main() -> None:
     with TemporaryDirectory() as folder:
-        for name, cost in costs(Path(folder)).items():
-            print(f"{name:<30} {cost:8.0f} µs CPU a message, each with a commit")
-    ideal = 4 * LATENCY
-    for sessions in (1, 24, SESSIONS):
-        clock, computed, memory, actions = asyncio.run(many(sessions))
+        for name, (cost, opened) in costs(Path(folder)).items():
+            print(
+                f"{name:<30} {cost:6.0f} µs CPU a message and its commit, {opened:4.0f} ms to open"
+            )
+    for sessions, latency in ((1, 0.05), (24, 0.05), *((SESSIONS, one) for one in LATENCIES)):
+        clock, computed, memory, actions = asyncio.run(many(sessions, latency))
         print(
-            f"{sessions:>5} sessions of 4 members: {clock:.2f} s ({clock / ideal:.2f} times the "
-            f"ideal), {computed / actions * 1e6:.0f} µs CPU an action, {memory:.0f} KB a session"
+            f"{sessions:>5} sessions of 4 members, {latency * 1e3:.0f} ms an answer: {clock:.2f} s "
+            f"({clock / (4 * latency):.2f} times the ideal), {computed / actions * 1e6:.0f} µs CPU "
+            f"an action, {memory:.0f} KB a session"
         )
 
 

@@ -137,8 +137,8 @@ class Automaton:
         return f"<Automaton {self.name}: {sizes}>"
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, Event, str | None], Transition]:
-        return {(t.source, t.event, t.guard): t for t in self.transitions}
+    def _decided(self) -> dict[tuple[str, str], Transition]:
+        return {(t.source, t.guard): t for t in self.transitions if t.guard is not None}
 
     @cached_property
     def _guards(self) -> dict[str, tuple[str, ...]]:
@@ -175,10 +175,12 @@ class Automaton:
         Raises `NotEnabled` where the table has no such row, and `GuardError` where `valuation`
         is not exactly one strict `True` over exactly the state's guards.
         """
-        guard = self.true_guard(state, valuation) if event == DECIDE else None
-        found = self._rows.get((state, event, guard))
-        if found is None and event.partner:
-            found = self._rows.get((state, Event(event.kind, event.label), guard))
+        if event.kind is None:
+            found = self._decided.get((state, self.true_guard(state, valuation)))
+        else:
+            rows = self._labelled.get((state, event.kind, event.label), ())
+            alike = {t.partner: t for t in rows if t.guard is None}
+            found = alike.get(event.partner) or alike.get("")
         if found is None:
             offered = ", ".join(dict.fromkeys(str(t.event) for t in self.leaving(state)))
             raise NotEnabled(

@@ -32,6 +32,7 @@ def Session(
     on_message: Callable[[Message], None] | None = None,
     earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
     record_faults: bool = False,
+    update_context: session.ContextFunction | None = None,
 ) -> session.Session: ...
 @overload
 def Session(

@@ -64,6 +64,8 @@ def checked_events(system: System, events: Mapping[str, EventSource]) -> Mapping
 
 def checked_trace(system: System, follow: Followed) -> tuple[SystemAction, ...]:
     """The actions of a trace that the system can take from its start, or `UsageError`."""
+    if follow == ():
+        return ()
     steps = follow.steps if isinstance(follow, Steps) else follow
     found = list[SystemAction]()
     for number, step in enumerate(steps, 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def board(tmp_path: Path) -> SqlBlackboard:
     system = pxp.System.load(asks, bids, channel="fifo:1")
     made = SqlBlackboard(str(tmp_path / "lab.sqlite"))
     judge = {"CHEAP": lambda _turn: True, "BUSY": lambda _turn: False}
-    members = {
+    members: dict[str, Any] = {
         "asks": lambda _turn: pxp.Intent("TASK", "<script>"),
         "bids": pxp.Actor(lambda _turn: {"price": 7}, guards=judge),
     }

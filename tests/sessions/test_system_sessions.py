@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from inspect import signature
+from typing import Any, get_overloads
 
 import pytest
 
@@ -12,6 +13,7 @@ from proofs.systems import check_standard
 from pxp_fsm.automata.actions import Deliver, External, Send
 from pxp_fsm.errors import PXPError, Refused
 from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.sessions import session
 from pxp_fsm.sessions.pending import Chance
 from pxp_fsm.sessions.system_session import SystemSession
 from tests.sessions.small_systems import (
@@ -247,3 +249,15 @@ def test_letters_arrive_in_the_order_of_their_channel_each_with_its_payload() ->
 def test_what_finds_the_buffer_of_a_lossy_channel_full_is_lost() -> None:
     assert letters("lossy:1", 1) == ([1, 2, 3], [1])
     assert letters("lossy:2", 1) == ([1, 2, 3], [1, 2])
+
+
+def test_a_session_is_opened_with_the_parameters_of_its_class() -> None:
+    def parameters(function: Any) -> list[tuple[str, Any, Any]]:
+        found = list(signature(function, eval_str=False).parameters.values())
+        given = [one for one in found if one.name != "self"]
+        return [(one.name, one.kind, one.default) for one in given[1:]]
+
+    of_rules, of_system = map(parameters, get_overloads(pxp.Session))
+    assert of_rules == parameters(session.Session.__init__)
+    named = parameters(SystemSession.__init__)
+    assert sorted(of_system, key=str) == sorted(named, key=str)

@@ -14,7 +14,6 @@ from proofs.audit import Audited, Finding, Kind, Possible, Recording, audited
 from proofs.audit.findings import FAULTS
 from proofs.audit.sessions import AsPublished
 from proofs.audit.tags import Protocols
-from proofs.languages import Word
 from proofs.languages.published_code import K
 from pxp_fsm.analysis.audits.published_tags import as_counted, published_recordings
 from pxp_fsm.analysis.audits.reading import recordings
@@ -27,11 +26,11 @@ from pxp_fsm.experiments.summary import counted
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A session that something was found of."""
+    """A session that something was found of; of a system, its `tags` are its actions."""
 
     session: str
     instance: str
-    tags: Word
+    tags: tuple[str, ...]
     ending: str | None
     possible: Possible
     findings: tuple[Finding, ...]
