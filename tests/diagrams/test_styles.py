@@ -308,7 +308,8 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
     inputs = "\n".join(f"\\input{{{name}}}\\clearpage" for name in drawn)
     (tmp_path / "paper.tex").write_text(
         "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{tikz}\n"
-        f"\\begin{{document}}\n{pages}\n\\end{{document}}\n",
+        "\\textheight=690pt\\textwidth=700pt\\topskip=0pt\n"
+        f"\\begin{{document}}\n{inputs}\n\\end{{document}}\n",
         "utf-8",
     )
     options = ["-interaction=nonstopmode", "-halt-on-error", "paper.tex"]

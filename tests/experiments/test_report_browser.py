@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments.reports.tables import Table, as_latex
+from pxp_fsm.diagrams.latex import Table, as_latex
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.protocol.messages import Answer, Instance
 from tests.experiments.report_pages import Made

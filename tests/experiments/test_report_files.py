@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard
 from backends.models import Retrosynthesis
+from pxp_fsm.diagrams.latex import Table, as_latex, latex
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents, sheets
-from pxp_fsm.experiments.reports.tables import Table, as_csv, as_latex, latex
+from pxp_fsm.experiments.reports.tables import as_csv
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.protocol.messages import Instance

@@ -40,10 +40,10 @@ class Draw:
         default="named after WHAT",
     )
     form: str | None = option(
-        "The format, if FILE is not given.",
+        "The format, if FILE is not given; itf and latex write the steps of a counterexample.",
         None,
         name="format",
-        choices=FORMATS,
+        choices=(*FORMATS, "itf", "latex"),
     )
     style: Style
     state: str | None = option("Mark this state of the automaton.", None, metavar="STATE")

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
+from pxp_fsm.diagrams.latex import Table
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.accuracy import LONGEST
@@ -24,7 +25,6 @@ from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
-from pxp_fsm.experiments.reports.tables import Table
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.stored_plans import stored_deviations
 from pxp_fsm.tasks.prompts import prompts_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.comparison import comparison_sheet
 from pxp_fsm.experiments.intervals import CONFIDENCE, Interval
 from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.reports.contents import RunReport
 from pxp_fsm.experiments.reports.published import SESSIONS
-from pxp_fsm.experiments.reports.tables import Cell, Table
 from pxp_fsm.experiments.reports.tallies import KINDS, Point
 from pxp_fsm.experiments.statistics import ROWS, Published, published
 

@@ -11,12 +11,13 @@ from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.defaults import NETWORKS
+from pxp_fsm.diagrams.latex import Cell, as_latex
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.experiments.drawings import chosen_runs
 from pxp_fsm.experiments.reports import data, figures, page, sheets
 from pxp_fsm.experiments.reports.contents import RunReport, gather
 from pxp_fsm.experiments.reports.published import SESSIONS
-from pxp_fsm.experiments.reports.tables import Cell, as_csv, as_latex
+from pxp_fsm.experiments.reports.tables import as_csv
 from pxp_fsm.experiments.statistics import ROWS
 
 WHOLE = 100
