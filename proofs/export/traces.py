@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -93,7 +94,9 @@ def table_of(result: Result) -> Table:
     loop = f"the last {result.cycle} steps repeat for ever" if result.cycle else ""
     fatal = map(str, result.verdict.unreceived)
     caption = "; ".join(filter(None, (result.headline, result.assumptions, bound, loop, *fatal)))
-    key = f"trace-{result.subject}-{result.name}-{result.assumptions}"
+    key = re.sub(
+        r"[^A-Za-z0-9]+", "-", f"trace-{result.subject}-{result.name}-{result.assumptions}"
+    )
     headings, rows = _of_system(result, trace) if result.ways else _of_session(result, trace)
     return Table(key, caption, headings, tuple(rows))
 

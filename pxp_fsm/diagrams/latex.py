@@ -71,7 +71,10 @@ def _character(character: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its caption: a heading for each column, then rows of as many cells."""
+    """A table with its caption: a heading for each column, then rows of as many cells.
+
+    `key` tells it from all others of a document.
+    """
 
     key: str
     caption: str
@@ -99,7 +102,7 @@ def as_latex(table: Table) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{latex(table.caption)}}}",
-        rf"\label{{tab:{re.sub('[^a-z0-9-]', '-', table.key.lower())}}}",
+        rf"\label{{tab:{_label(table.key)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
         _row(table.headings),
@@ -110,6 +113,11 @@ def as_latex(table: Table) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _label(key: str) -> str:
+    """`key` as a label; what a label cannot have is its code point, so that two keys stay two."""
+    return re.sub("[^A-Za-z0-9-]", lambda found: f":{ord(found[0]):x}:", key)
 
 
 def _row(cells: Iterable[Cell]) -> str:

@@ -102,6 +102,9 @@ class Report:
     catalogue: Path | None = option(
         "The catalogue of your own that the models were asked with.", None
     )
+    figures: Path | None = option(
+        "Also write every figure into this folder, as SVG and PDF.", None, path="folder"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
