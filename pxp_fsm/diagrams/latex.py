@@ -60,7 +60,7 @@ def has_glyphs(text: str) -> bool:
 
 def _is_known(character: str) -> bool:
     known = character in _SPECIAL or character.isascii()
-    return known or ("\u00c0" <= character <= "\u00ff" and character != "\u00f7")
+    return known or "\u00c0" <= character <= "\u00ff"
 
 
 def _character(character: str) -> str:
