@@ -268,10 +268,9 @@ def test_a_picture_of_findings_shows_the_trace_and_the_bounds_of_the_text_beside
     *_, told = re.findall(r"INIT(?:,\s[A-Z]+)+", text)
     drawing = (ROOT / "docs" / page.PICTURES / f"{name}.svg").read_text("utf-8")
     shown = re.findall(r">([^<>]+)</text>", drawing)
-    arrows = dict(
-        found.groups() for one in shown if (found := re.fullmatch(r"(\d+) ([A-Z]+)", one))
-    )
-    assert [arrows[number] for number in sorted(arrows, key=int)] == re.split(r",\s", told)
+    messages = [re.fullmatch(r"(\d+) ([A-Z]+)", one) for one in shown]
+    arrows = {int(found[1]): found[2] for found in messages if found}
+    assert [arrows[number] for number in sorted(arrows)] == re.split(r",\s", told)
     bounds = re.findall(r"n = \d+, k = \d+|\bk = \d+", " ".join(text.split()))
     assert all(bound in " ".join(shown) for bound in bounds[-1:])
     assert bool(bounds) is not (name == "pxp-terminates")
