@@ -111,7 +111,9 @@ def main() -> None:
                 cells.append(f"{each:.0f}" if way == "both" else "")
                 print(f"| {' | '.join(cells)} |", flush=True)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\nLoading takes {loaded:.2f} s of processor time, and {memory:.0f} MB are used at most.")
+    print(
+        f"\nLoading takes {loaded:.2f} s of processor time, and {memory:.0f} MB are used at most."
+    )
 
 
 if __name__ == "__main__":

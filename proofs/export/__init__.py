@@ -6,10 +6,14 @@ from proofs.export.scxml import from_scxml, to_scxml
 from proofs.export.smv import to_smv
 from proofs.export.syntax import Written
 from proofs.export.tla import to_tla
+from proofs.export.traces import TRACE_FORMATS, Walk, export_trace
 from pxp_fsm.automata.serialization import to_json, to_toml
 
 __all__ = [
+    "TRACE_FORMATS",
+    "Walk",
     "Written",
+    "export_trace",
     "from_scxml",
     "to_json",
     "to_prism",

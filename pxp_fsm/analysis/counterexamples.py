@@ -12,9 +12,11 @@ from pathlib import Path
 from proofs.claims.checking import plain
 from proofs.core.model import Step
 from proofs.core.results import Result
+from proofs.export import export_trace
 from proofs.sessions.model import AGENTS, SessionModel, State
 from pxp_fsm.analysis import systems
 from pxp_fsm.analysis.checks import counterexample
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams import (
     Diagram,
     SequenceChart,
@@ -31,6 +33,9 @@ from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.replay import trace
 
+TABULAR = ("itf", "latex")
+"""The formats of a counterexample that are no drawing: data, and a table of its steps."""
+
 
 def draw(
     name: str,
@@ -40,18 +45,27 @@ def draw(
     k: int,
     agent: str | None,
     style: Style = PLAIN,
+    form: str | None = None,
 ) -> tuple[Path, ...]:
     """Draw the counterexample to the claim `name`; returns the files.
 
     The chart goes to `path`, each agent's automaton beside it; with `agent` its automaton alone
-    goes to `path`. Raises `UsageError` where there is no counterexample or no such agent.
+    goes to `path`. `form` "itf" or "latex" writes the trace itself. Raises `UsageError` where there
+    is no counterexample or no such agent.
     """
     if agent is not None and agent not in AGENTS:
         raise UsageError(f"a counterexample has no agent {agent!r}; it has {', '.join(AGENTS)}")
     line, checker = counterexample(name, relations, n, k)
+    if form in TABULAR:
+        return _exported(line, path, form)
     model = checker.model(line.subject, line.assumptions)
     ways = {one: way(line, model, one) for one in AGENTS}
     return _written(chart(line, model), ways, path, agent, style)
+
+
+def _exported(result: Result, path: Path, form: str) -> tuple[Path, ...]:
+    write_atomically(path, export_trace(result, form))
+    return (path,)
 
 
 def _written(
@@ -85,9 +99,15 @@ def chart(line: Result, model: SessionModel) -> SequenceChart:
     return sequence_chart(
         told,
         title=f"{line.subject}: {line.name} fails ({line.assumptions})",
-        note="; ".join(_remarks(line, model, last)),
+        note="; ".join(filter(None, (bounds_of(model), *_remarks(line, model, last)))),
         states=dict(zip(AGENTS, last.at, strict=True)),
     )
+
+
+def bounds_of(model: SessionModel) -> str:
+    """The bounds n and k of a model's sessions, in words; "" where nothing bounds them."""
+    bounds = {"n": model.rules.n, "k": model.rules.k}
+    return ", ".join(f"{name} = {value}" for name, value in bounds.items() if value is not None)
 
 
 def way(line: Result, model: SessionModel, agent: str) -> StateDiagram:
@@ -140,17 +160,21 @@ def draw_violation(
     path: Path,
     agent: str | None = None,
     style: Style = PLAIN,
+    form: str | None = None,
 ) -> tuple[Path, ...]:
     """Draw how `tables`, joined by `channel`, break `name`: a standard check or a formula.
 
     Gives the files: the chart at `path` and each member's automaton beside it; with `agent` its
-    automaton alone. Raises `UsageError` where it does not fail, or fails without a trace, or there
+    automaton alone. `form` "itf" or "latex" writes the trace itself. Raises `UsageError` where it
+    does not fail, or fails without a trace, or there
     is no such member.
     """
     result = systems.counterexample(tables, name, channel)
     if result.trace is None:
         told = f"; {result.verdict.detail}" if result.verdict.detail else ""
         raise UsageError(f"{name} has no counterexample: {result.status.value}{told}")
+    if form in TABULAR:
+        return _exported(result, path, form)
     ways = result.member_diagrams()
     if agent is not None and agent not in ways:
         raise UsageError(f"the system has no member {agent!r}; it has {', '.join(ways)}", "agent")

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -131,11 +131,18 @@ def _warnings_shown() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if issubclass(category, PXPWarning):
                 _print("Warning: ", (str(message),))
             else:
-                usual(message, category, *where)
+                usual(message, category, filename, lineno, file, line)
 
         warnings.simplefilter("always", PXPWarning)
         warnings.showwarning = show

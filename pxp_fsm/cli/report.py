@@ -20,6 +20,7 @@ def report(request: options.Report) -> None:
             sessions=request.sessions,
             test_set=request.test_set,
             catalogue=request.catalogue,
+            figures=request.figures,
         )
         others = left_out(board, request.runs)
     for why in others:

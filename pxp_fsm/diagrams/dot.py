@@ -281,8 +281,8 @@ def _sequence(chart: SequenceChart, style: Style) -> Digraph:
         _add_text(graph, "note", (middle, bottom + 6 * len(note)), "10", GREY, *note)
     if style.legend and chart.legend:
         legend = explanation(chart.legend, _characters(style, 9, 70))
-        place = (middle, bottom - 20 - 5.5 * len(legend))
-        _add_text(graph, "legend", place, "9", GREY, *legend)
+        below = (middle, bottom - 20 - 5.5 * len(legend))
+        _add_text(graph, "legend", below, "9", GREY, *legend)
     return graph
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.diagrams import fonts
 from pxp_fsm.diagrams.dot import FONT
-from pxp_fsm.diagrams.latex import has_glyphs, to_tikz
+from pxp_fsm.diagrams.latex import has_glyphs
 from pxp_fsm.diagrams.layout import LEAST, Arranged, arrange
 from pxp_fsm.diagrams.mermaid import to_mermaid
 from pxp_fsm.diagrams.model import Diagram
 from pxp_fsm.diagrams.style import PLAIN, Style
+from pxp_fsm.diagrams.tikz import to_tikz
 from pxp_fsm.errors import PXPWarning, UsageError, require_extra
 
 FORMATS = ("svg", "png", "pdf", "tikz", "dot", "mermaid")

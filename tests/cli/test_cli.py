@@ -126,7 +126,7 @@ def test_everything_can_be_drawn_in_every_format(ran: Path, tmp_path: Path, suff
             2,
             "interact has no state 'LOST' to mark; it has IDLE, WAIT",
         ),
-        ("draw interact -o a.gif", 2, ".svg, .png, .dot"),
+        ("draw interact -o a.gif", 2, ".svg, .png, .pdf, .tex, .dot"),
         ("draw interact -o a.svg --format dot", 2, "a.svg does not end in .dot or .gv"),
         ("draw interact --agent m", 2, "--agent: only a session has agents"),
         ("draw interact -o /no/such/folder/a.svg", 2, "/no/such/folder"),

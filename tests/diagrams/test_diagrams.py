@@ -136,11 +136,13 @@ def drawn_edges(automaton: Automaton, form: str) -> dict[tuple[str, str], str]:
     else:
         lines = re.sub(r"<br/>|  \\l", " ", html.unescape(data.decode())).splitlines()
     arrow = re.compile(r'\s*([sj]\d+) ?--?> ?([sj]\d+) (?:: |\[(?:label="|arrowhead))([^"]*)')
-    names = {f"s{number}": state.name for number, state in enumerate(automaton.states)}
+    names: dict[str, str] = {
+        f"s{number}": state.name for number, state in enumerate(automaton.states)
+    }
     hits = [hit for line in lines if (hit := arrow.match(line))]
     # A row that leaves several states: their arrows meet in a point, from which one goes on.
     joined = {hit[1]: hit for hit in hits if hit[1] not in names}
-    found = [(hit[1], joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
+    found = [(str(hit[1]), joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
     return {(names[source], names[hit[2]]): hit[3] for source, hit in found}
 
 

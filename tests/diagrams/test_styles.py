@@ -20,6 +20,7 @@ import pxp_fsm as pxp
 from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.cli.main import commands
 from pxp_fsm.diagrams import (
+    Diagram,
     Edge,
     Lifeline,
     Node,
@@ -37,6 +38,7 @@ from pxp_fsm.diagrams.latex import latex
 from pxp_fsm.diagrams.layout import PAGE, WIDE, arrange
 from pxp_fsm.errors import PXPWarning, UsageError
 from tests.diagrams.test_diagrams import conversation, hostile
+from tests.typesetting import has_style, typeset
 
 INTERACT = state_diagram(builtin("interact"))
 PIPELINE = state_diagram(load_automaton("pxp_fsm/automata/data/lan_pipeline.toml"))
@@ -188,7 +190,7 @@ def test_without_the_extra_a_pdf_is_refused_with_the_line_that_installs_it(
 def test_characters_without_a_font_are_said_with_debians_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fonts.shutil, "which", lambda _name: "/usr/bin/fc-list")
+    monkeypatch.setattr("pxp_fsm.diagrams.fonts.shutil.which", lambda _name: "/usr/bin/fc-list")
     monkeypatch.setattr(fonts, "_fonts", lambda pattern: pattern in (":", ":charset=6f22"))
     texts = ["漢 Ελ ⊤ −", "字 😀", "ไทย"]
     found = [*fonts.problems(texts, Style(), "pdf")]
@@ -268,18 +270,7 @@ def test_no_text_is_a_command_of_latex(name: str, row: str, title: str) -> None:
             assert re.fullmatch(r"\\path\[[^\[\]]*\] [-\d.,e() a-z\[\]=]*;", line), line
 
 
-PDFLATEX = shutil.which("pdflatex")
-
-
-def has_style(name: str) -> bool:
-    search = shutil.which("kpsewhich")
-    return search is not None and bool(
-        subprocess.run([search, name], capture_output=True, check=False).stdout.strip()
-    )
-
-
 @pytest.mark.deep
-@pytest.mark.skipif(PDFLATEX is None, reason="pdflatex is not installed (texlive-latex-base)")
 @pytest.mark.skipif(not has_style("tikz.sty"), reason="tikz is not installed (texlive-pictures)")
 def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
     awkward = StateDiagram(
@@ -293,7 +284,7 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
     )
     lifelines = (Lifeline("m", "END"), Lifeline("h_1", "{"))
     chart = SequenceChart("a chart", lifelines, CHART.arrows[:0], "note")
-    drawn = {
+    drawn: dict[str, tuple[Diagram, Style]] = {
         "interact": (INTERACT, Style(size="3.5in", legend=True)),
         "serif": (INTERACT, Style(font="serif", title=False)),
         "pipeline": (PIPELINE, Style(size="4.5in", title=False)),
@@ -306,19 +297,10 @@ def test_tikz_compiles_with_pdflatex(tmp_path: Path) -> None:
         for name, (diagram, style) in drawn.items():
             (tmp_path / f"{name}.tex").write_bytes(render(diagram, "tikz", style))
     inputs = "\n".join(f"\\input{{{name}}}\\clearpage" for name in drawn)
-    (tmp_path / "paper.tex").write_text(
-        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{tikz}\n"
-        f"\\begin{{document}}\n{pages}\n\\end{{document}}\n",
-        "utf-8",
-    )
-    options = ["-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    assert PDFLATEX is not None
-    done = subprocess.run(
-        [PDFLATEX, *options], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Missing character" not in done.stdout
-    pages = re.search(r"Output written on paper\.pdf \((\d+) pages", done.stdout)
+    look = "\\usepackage{tikz}\n\\textheight=690pt\\textwidth=700pt\\topskip=0pt"
+    log = typeset(tmp_path, look, inputs)
+    assert "Missing character" not in log
+    pages = re.search(r"Output written on paper\.pdf \((\d+) pages", log)
     assert pages is not None
     assert int(pages[1]) == len(drawn)
 

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.experiments.reports.tables import Table, as_latex
+from pxp_fsm.diagrams.latex import Table, as_latex
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.protocol.messages import Answer, Instance
 from tests.experiments.report_pages import Made
+from tests.typesetting import has_style, typeset
 
 pytestmark = pytest.mark.deep
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-LATEX = next(filter(None, map(shutil.which, ("pdflatex", "tectonic"))), None)
 
 
 @pytest.fixture
@@ -102,7 +102,10 @@ def test_the_test_would_see_a_request_and_a_complaint(
     assert "seen" in console
 
 
-@pytest.mark.skipif(LATEX is None, reason="no LaTeX is installed")
+@pytest.mark.skipif(
+    not has_style("booktabs.sty"),
+    reason="booktabs is not installed (texlive-latex-recommended)",
+)
 def test_the_tables_are_set_by_latex(tmp_path: Path) -> None:
     every = "".join(map(chr, range(32, 256))) + "\u202e\u4e2d\u0301\U0001f600–×−"
     with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
@@ -111,19 +114,5 @@ def test_the_tables_are_set_by_latex(tmp_path: Path) -> None:
     foreign = Table("foreign", every, ("[a", "*b"), (("[2pt]" + every, 1), ("*", None)))
     (tmp_path / "foreign.tex").write_text(as_latex(foreign), "utf-8")
     inputs = "".join(rf"\input{{{path.name}}}" + "\n" for path in sorted(tmp_path.glob("*.tex")))
-    document = (
-        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
-        f"\\begin{{document}}\n{inputs}\\end{{document}}\n"
-    )
-    (tmp_path / "whole.tex").write_text(document, "utf-8")
-    options = ["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in str(LATEX) else []
-    done = subprocess.run(
-        [str(LATEX), *options, "whole.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert (tmp_path / "whole.pdf").stat().st_size > 5000
+    typeset(tmp_path, "\\usepackage{booktabs}", inputs)
+    assert (tmp_path / "paper.pdf").stat().st_size > 5000

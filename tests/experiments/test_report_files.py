@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard
 from backends.models import Retrosynthesis
+from pxp_fsm.diagrams.latex import Table, as_latex, latex
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents, sheets
-from pxp_fsm.experiments.reports.tables import Table, as_csv, as_latex, latex
+from pxp_fsm.experiments.reports.tables import as_csv
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.protocol.messages import Instance
@@ -49,9 +50,10 @@ def test_csv_reads_back_and_no_cell_is_a_formula(rows: list[list[str | int]]) ->
 def test_latex_has_no_special_character_left(text: str) -> None:
     shown = latex(text)
     for command in (
-        r"\\text(backslash|asciitilde|asciicircum|less|greater|bar|quotedbl)\{\}",
+        r"\\text(backslash|asciitilde|asciicircum|asciigrave|less|greater|bar|quotedbl)\{\}",
+        r"\\(ldots|textquote(dbl)?(left|right))\{\}",
         r"\\[{}$&#_%]",
-        r"\$(\\times|-)\$",
+        r"\$(\\(times|rightarrow|leq|geq|top|bot)|-)\$",
         r"\\texttt\{U\+[0-9A-F]{4,6}\}",
     ):
         shown = re.sub(command, "", shown)
@@ -69,6 +71,48 @@ def test_a_latex_table_is_whole() -> None:
     assert "{[2pt]} & 3 \\\\" in made
     assert "{*} &  \\\\" in made
     assert [made.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+
+
+def test_two_keys_are_two_labels() -> None:
+    keys = ["run 1", "run-1", "run_1", "Run-1", "run:1", "run:5f:1"]
+    labels = [
+        re.findall(r"\\label\{(tab:[A-Za-z0-9:-]+)\}", as_latex(Table(key, "", ("a",), ())))
+        for key in keys
+    ]
+    assert len({label for (label,) in labels}) == len(keys)
+
+
+@pytest.mark.deep
+def test_a_report_of_several_runs_has_files_of_every_figure_and_tables_with_room(
+    tmp_path: Path,
+) -> None:
+    with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
+        for number in (1, 2, 3):
+            made = Made(board, f"drug-{number}")
+            made.add(1, "INIT RATIFY RATIFY")
+            made.add(2, "INIT REFUTE REVISE RATIFY RATIFY")
+        reports, written = write(
+            board, (), tmp_path / "r.html", test_set=False, figures=tmp_path / "new" / "figures"
+        )
+        tables = sheets.tables1(reports)
+    drawn = {file.name for file in written if file.parent.name == "figures"}
+    assert drawn == {
+        f"drug-{number}-{name}.{suffix}"
+        for number in (1, 2, 3)
+        for name in ("curves", "measured", "flow")
+        for suffix in ("svg", "pdf")
+    }
+    for file in (tmp_path / "new" / "figures").iterdir():
+        start = b"%PDF-" if file.suffix == ".pdf" else b"<?xml"
+        assert file.read_bytes().startswith(start)
+    assert b"one-way, human" in (tmp_path / "new/figures/drug-1-curves.svg").read_bytes()
+    assert all(len(table.headings) <= sheets.MOST_COLUMNS for table in tables)
+    shown = [heading for table in tables for heading in table.headings]
+    assert all(shown.count(f"drug-{number}") == 1 for number in (1, 2, 3))
+    source = "".join(file.read_text("utf-8") for file in sorted(tmp_path.glob("r-*.tex")))
+    labels = re.findall(r"\\label\{([^}]*)\}", source)
+    assert len(labels) == len(set(labels)) == len(tables) + 2 * 3
+    assert {"tab:categories-drug-1", "tab:sequences-drug-3"} <= set(labels)
 
 
 def schema() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from proofs.sessions.replay import replay
 from proofs.systems import Composition, System
 from pxp_fsm import defaults
 from pxp_fsm.analysis import checks
-from pxp_fsm.analysis.counterexamples import chart
+from pxp_fsm.analysis.counterexamples import bounds_of, chart
 from pxp_fsm.analysis.findings import languages
 from pxp_fsm.analysis.requests import Request
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
@@ -140,11 +140,13 @@ def find() -> Findings:
         "verdicts": str(len(lines)),
         "unexpected": str(sum(not line.as_expected for line in lines)),
     }
-    for name, (claim, assumed) in _DRAWN.items():
-        words[name.replace("-", "_")] = _shown(_line(lines, claim, assumed))
+    drawn = {name: _line(lines, *claim) for name, claim in _DRAWN.items()}
+    for name, line in drawn.items():
+        words[name.replace("-", "_")] = _shown(line)
+        words[f"{name.replace('-', '_')}_bounds"] = bounds_of(_model(line))
     said = Template(_TEMPLATE.read_text("utf-8")).substitute(words)
     page = _filled(f"{said.strip()}\n\n{section().strip()}")
-    return Findings(page, dict(_pictures()))
+    return Findings(page, dict(_pictures(drawn)))
 
 
 def _filled(page: str) -> str:
@@ -284,11 +286,16 @@ def _longest_lengths() -> str:
     return ", ".join(lengths)
 
 
-def _pictures() -> Iterator[tuple[str, Diagram]]:
+def _model(line: Result) -> SessionModel:
+    """The sessions in which `line` was found."""
+    return Checker(Bounds()).model(line.subject, line.assumptions)
+
+
+def _pictures(drawn: Mapping[str, Result]) -> Iterator[tuple[str, Diagram]]:
+    """The pictures; those of counterexamples are of the very results that the text is about."""
     yield from languages.pictures()
-    for name, (claim, assumed) in _DRAWN.items():
-        line, checker = checks.counterexample(claim, assumed, 5, 1)
-        yield name, chart(line, checker.model(line.subject, line.assumptions))
+    for name, line in drawn.items():
+        yield name, chart(line, _model(line))
     model = Checker(Bounds(5, 1)).model("pxp(k)", "equivalence")
     run = longest_run(explore(model))
     messages = replay(model, run)

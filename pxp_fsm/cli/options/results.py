@@ -40,10 +40,10 @@ class Draw:
         default="named after WHAT",
     )
     form: str | None = option(
-        "The format, if FILE is not given.",
+        "The format, if FILE is not given; itf and latex write the steps of a counterexample.",
         None,
         name="format",
-        choices=FORMATS,
+        choices=(*FORMATS, "itf", "latex"),
     )
     style: Style
     state: str | None = option("Mark this state of the automaton.", None, metavar="STATE")
@@ -101,6 +101,9 @@ class Report:
     )
     catalogue: Path | None = option(
         "The catalogue of your own that the models were asked with.", None
+    )
+    figures: Path | None = option(
+        "Also write every figure into this folder, as SVG and PDF.", None, path="folder"
     )
 
 

@@ -28,6 +28,7 @@ SIZE = (9.6, 4.0)
 _LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and copied
     "svg.hashsalt": "pxp",
+    "pdf.fonttype": 42,  # TrueType, which publishers take
     "text.parse_math": False,  # a name with two dollar signs is a name
     "font.size": 9,
     "axes.edgecolor": LIGHT["grey"],
@@ -69,6 +70,34 @@ class Mark:
     y: float
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is drawn; `title` tells it to who cannot see it."""
+
+    title: str
+    figure: Figure
+
+    def element(self, key: str) -> Markup:
+        """The figure as an element of a page; `key` is unique in the page."""
+        return palette.embedded(self.svg(), key, title=self.title, colours=NAMED)
+
+    def svg(self) -> str:
+        """The figure as SVG, with its text as text."""
+        return self._saved("svg", dict.fromkeys(("Date", "Creator", "Format", "Type"))).decode()
+
+    def pdf(self) -> bytes:
+        """The figure as PDF, with its fonts in it."""
+        return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")))
+
+    def _saved(self, form: str, undated: dict[str, Any]) -> bytes:
+        import matplotlib as mpl
+
+        written = io.BytesIO()
+        with mpl.rc_context(_LOOK):
+            self.figure.savefig(written, format=form, transparent=True, metadata=undated)
+        return written.getvalue()
+
+
 @contextmanager
 def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
     """An empty figure in the page's look; `UsageError` where matplotlib is not installed."""
@@ -81,10 +110,10 @@ def drawn(height: float = SIZE[1]) -> Iterator[Figure]:
 
 
 def curves(
-    key: str, title: str, axes: tuple[str, str], lines: Sequence[Curve],
+    title: str, axes: tuple[str, str], lines: Sequence[Curve],
     marks: Sequence[Mark] = (), *, top: float, whole: bool = False,
-) -> Markup:  # fmt: skip
-    """Curves against message number, as an element of a page; `key` is unique in the page.
+) -> Drawing:  # fmt: skip
+    """Curves against message number.
 
     `whole` says that heights are whole numbers.
     """
@@ -107,7 +136,7 @@ def curves(
         plot.set_ylim(0, top)
         plot.yaxis.set_major_locator(MaxNLocator("auto", integer=whole, steps=[1, 2, 5, 10]))
         figure.legend(loc="outside right upper", handlelength=1.8)
-        return element(figure, key, title)
+        return Drawing(title, figure)
 
 
 def _draw(plot: Axes, line: Curve, aside: float) -> None:
@@ -120,14 +149,6 @@ def _draw(plot: Axes, line: Curve, aside: float) -> None:
         xs, middles, yerr=bars, color=LIGHT[line.colour], marker=line.marker, markersize=5,
         linewidth=1.8, elinewidth=1.2, capsize=3, label=line.name,
     )  # fmt: skip
-
-
-def element(figure: Figure, key: str, title: str) -> Markup:
-    """`figure` as an element of a page."""
-    written = io.StringIO()
-    undated = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(written, format="svg", transparent=True, metadata=undated)
-    return palette.embedded(written.getvalue(), key, title=title, colours=NAMED)
 
 
 COLUMNS = 12
@@ -163,7 +184,7 @@ def links(tally: Tally) -> Mapping[tuple[Key, Key], int]:
     return found
 
 
-def chart(key: str, title: str, tally: Tally) -> Markup:
+def chart(title: str, tally: Tally) -> Drawing:
     """The flow as an alluvial chart: bands as wide as the sessions in them are many.
 
     Tags stand above the line, a column a message; what has ended leaves below it.
@@ -184,7 +205,7 @@ def chart(key: str, title: str, tally: Tally) -> Markup:
             plot.text(number, top + 0.05, shown, ha="center", color=LIGHT["grey"])
         plot.set_xlim(0.6, max(columns, default=1) + 1.0)
         plot.set_ylim(min((p.bottom for p in nodes.values()), default=0) - 0.03, top + 0.12)
-        return element(figure, key, title)
+        return Drawing(title, figure)
 
 
 def _total(found: Mapping[tuple[Key, Key], int]) -> int:

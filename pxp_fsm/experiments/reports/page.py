@@ -13,6 +13,7 @@ from markupsafe import Markup
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm import __version__
+from pxp_fsm.diagrams.latex import Table
 from pxp_fsm.diagrams.text import legible
 from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.accuracy import LONGEST
@@ -21,10 +22,9 @@ from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
-from pxp_fsm.experiments.reports.figures import Curve, Mark
+from pxp_fsm.experiments.reports.figures import Curve, Drawing, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
-from pxp_fsm.experiments.reports.tables import Table
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.stored_plans import stored_deviations
 from pxp_fsm.tasks.prompts import prompts_of
@@ -37,6 +37,10 @@ SEQUENCES = 30
 
 _COLOURS = {"human": "human", "machine": "machine", "two-way": "both"}
 _MARKERS = {"human": "o", "machine": "s", "two-way": "^"}
+
+
+Drawings = Mapping[str, Drawing | None]
+"""The figures of a run by name; None where there are no numbers for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,8 @@ class Section:
 
     report: RunReport
     facts: tuple[tuple[str, str], ...]
-    curves: Markup | None
-    performance: Markup | None
     why_not: tuple[str, ...]
-    flow: Markup | None
+    figures: Mapping[str, Markup | None]
     categories: Table
     sequences: Table
     other_sequences: int
@@ -69,14 +71,16 @@ class Section:
 def write(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
+    drawings: Sequence[Drawings],
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
     file: TextIO,
 ) -> None:
     """Write the page of `reports` into `file`, a part at a time.
 
-    `whole` names the sessions of each run that are shown whole, `beside` the files that are left
-    beside the page. Raises `UsageError` where a library that the page needs is not installed.
+    `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
+    whole, `beside` the files that are left beside the page. Raises `UsageError` where a library
+    that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -96,11 +100,14 @@ def write(
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=board.shown,
-        table1=sheets.table1(reports),
+        table1=sheets.tables1(reports),
         paired=sheets.paired(reports),
         paired_lines=_paired_lines(reports),
         published=bool(sheets.beside(reports)),
-        sections=[_section(report, place, whole) for place, report in enumerate(reports)],
+        sections=[
+            _section(report, place, of_it, whole)
+            for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
+        ],
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,
@@ -128,7 +135,9 @@ def _style() -> str:
     )
 
 
-def _section(report: RunReport, place: int, whole: Mapping[str, Sequence[str]]) -> Section:
+def _section(
+    report: RunReport, place: int, drawings: Drawings, whole: Mapping[str, Sequence[str]]
+) -> Section:
     measured = report.performance
     found = sheets.sequences(report, SEQUENCES)
     reasons = (
@@ -145,10 +154,11 @@ def _section(report: RunReport, place: int, whole: Mapping[str, Sequence[str]]) 
     return Section(
         report,
         _facts(report),
-        _curves(report, f"c{place}"),
-        _performance(report, f"m{place}"),
         tuple(f"Not shown {where}: {why}." for where, why in reasons if isinstance(why, str)),
-        _flow(report, f"f{place}"),
+        {
+            name: one if one is None else one.element(f"{name[0]}{place}")
+            for name, one in drawings.items()
+        },
         sheets.categories(report),
         found,
         len(report.tally.sequences) - len(found.rows),
@@ -201,13 +211,18 @@ def _models(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "prompts", f"{whose}, {prompts_of(plan.task, source).fingerprint[:12]}"
 
 
-def _flow(report: RunReport, key: str) -> Markup | None:
+def drawings_of(report: RunReport) -> Drawings:
+    """The figures of a run; raises `UsageError` where matplotlib is not installed."""
+    return {"curves": _curves(report), "measured": _performance(report), "flow": _flow(report)}
+
+
+def _flow(report: RunReport) -> Drawing | None:
     if not report.tally.longest:
         return None
-    return figures.chart(key, "Which tag followed which, message by message", report.tally)
+    return figures.chart("Which tag followed which, message by message", report.tally)
 
 
-def _curves(report: RunReport, key: str) -> Markup | None:
+def _curves(report: RunReport) -> Drawing | None:
     names = {"human": "one-way, human", "machine": "one-way, machine", "two-way": "two-way"}
     lines = [
         Curve(names[kind], _COLOURS[kind], _MARKERS[kind], _floats((p.number, p) for p in curve))
@@ -227,11 +242,11 @@ def _curves(report: RunReport, key: str) -> Markup | None:
             for (kind, message, count), titles in places.items()
         ]
     top = max(sizes, default=1) * 1.04
-    return figures.curves(key, _told("One- and two-way intelligible sessions by message", lines),
+    return figures.curves(_told("One- and two-way intelligible sessions by message", lines),
                           ("message", "sessions"), lines, marks, top=top, whole=True)  # fmt: skip
 
 
-def _performance(report: RunReport, key: str) -> Markup | None:
+def _performance(report: RunReport) -> Drawing | None:
     measured, lines = report.performance, []
     if not isinstance(measured.in_sessions, str):
         shown = _floats((p.number, p) for p in measured.in_sessions)
@@ -244,7 +259,7 @@ def _performance(report: RunReport, key: str) -> Markup | None:
     if not lines:
         return None
     title = _told("Share of right predictions by message", lines)
-    return figures.curves(key, title, ("message", "share right"), lines, top=1.04)
+    return figures.curves(title, ("message", "share right"), lines, top=1.04)
 
 
 def _floats(found: object) -> list[tuple[float, float, float, float]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from pxp_fsm.diagrams.latex import Cell, Table
 from pxp_fsm.experiments.comparison import comparison_sheet
 from pxp_fsm.experiments.intervals import CONFIDENCE, Interval
 from pxp_fsm.experiments.outcomes import compare
 from pxp_fsm.experiments.reports.contents import RunReport
 from pxp_fsm.experiments.reports.published import SESSIONS
-from pxp_fsm.experiments.reports.tables import Cell, Table
 from pxp_fsm.experiments.reports.tallies import KINDS, Point
 from pxp_fsm.experiments.statistics import ROWS, Published, published
 
@@ -21,6 +21,25 @@ def beside(reports: Sequence[RunReport]) -> Sequence[Published]:
         report.plan.task for report in reports if report.plan.protocol == "interact"
     )
     return [column for task in tasks for column in published(task)]
+
+
+MOST_COLUMNS = 9
+"""Columns of a table that has room on the page, and in a paper over two columns."""
+
+
+def tables1(reports: Sequence[RunReport]) -> Sequence[Table]:
+    """Table 1 in parts that have room: runs of one task, as many as fit, and what is published."""
+    parts = list[list[RunReport]]()
+    for report in sorted(
+        reports, key=lambda one: [r.plan.task for r in reports].index(one.plan.task)
+    ):
+        last = parts[-1] if parts else []
+        fits = last and last[0].plan.task == report.plan.task
+        if fits and len(table1([*last, report]).headings) <= MOST_COLUMNS:
+            last.append(report)
+        else:
+            parts.append([report])
+    return [table1(part) for part in parts]
 
 
 def table1(reports: Sequence[RunReport]) -> Table:
@@ -43,7 +62,8 @@ def table1(reports: Sequence[RunReport]) -> Table:
         ]
         rows.append((name, *own, *theirs))
     caption = "Intelligibility of sessions: medians over repetitions, shares in parentheses"
-    return Table("table1", caption, (*headings, *(column.title for column in columns)), tuple(rows))
+    key = "-".join(("table1", *(report.name for report in reports)))
+    return Table(key, caption, (*headings, *(column.title for column in columns)), tuple(rows))
 
 
 def paired(reports: Sequence[RunReport]) -> Table | None:
@@ -57,7 +77,7 @@ def paired(reports: Sequence[RunReport]) -> Table | None:
         return None
     found = compare(first.outcomes, second.outcomes)
     sheet = comparison_sheet(found, first.name, second.name)
-    return Table("paired", sheet.title, sheet.headings, sheet.rows)
+    return Table(f"paired-{first.name}-{second.name}", sheet.title, sheet.headings, sheet.rows)
 
 
 def _own(report: RunReport, place: int) -> list[Cell]:
@@ -99,14 +119,16 @@ def categories(report: RunReport) -> Table:
         )
         for row in report.rules
     )
-    return Table("categories", "How messages were tagged, and how often", headings, rows)
+    return Table(
+        f"categories-{report.name}", "How messages were tagged, and how often", headings, rows
+    )
 
 
 def sequences(report: RunReport, most: int | None = None) -> Table:
     """The tag sequences of a run, the most frequent first."""
     found = sorted(report.tally.sequences.items(), key=lambda item: (-item[1], item[0]))
     rows = tuple((" ".join(tags), ending, count) for (*tags, ending), count in found[:most])
-    return Table("sequences", "Tag sequences", ("tags", "ended", "sessions"), rows)
+    return Table(f"sequences-{report.name}", "Tag sequences", ("tags", "ended", "sessions"), rows)
 
 
 def curve_rows(report: RunReport) -> Iterator[Sequence[Cell]]:

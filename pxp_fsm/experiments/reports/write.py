@@ -9,13 +9,15 @@ from typing import TextIO
 
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
-from pxp_fsm.artifacts import atomic_path
+from pxp_fsm.artifacts import atomic_path, write_atomically
+from pxp_fsm.diagrams.latex import Cell, as_latex
 from pxp_fsm.errors import NotThere, UsageError, quoted
-from pxp_fsm.experiments.drawings import chosen_runs
-from pxp_fsm.experiments.reports import data, figures, page, sheets
+from pxp_fsm.experiments.drawings import chosen_runs, file_name
+from pxp_fsm.experiments.reports import data, page, sheets
 from pxp_fsm.experiments.reports.contents import RunReport, gather
+from pxp_fsm.experiments.reports.figures import rows
 from pxp_fsm.experiments.reports.published import SESSIONS
-from pxp_fsm.experiments.reports.tables import Cell, as_csv, as_latex
+from pxp_fsm.experiments.reports.tables import as_csv
 from pxp_fsm.experiments.statistics import ROWS
 from pxp_fsm.experiments.stored_plans import WITHOUT_PLAN
 
@@ -66,8 +68,11 @@ def write(
     sessions: str | None = None,
     test_set: bool | None = None,
     catalogue: Path | None = None,
+    figures: Path | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
     """Report `runs` (none: all that have a plan) as `path` and files beside it.
+
+    Every figure is also written into the folder `figures`, as SVG and PDF.
 
     Gives what was reported and what was written. Each file is replaced at once when it is whole.
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
@@ -80,6 +85,8 @@ def write(
     whole = chosen(board, [record.run for record in records], sessions)
     reports = [gather(board, record, test_set=test_set, catalogue=catalogue) for record in records]
     stem = path.with_suffix("")
+    drawings = list(map(page.drawings_of, reports))
+    left = {} if figures is None else _figures(reports, drawings, figures)
     texts = dict(_texts(board, reports))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
     with ExitStack() as stack:
@@ -88,10 +95,31 @@ def write(
             draft = stack.enter_context(atomic_path(target))
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
-        page.write(board, reports, whole, [name.name for name in names.values()], opened(path))
+        page.write(
+            board, reports, drawings, whole, [name.name for name in names.values()], opened(path)
+        )
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
-    return reports, (path, *names.values())
+    for file, content in left.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, content)
+    return reports, (path, *names.values(), *left)
+
+
+def _figures(
+    reports: Sequence[RunReport], drawings: Sequence[page.Drawings], folder: Path
+) -> dict[Path, str | bytes]:
+    """Every figure of every run as SVG and PDF, by the file that it goes to."""
+    found: dict[Path, str | bytes] = {}
+    for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True), start=1):
+        stem = file_name(report.name)
+        if any(file.name.startswith(f"{stem}-") for file in found):
+            stem = f"{stem}-{place}"
+        for name, drawing in of_it.items():
+            if drawing is not None:
+                found[folder / f"{stem}-{name}.svg"] = drawing.svg()
+                found[folder / f"{stem}-{name}.pdf"] = drawing.pdf()
+    return found
 
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
@@ -119,36 +147,38 @@ def _texts(
     board: SqlBlackboard, reports: Sequence[RunReport]
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """The files beside the page, by what their names end in."""
-    table1 = sheets.table1(reports)
     flow = (("run", "message", "tag", "next", "sessions"),
-            ((r.name, *row) for r in reports for row in figures.rows(r.tally)))  # fmt: skip
+            ((r.name, *row) for r in reports for row in rows(r.tally)))  # fmt: skip
     yield "-table1.csv", iter([as_csv(*_table1(reports))])
-    yield "-table1.tex", iter([as_latex(table1)])
+    yield "-table1.tex", map(as_latex, sheets.tables1(reports))
     curve = (row for report in reports for row in sheets.curve_rows(report))
     yield "-curves.csv", iter([as_csv(sheets.CURVE_HEADINGS, curve)])
     yield "-flow.csv", iter([as_csv(*flow)])
     tagged = [sheets.categories(report) for report in reports]
-    rows = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
-    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), rows)])
+    each = ((r.name, *row) for r, table in zip(reports, tagged, strict=True) for row in table.rows)
+    yield "-categories.csv", iter([as_csv(("run", *tagged[0].headings), each)])
     yield "-categories.tex", (as_latex(table) for table in tagged)
+    yield "-sequences.tex", (as_latex(sheets.sequences(report)) for report in reports)
+    if (pairs := sheets.paired(reports)) is not None:
+        yield "-paired.tex", iter([as_latex(pairs)])
     yield "-sessions.csv", _sessions(board, reports)
     yield ".json", iter([data.as_json(reports)])
 
 
 def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
     """Table 1 with nothing but a number in every column after the first two."""
-    rows: list[Sequence[Cell]] = []
+    found_rows: list[Sequence[Cell]] = []
     for report in reports:
         for row in report.statistics.classes():
             found = report.estimates.get(row.name)
             interval = (found.interval.low, found.interval.high) if found else (None, None)
             numbers = (float(row.median), float(row.share), row.least, row.most)
-            rows.append((report.name, row.name, *numbers, *interval))
+            found_rows.append((report.name, row.name, *numbers, *interval))
     for column in sheets.beside(reports):
         counts = (SESSIONS, *column.counts)
         for name, count in zip(("in all", *ROWS), counts, strict=True):
-            rows.append((column.title, name, count, count / SESSIONS, None, None, None, None))
-    return ("run", "class", "median", "share", "min", "max", "low", "high"), rows
+            found_rows.append((column.title, name, count, count / SESSIONS, None, None, None, None))
+    return ("run", "class", "median", "share", "min", "max", "low", "high"), found_rows
 
 
 def _sessions(board: SqlBlackboard, reports: Sequence[RunReport]) -> Iterator[str]:

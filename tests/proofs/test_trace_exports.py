@@ -1,0 +1,96 @@
+"""A trace in every format says the same steps."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pxp_fsm as pxp
+from proofs.core.results import Result
+from proofs.export import TRACE_FORMATS, Walk, export_trace
+from proofs.export.itf import actions_of
+from proofs.export.traces import table_of
+from proofs.systems import System
+from pxp_fsm.analysis import checks
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.errors import Refused, UsageError
+from pxp_fsm.sessions.live import LiveSystem
+
+BUFFERED = System.load("m=pxp", "h=pxp", channel="fifo:1")
+
+
+@pytest.fixture(scope="module")
+def stuck() -> Result:
+    [result] = pxp.check(BUFFERED, "AG EF ended")
+    return result
+
+
+@pytest.mark.parametrize("form", TRACE_FORMATS)
+def test_every_format_has_every_message(stuck: Result, form: str) -> None:
+    if form == "pdf":
+        pytest.importorskip("typst")
+    written = export_trace(stuck, form)
+    assert written == export_trace(stuck, form)
+    if form in ("png", "pdf"):
+        assert written[:4] in (b"\x89PNG", b"%PDF")
+        return
+    assert written.decode().count("INIT") >= 2
+    starts = {
+        "itf": "{", "latex": "% needs", "svg": "<?xml", "tikz": "%", "dot": "digraph",
+        "mermaid": "---",
+    }  # fmt: skip
+    assert written.decode().startswith(starts[form])
+
+
+def test_the_table_has_a_row_for_each_step_with_the_state_of_each_member(stuck: Result) -> None:
+    table = table_of(stuck)
+    assert table.headings == ("step", "action", "m", "h")
+    assert stuck.trace is not None
+    states = [stuck.trace.start.at, *(step.target.at for step in stuck.trace.steps)]
+    assert [row[2:] for row in table.rows] == states
+    assert tuple(row[1] for row in table.rows[1:]) == stuck.trace.labels
+    assert "m sends INIT; h in WAIT does not receive it" in table.caption
+
+
+def test_a_session_is_a_table_of_its_messages() -> None:
+    line, _ = checks.counterexample("refuted-never", "tolerance", 5, 1)
+    table = table_of(line)
+    assert table.headings == ("message", "from", "to", "tag")
+    assert [row[3] for row in table.rows] == ["INIT", "REFUTE", "REFUTE", "RATIFY"]
+    source = export_trace(line, "latex").decode()
+    assert r"\label{tab:trace-interact-refuted-never-tolerance}" in source
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=12))
+def test_any_walk_is_exported_as_it_was_taken(choices: list[int]) -> None:
+    live, actions = LiveSystem(BUFFERED), []
+    for choice in choices:
+        if possible := live.possible():
+            actions.append(possible[choice % len(possible)])
+            live.take(actions[-1])
+    walk = Walk(BUFFERED, actions, "a walk")
+    itf = export_trace(walk, "itf").decode()
+    if actions:
+        assert actions_of(itf) == tuple(actions)
+    assert json.loads(itf)["#meta"]["property"] == "a walk"
+    rows = table_of(walk.result()).rows
+    assert [row[2:] for row in rows][-1] == tuple(live.states.values())
+    drawn = export_trace(walk, "mermaid").decode()
+    sent = sum(" +" in str(action) for action in actions)
+    assert len(re.findall(r"p[01]->>p[01]", drawn)) == sent
+
+
+def test_what_cannot_be_exported_is_refused(stuck: Result) -> None:
+    with pytest.raises(UsageError, match="choose one of itf, latex, svg"):
+        export_trace(stuck, "gif")
+    [holds] = pxp.check("pxp", "AG (ended -> ended)")
+    assert holds.trace is None
+    with pytest.raises(UsageError, match="has no trace"):
+        export_trace(holds, "itf")
+    with pytest.raises(Refused):
+        export_trace(Walk(BUFFERED, [Exchange("m", "h", "INIT")]), "itf")
