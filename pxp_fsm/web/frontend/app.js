@@ -73,10 +73,19 @@ export function App({ source }) {
     const { choices, position, states } = now.current;
     const move = states[position].moves[choice];
     if (move === undefined) return;
-    setNotice(`Step ${position + 1}: ${described(move)}`);
     if (choices[position] === choice) keep({ ...now.current, position: position + 1 });
     else await open([...choices.slice(0, position), choice], position + 1);
+    setNotice(`Step ${position + 1}: ${described(move)}`);
   }), [keep, open, serially]);
+
+  /** Take the one move in which a member takes one of these rows. */
+  const takeRow = useCallback((place, rows) => {
+    const { position, states } = now.current;
+    const found = states[position].moves.flatMap((move, number) =>
+      move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
+    if (found.length === 1) take(found[0]);
+    else setNotice(`${found.length} moves take this row; choose one in the list`);
+  }, [take]);
 
   const goTo = useCallback((position) => serially(async () => {
     const { choices, cycle } = now.current;
@@ -208,14 +217,8 @@ export function App({ source }) {
   if (!system || !trace) return html`<main className="loading"><p role="status">${notice || "Loading …"}</p></main>`;
   const state = trace.states[trace.position];
   const latest = trace.position ? moves[trace.position - 1] : null;
-  const taking = (place) => new Set(state.moves.flatMap(({ rows }) =>
-    rows.filter(([member]) => member === place).map(([, row]) => row)));
-  const byRows = (place, rows) => {
-    const found = state.moves.flatMap((move, number) =>
-      move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
-    if (found.length === 1) take(found[0]);
-    else setNotice(`${found.length} moves take this row; choose one in the list`);
-  };
+  const taken = (rows, place) => rows.filter(([member]) => member === place).map(([, row]) => row);
+  const possible = (place) => [...new Set(state.moves.flatMap(({ rows }) => taken(rows, place)))].join();
   const names = system.members.map((member) => member.name).filter((name) => shown.includes(name));
   return html`
     <header>
@@ -252,8 +255,8 @@ export function App({ source }) {
         ${system.members.map((member, place) => shown.includes(member.name) && html`<${Automaton}
           key=${member.name} member=${member} at=${state.at[place]} settled=${state.settled[place]}
           before=${trace.position ? trace.states[trace.position - 1].at[place] : ""}
-          possible=${taking(place)} onRow=${(rows) => byRows(place, rows)}
-          latest=${latest ? latest.rows.filter(([one]) => one === place).map(([, row]) => row) : []} />`)}
+          place=${place} possible=${possible(place)} onRow=${takeRow}
+          latest=${latest ? taken(latest.rows, place).join() : ""} />`)}
         <${Channels} ...${{ system, state, shown }} />
       </div>
       <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
