@@ -1,5 +1,5 @@
 // The explorer: a trace, where one is in it, and everything that is shown of that state.
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "./automaton.js";
 import { Chart, shortened } from "./chart.js";
 import { html } from "./html.js";
@@ -243,8 +243,7 @@ export function App({ source }) {
         <label htmlFor="goal">To</label>
         <input id="goal" list="propositions" value=${goal} autoComplete="off" spellCheck="false"
           placeholder="a proposition" onChange=${(event) => setGoal(event.target.value)} />
-        <datalist id="propositions">${system.propositions.map((name) =>
-          html`<option key=${name} value=${name} />`)}</datalist>
+        <${Propositions} names=${system.propositions} />
         <button type="submit">Go</button>
       </form>
       <${Export} ...${{ source, trace, cycle, names, all: names.length === system.members.length, setNotice }} />
@@ -272,6 +271,11 @@ export function App({ source }) {
       </div>
     </main>`;
 }
+
+const Propositions = memo(function Propositions({ names }) {
+  return html`<datalist id="propositions">${names.map((name) =>
+    html`<option key=${name} value=${name} />`)}</datalist>`;
+});
 
 function Export({ source, trace, cycle, names, all, setNotice }) {
   const save = async (form) => {
@@ -304,10 +308,10 @@ function Export({ source, trace, cycle, names, all, setNotice }) {
   </div>`;
 }
 
-function Keys() {
+const Keys = memo(function Keys() {
   const keys = [["1 – 9", "take a move"], ["← →", "back, forward"], ["Home End", "first and last state"],
     ["p", "play, pause"], ["r", "random walk"], ["e", "to the end"]];
   return html`<section aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2>
     <dl className="keys">${keys.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt>
       <dd>${text}</dd></div>`)}</dl></section>`;
-}
+});
