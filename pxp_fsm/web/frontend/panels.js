@@ -90,7 +90,7 @@ export const Verdicts = memo(function Verdicts({ results, done, trouble, onPlay 
 
 export function Formula({ formula, answer, parts, position, onFormula, onPlay, onStep }) {
   return html`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
-    <label htmlFor="formula">Checked as you type, for example <code>G (ended -> event.CLOSE)</code></label>
+    <label htmlFor="formula">Checked as you type, for example <code>F ended</code></label>
     <input id="formula" type="text" value=${formula} autoComplete="off" spellCheck="false"
       onChange=${(event) => onFormula(event.target.value)} />
     <div aria-live="polite">

@@ -13,7 +13,7 @@ Error generating stack: `+a.message+`
       <span className="now">${e}${n?` · ${n}`:""}</span>
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${T}`}>
-    <svg viewBox=${`-4 -4 ${d.width+8} ${d.height+8}`} width=${d.width+8}
+    <svg viewBox=${`${d.x-4} ${d.y-4} ${d.width+8} ${d.height+8}`} width=${d.width+8}
       height=${d.height+8} role="img" aria-label=${T}
       style=${{minWidth:`min(${d.width+8}px, ${Math.max(420,d.width*.7)}px)`}}>
       <defs>
@@ -40,7 +40,7 @@ Error generating stack: `+a.message+`
   </figure>`});var jv=Pu(Ft(),1);var an=30,wc=44,Qv=42;function Rr(l){let t=new Map,u=new Map;return l.forEach((a,e)=>{let n=`${a.member}>${a.partner}`,c=t.get(n)??t.set(n,[]).get(n);if(a.kind==="send"&&c.push({step:e,label:a.label}),a.kind==="deliver"||a.kind==="duplicate"){let i=c.findIndex(o=>o.label===a.label),f=c[i];if(f===void 0)return;a.kind==="deliver"&&c.splice(i,1),u.set(e,f.step)}}),u}function Jc({from:l,to:t,y1:u,y2:a,label:e,kind:n}){let c=t<l,i=c?1:-1,f=(l+t)/2;return N`<g className=${`message ${n}`}>
     <line x1=${l} y1=${u} x2=${t+i} y2=${a} markerEnd="url(#tip)" />
     <text x=${f} y=${(u+a)/2-5} textAnchor="middle">${e}</text>
-  </g>`}function Vv({names:l,moves:t,position:u,cycle:a,deadlock:e,onStep:n}){let c=Math.max(120,Math.min(220,640/Math.max(1,l.length))),i=g=>Qv+60+l.indexOf(g)*c,f=g=>l.includes(g),o=Rr(t),d=t.map(g=>g.kind==="external"||f(g.member)||g.partner&&f(g.partner)),r=[],s=0;d.forEach(g=>r.push(wc+(g?++s:s)*an));let y=d.filter(g=>!g).length,T=e?.unreceived.filter(([g,E])=>f(g)&&f(E))??[],b=u===t.length&&T.length,p=wc+(s+1)*an+(b?T.length*an:0),v=Qv+120+(l.length-1)*c,m=u?r[u-1]:wc,h=a?t.length-a:-1;return N`<figure className="chart">
+  </g>`}function Vv({names:l,moves:t,position:u,cycle:a,deadlock:e,onStep:n}){let c=l.length>2?118:200,i=g=>Qv+60+l.indexOf(g)*c,f=g=>l.includes(g),o=Rr(t),d=t.map(g=>g.kind==="external"||f(g.member)||g.partner&&f(g.partner)),r=[],s=0;d.forEach(g=>r.push(wc+(g?++s:s)*an));let y=d.filter(g=>!g).length,T=e?.unreceived.filter(([g,E])=>f(g)&&f(E))??[],b=u===t.length&&T.length,p=wc+(s+1)*an+(b?T.length*an:0),v=Qv+120+(l.length-1)*c,m=u?r[u-1]:wc,h=a?t.length-a:-1;return N`<figure className="chart">
     <figcaption>${t.length?`${t.length} step${t.length===1?"":"s"}`+(a?`, the last ${a} for ever`:"")+(y?`, ${y} of hidden members left out`:""):"No step yet: take a move"}</figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label="sequence chart">
     <svg width=${v} height=${p} role="img"
@@ -110,7 +110,7 @@ Error generating stack: `+a.message+`
     <ul className="verdicts">${t.map((n,c)=>N`<${Kv} key=${c} result=${n} onPlay=${e} />`)}</ul>
     ${a&&N`<p className="alert">${a}</p>`}
     ${!u&&N`<p className="muted">checking …</p>`}</section>`});function Jv({formula:l,answer:t,parts:u,position:a,onFormula:e,onPlay:n,onStep:c}){return N`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
-    <label htmlFor="formula">Checked as you type, for example <code>G (ended -> event.CLOSE)</code></label>
+    <label htmlFor="formula">Checked as you type, for example <code>F ended</code></label>
     <input id="formula" type="text" value=${l} autoComplete="off" spellCheck="false"
       onChange=${i=>e(i.target.value)} />
     <div aria-live="polite">
