@@ -32,7 +32,7 @@ function Arrow({ from, to, y1, y2, label, kind }) {
 }
 
 export function Chart({ names, moves, position, cycle, deadlock, onStep }) {
-  const apart = names.length > 2 ? 118 : 200;
+  const apart = names.length > 2 ? 118 : 180;
   const x = (name) => LEFT + 60 + names.indexOf(name) * apart;
   const shown = (name) => names.includes(name);
   const sentIn = deliveries(moves);
