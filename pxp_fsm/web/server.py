@@ -127,7 +127,8 @@ class Explorer:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.views = Views(subject.system())
+        self._system = subject.system()
+        self.views = Views(self._system)
         self.shown = Opened(system=self.views.system(), begin=subject.choices)
         self.events: list[Event] = []
         self.news = asyncio.Condition()
@@ -146,6 +147,10 @@ class Explorer:
             states = states_along(self.views.composition, choices)
         self._latest = (choices, states)
         return states
+
+    def apart(self) -> Views:
+        """Views for another thread: a composition numbers buffers as it meets them, unguarded."""
+        return Views(self._system)
 
     async def check_standard(self) -> None:
         """Decide the standard checks, and tell everybody who listens."""
@@ -238,8 +243,6 @@ def _add_files(app: FastAPI) -> None:
 
 
 def _add_queries(app: FastAPI, explorer: Explorer) -> None:
-    composition = explorer.views.composition
-
     @app.get("/api/system")
     async def system() -> Opened:
         """The system that is explored, and the trace with which a page begins."""
@@ -254,7 +257,8 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     @app.post("/api/path")
     def path(query: PathQuery) -> tuple[int, ...]:
         """How to come to the nearest state in which the goal holds: the choices from there on."""
-        here, effort = explorer.states(query.choices)[-1], Effort(MOST_SEARCHED)
+        composition, effort = explorer.apart().composition, Effort(MOST_SEARCHED)
+        here = states_along(composition, query.choices)[-1]
         if query.goal:
             found = nearest(composition, here, parse(query.goal), effort)
         else:
@@ -267,6 +271,7 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     def colored(query: FormulaQuery) -> tuple[Part, ...]:
         """Where along a trace each part of a formula holds, the whole formula first."""
         formula, effort = parse(query.formula), Effort(MOST_COLORED)
+        composition = explorer.apart().composition
         return color(composition, formula, query.choices, query.cycle, effort)
 
     @app.post("/api/export/{form}", response_class=Response)
@@ -274,8 +279,7 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
         """A trace as a file: svg, png, mermaid or itf."""
         if form not in FORMS:
             raise HTTPException(404, f"there is no form {form}; there are {', '.join(FORMS)}")
-        explorer.states(query.choices)  # refuses what is no trace
-        text = written(explorer.views, query.choices, query.cycle, form, query.members)
+        text = written(explorer.apart(), query.choices, query.cycle, form, query.members)
         return Response(text, media_type=FORMS[form])
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageOps
 
 from pxp_fsm.automata.automaton import Automaton, Kind, Transition
-from pxp_fsm.automata.tables import BUILTIN, builtin
+from pxp_fsm.automata.tables import BUILTIN, builtin, load_automaton
 from pxp_fsm.diagrams import (
     SUFFIXES,
     Arrow,
@@ -34,6 +34,7 @@ from pxp_fsm.diagrams import (
     state_diagram,
     write,
 )
+from pxp_fsm.diagrams.layout import layout
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
 
@@ -362,3 +363,18 @@ def test_importing_diagrams_loads_no_drawing_library() -> None:
     code = f"import sys, pxp_fsm.diagrams; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["interact", "pxp", "lan_agent"])
+def test_a_layout_places_every_state_and_row_in_its_rectangle(name: str) -> None:
+    automaton = load_automaton(name)
+    found = layout(state_diagram(automaton))
+    assert [one.name for one in found.states] == [one.name for one in automaton.states]
+    rows = {(a.source, a.target, line.row) for a in found.arrows if a.source for line in a.lines}
+    assert rows == {(row.source, row.target, row.row) for row in automaton.transitions}
+    assert [a.target for a in found.arrows if not a.source] == [automaton.initial]
+    for arrow in found.arrows:
+        path = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", arrow.path)]
+        for x, y in [(arrow.x, arrow.y), *zip(path[::2], path[1::2], strict=True)]:
+            assert found.x <= x <= found.x + found.width
+            assert found.y <= y <= found.y + found.height

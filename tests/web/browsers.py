@@ -71,6 +71,7 @@ def opened(
     size: tuple[int, int] = (1440, 950),
     offline: bool = False,
     calm: bool = True,
+    wait: bool = True,
 ) -> Iterator[Any]:
     """A page; it fails a test by any error in its console, and any request to another host."""
     width, height = size
@@ -89,7 +90,8 @@ def opened(
     page.on("request", lambda one: _note_foreign(one.url, errors))
     try:
         page.goto(address)
-        page.wait_for_selector("main:not(.loading)")
+        if wait:
+            page.wait_for_selector("main:not(.loading)")
         yield page
         assert not errors, errors
     finally:
@@ -103,7 +105,9 @@ def _note_error(said: Any, errors: list[str]) -> None:
 
 
 def _note_foreign(url: str, errors: list[str]) -> None:
-    if not re.match(r"(http://127\.0\.0\.1:\d+/|ws://127\.0\.0\.1:\d+/|file:///|data:|blob:)", url):
+    if not re.match(
+        r"(about:|http://127\.0\.0\.1:\d+/|ws://127\.0\.0\.1:\d+/|file:///|data:|blob:)", url
+    ):
         errors.append(f"a request to {url}")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from proofs.export.itf import actions_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.web import checks, server
 from pxp_fsm.web.security import Access
@@ -34,7 +36,7 @@ class _NoChecks:
 
     async def ask(self, formula: str) -> Any:
         for result in checks.standard_results(self.subject) if not formula else ():
-            yield json.loads(json.dumps(checks.asdict(result)))
+            yield json.loads(json.dumps(asdict(result)))
 
     def close(self) -> None:
         pass
@@ -78,7 +80,7 @@ def test_only_the_page_with_the_token_may_talk(
     client: TestClient, headers: dict[str, str], code: int
 ) -> None:
     client = TestClient(client.app, base_url=BASE)
-    sent = {name: value.encode("utf-8") for name, value in headers.items()}
+    sent = {name.encode(): value.encode("utf-8") for name, value in headers.items()}
     for path in ("/api/system", "/", "/explorer.js", "/openapi.json"):
         answer = client.get(path, headers=sent, follow_redirects=False)
         assert answer.status_code == code, path
@@ -216,6 +218,11 @@ def test_goals_colors_and_exports(client: TestClient) -> None:
         answer = client.post(f"/api/export/{form}", json={"choices": [0, 2]})
         assert answer.text.startswith(begins), form
         assert "REVISE" in answer.text
+        if form == "itf":
+            assert list(map(str, actions_of(answer.text))) == [
+                "machine>human INIT",
+                "human>machine REVISE",
+            ]
     one = client.post("/api/export/mermaid", json={"choices": [0, 2], "members": ["human"]}).text
     assert "REVISE" not in one
     assert client.post("/api/export/png", json={}).content.startswith(b"\x89PNG")

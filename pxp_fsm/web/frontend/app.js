@@ -1,5 +1,5 @@
 // The explorer: a trace, where one is in it, and everything that is shown of that state.
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "./automaton.js";
 import { Chart, shortened } from "./chart.js";
 import { html } from "./html.js";
@@ -73,10 +73,19 @@ export function App({ source }) {
     const { choices, position, states } = now.current;
     const move = states[position].moves[choice];
     if (move === undefined) return;
-    setNotice(`Step ${position + 1}: ${described(move)}`);
     if (choices[position] === choice) keep({ ...now.current, position: position + 1 });
     else await open([...choices.slice(0, position), choice], position + 1);
+    setNotice(`Step ${position + 1}: ${described(move)}`);
   }), [keep, open, serially]);
+
+  /** Take the one move in which a member takes one of these rows. */
+  const takeRow = useCallback((place, rows) => {
+    const { position, states } = now.current;
+    const found = states[position].moves.flatMap((move, number) =>
+      move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
+    if (found.length === 1) take(found[0]);
+    else setNotice(`${found.length} moves take this row; choose one in the list`);
+  }, [take]);
 
   const goTo = useCallback((position) => serially(async () => {
     const { choices, cycle } = now.current;
@@ -208,14 +217,8 @@ export function App({ source }) {
   if (!system || !trace) return html`<main className="loading"><p role="status">${notice || "Loading …"}</p></main>`;
   const state = trace.states[trace.position];
   const latest = trace.position ? moves[trace.position - 1] : null;
-  const taking = (place) => new Set(state.moves.flatMap(({ rows }) =>
-    rows.filter(([member]) => member === place).map(([, row]) => row)));
-  const byRows = (place, rows) => {
-    const found = state.moves.flatMap((move, number) =>
-      move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
-    if (found.length === 1) take(found[0]);
-    else setNotice(`${found.length} moves take this row; choose one in the list`);
-  };
+  const taken = (rows, place) => rows.filter(([member]) => member === place).map(([, row]) => row);
+  const possible = (place) => [...new Set(state.moves.flatMap(({ rows }) => taken(rows, place)))].join();
   const names = system.members.map((member) => member.name).filter((name) => shown.includes(name));
   return html`
     <header>
@@ -240,8 +243,7 @@ export function App({ source }) {
         <label htmlFor="goal">To</label>
         <input id="goal" list="propositions" value=${goal} autoComplete="off" spellCheck="false"
           placeholder="a proposition" onChange=${(event) => setGoal(event.target.value)} />
-        <datalist id="propositions">${system.propositions.map((name) =>
-          html`<option key=${name} value=${name} />`)}</datalist>
+        <${Propositions} names=${system.propositions} />
         <button type="submit">Go</button>
       </form>
       <${Export} ...${{ source, trace, cycle, names, all: names.length === system.members.length, setNotice }} />
@@ -252,8 +254,8 @@ export function App({ source }) {
         ${system.members.map((member, place) => shown.includes(member.name) && html`<${Automaton}
           key=${member.name} member=${member} at=${state.at[place]} settled=${state.settled[place]}
           before=${trace.position ? trace.states[trace.position - 1].at[place] : ""}
-          possible=${taking(place)} onRow=${(rows) => byRows(place, rows)}
-          latest=${latest ? latest.rows.filter(([one]) => one === place).map(([, row]) => row) : []} />`)}
+          place=${place} possible=${possible(place)} onRow=${takeRow}
+          latest=${latest ? taken(latest.rows, place).join() : ""} />`)}
         <${Channels} ...${{ system, state, shown }} />
       </div>
       <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
@@ -269,6 +271,11 @@ export function App({ source }) {
       </div>
     </main>`;
 }
+
+const Propositions = memo(function Propositions({ names }) {
+  return html`<datalist id="propositions">${names.map((name) =>
+    html`<option key=${name} value=${name} />`)}</datalist>`;
+});
 
 function Export({ source, trace, cycle, names, all, setNotice }) {
   const save = async (form) => {
@@ -301,10 +308,10 @@ function Export({ source, trace, cycle, names, all, setNotice }) {
   </div>`;
 }
 
-function Keys() {
+const Keys = memo(function Keys() {
   const keys = [["1 – 9", "take a move"], ["← →", "back, forward"], ["Home End", "first and last state"],
     ["p", "play, pause"], ["r", "random walk"], ["e", "to the end"]];
   return html`<section aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2>
     <dl className="keys">${keys.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt>
       <dd>${text}</dd></div>`)}</dl></section>`;
-}
+});

@@ -1,9 +1,15 @@
 // A member's automaton as the server laid it out, with the present state and what is possible.
+import { memo } from "react";
 import { html } from "./html.js";
 
 const LINE = 11.5;
 
-export function Automaton({ member, at, settled, before, possible, latest, onRow }) {
+const numbers = (text) => text.split(",").filter(Boolean).map(Number);
+
+/** `possible` and `latest` are numbers of rows, joined by commas, so that equal ones are the same. */
+export const Automaton = memo(function Automaton(props) {
+  const { member, place, at, settled, before, onRow } = props;
+  const possible = new Set(numbers(props.possible)), latest = numbers(props.latest);
   const { layout } = member;
   const marker = `arrow-${member.name}`;
   const moved = latest.map((row) => member.rows[row]);
@@ -17,7 +23,7 @@ export function Automaton({ member, at, settled, before, possible, latest, onRow
       <span className="now">${at}${settled ? ` · ${settled}` : ""}</span>
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${label}`}>
-    <svg viewBox=${`-4 -4 ${layout.width + 8} ${layout.height + 8}`} width=${layout.width + 8}
+    <svg viewBox=${`${layout.x - 4} ${layout.y - 4} ${layout.width + 8} ${layout.height + 8}`} width=${layout.width + 8}
       height=${layout.height + 8} role="img" aria-label=${label}
       style=${{ minWidth: `min(${layout.width + 8}px, ${Math.max(420, layout.width * 0.7)}px)` }}>
       <defs>
@@ -28,14 +34,14 @@ export function Automaton({ member, at, settled, before, possible, latest, onRow
           className=${"arrow" + (arrow.source && passed(arrow) ? " passed" : "")}>
         <path d=${arrow.path} markerEnd=${`url(#${marker})`} fill="none" />
         ${arrow.lines.map((line, index) => {
-          const rows = member.rows.flatMap((row, place) =>
+          const rows = member.rows.flatMap((row, number) =>
             row.row === line.row && row.source === arrow.source && row.target === arrow.target
-              ? [place] : []);
+              ? [number] : []);
           const open = rows.filter((row) => possible.has(row));
           const y = arrow.y + (index - (arrow.lines.length - 1) / 2) * LINE + 3.5;
           return html`<text key=${index} x=${arrow.x} y=${y} textAnchor="middle"
             className=${open.length ? "row possible" : "row"}
-            onClick=${open.length ? () => onRow(open) : undefined}>${line.text}</text>`;
+            onClick=${open.length ? () => onRow(place, open) : undefined}>${line.text}</text>`;
         })}
       </g>`)}
       ${layout.states.map((state) => html`<g key=${state.name}
@@ -49,4 +55,4 @@ export function Automaton({ member, at, settled, before, possible, latest, onRow
     </svg>
     </div>
   </figure>`;
-}
+});

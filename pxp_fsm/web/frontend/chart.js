@@ -1,4 +1,5 @@
 // The sequence chart of a trace: one line a step, from top to bottom.
+import { memo } from "react";
 import { html } from "./html.js";
 
 const ROW = 30, TOP = 44, LEFT = 42;
@@ -31,7 +32,7 @@ function Arrow({ from, to, y1, y2, label, kind }) {
 }
 
 export function Chart({ names, moves, position, cycle, deadlock, onStep }) {
-  const apart = Math.max(120, Math.min(220, 640 / Math.max(1, names.length)));
+  const apart = names.length > 2 ? 118 : 180;
   const x = (name) => LEFT + 60 + names.indexOf(name) * apart;
   const shown = (name) => names.includes(name);
   const sentIn = deliveries(moves);
@@ -64,12 +65,10 @@ export function Chart({ names, moves, position, cycle, deadlock, onStep }) {
         <text x=${x(name)} y="22" textAnchor="middle">${shortened(name, 15)}<title>${name}</title></text>
       </g>`)}
       <line className="here" x1="0" x2=${width} y1=${here + 8} y2=${here + 8} />
-      ${moves.map((move, step) => visible[step] && html`<g key=${step}
-          className=${step < position ? "step" : "step later"} onClick=${() => onStep(step + 1)}>
-        <rect className="hit" x="0" y=${y[step] - 20} width=${width} height=${ROW} />
-        <text className="number" x="6" y=${y[step] + 4}>${step + 1}</text>
-        <${Step} ...${{ move, step, x, y, shown, sentIn, width }} />
-      </g>`)}
+      ${moves.map((move, step) => visible[step] && html`<${Line} key=${step} ...${{ move, step, width, onStep }}
+        later=${step >= position} down=${y[step]} sent=${sentIn.has(step) ? y[sentIn.get(step)] : null}
+        from=${shown(move.member) ? x(move.member) : null}
+        to=${shown(move.partner) ? x(move.partner) : null} />`)}
       ${begin >= 0 && html`<g className="loop">
         <path d=${`M28,${(y[begin] ?? here) - 14} h-8 V${y.at(-1) + 4} h8`} fill="none" />
         <title>these steps repeat for ever</title></g>`}
@@ -83,24 +82,27 @@ export function Chart({ names, moves, position, cycle, deadlock, onStep }) {
   </figure>`;
 }
 
-function Step({ move, step, x, y, shown, sentIn, width }) {
-  const { kind, member, partner, label, guard } = move;
-  const down = y[step];
+const Line = memo(function Line(props) {
+  const { move, step, width, down, later, onStep } = props;
+  return html`<g className=${later ? "step later" : "step"} onClick=${() => onStep(step + 1)}>
+    <rect className="hit" x="0" y=${down - 20} width=${width} height=${ROW} />
+    <text className="number" x="6" y=${down + 4}>${step + 1}</text>
+    ${picture(move, props)}
+  </g>`;
+});
+
+function picture(move, { width, down, sent, from, to }) {
+  const { kind, label, guard } = move;
   if (kind === "external") {
     return html`<g className="note"><line x1="30" x2=${width} y1=${down} y2=${down} />
       <text x=${width / 2} y=${down - 5} textAnchor="middle">event ${label}</text></g>`;
   }
-  if (kind === "choose" || kind === "decide") {
-    const text = kind === "choose" ? `${guard} / ${label}` : `${guard} / ! ${label}`;
-    return shown(member) && html`<g className="note"><circle cx=${x(member)} cy=${down} r="4" />
-      <text x=${x(member) + 9} y=${down + 4}>${text}</text></g>`;
+  const alone = { choose: `${guard} / ${label}`, decide: `${guard} / ! ${label}` }[kind];
+  if (alone || from === null || to === null) {
+    const place = from ?? to;
+    return html`<g className="note"><circle cx=${place} cy=${down} r="4" />
+      <text x=${place + 9} y=${down + 4}>${alone ?? move.text}</text></g>`;
   }
-  if (!shown(member) || !shown(partner)) {
-    const one = shown(member) ? member : partner;
-    return html`<g className="note"><circle cx=${x(one)} cy=${down} r="4" />
-      <text x=${x(one) + 9} y=${down + 4}>${move.text}</text></g>`;
-  }
-  const from = x(member), to = x(partner);
   if (kind === "exchange") {
     return html`<${Arrow} ...${{ from, to, y1: down, y2: down, label, kind }} />`;
   }
@@ -109,9 +111,8 @@ function Step({ move, step, x, y, shown, sentIn, width }) {
     return html`<${Arrow} from=${from} to=${part} y1=${down} y2=${down}
       label=${kind === "lose" ? `${label} ✕ lost` : `${label} sent`} kind=${kind} />`;
   }
-  const sent = sentIn.get(step);
-  return html`<${Arrow} from=${sent === undefined ? from : from + (to - from) * 0.3} to=${to}
-    y1=${sent === undefined ? down : y[sent]} y2=${down}
+  return html`<${Arrow} from=${sent === null ? from : from + (to - from) * 0.3} to=${to}
+    y1=${sent ?? down} y2=${down}
     label=${`${label} received${kind === "duplicate" ? ", a copy stays" : ""}`} kind="deliver" />`;
 }
 

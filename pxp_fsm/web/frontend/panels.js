@@ -1,4 +1,5 @@
 // What stands beside the pictures: moves, channels, verdicts, a formula.
+import { memo } from "react";
 import { html } from "./html.js";
 
 const MARKS = { HOLDS: "✓", "HOLDS UP TO": "✓", FAILS: "✕", VACUOUS: "–", UNKNOWN: "?" };
@@ -79,17 +80,17 @@ export function Verdict({ result, onPlay }) {
   </li>`;
 }
 
-export function Verdicts({ results, done, trouble, onPlay }) {
+export const Verdicts = memo(function Verdicts({ results, done, trouble, onPlay }) {
   return html`<section aria-labelledby="verdicts-title"><h2 id="verdicts-title">Verdicts</h2>
     <ul className="verdicts">${results.map((result, number) =>
       html`<${Verdict} key=${number} result=${result} onPlay=${onPlay} />`)}</ul>
     ${trouble && html`<p className="alert">${trouble}</p>`}
     ${!done && html`<p className="muted">checking …</p>`}</section>`;
-}
+});
 
 export function Formula({ formula, answer, parts, position, onFormula, onPlay, onStep }) {
   return html`<section aria-labelledby="formula-title"><h2 id="formula-title">Formula</h2>
-    <label htmlFor="formula">Checked as you type, for example <code>G (ended -> event.CLOSE)</code></label>
+    <label htmlFor="formula">Checked as you type, for example <code>F ended</code></label>
     <input id="formula" type="text" value=${formula} autoComplete="off" spellCheck="false"
       onChange=${(event) => onFormula(event.target.value)} />
     <div aria-live="polite">

@@ -1,0 +1,108 @@
+"""The explorer: how long a step takes, on the server and in a browser, and how large pages are.
+
+Systems are those of `bench_systems.py`. A step on the server is a request answered by the
+application, without the network; in a browser it is what the page's thread computes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import runpy
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from pxp_fsm.web.files import explorer_file, static
+from pxp_fsm.web.security import Access
+from pxp_fsm.web.server import application
+from pxp_fsm.web.subjects import Subject, subject_in, subject_of
+
+ROOT = Path(__file__).parents[1]
+SYSTEMS = runpy.run_path(str(ROOT / "benchmarks" / "bench_systems.py"))
+BROWSERS = runpy.run_path(str(ROOT / "tests" / "web" / "browsers.py"))
+
+SIZES = {"10,000": (5, 4), "100,000": (6, 4)}
+"""Agents and capacity, by the number of states."""
+
+STEPS = 300
+
+
+WALK = """async (steps) => {
+  for (let step = 0; step < steps; step += 1) {
+    const before = location.hash;
+    document.querySelector(".move").click();
+    while (location.hash === before) await new Promise(requestAnimationFrame);
+  }
+}"""
+
+
+def of_server(subject: Subject) -> list[float]:
+    """CPU milliseconds of each step of a random walk."""
+    access = Access(8000)
+    headers = {"authorization": f"Bearer {access.token}"}
+    client = TestClient(
+        application(subject, access), base_url="http://127.0.0.1:8000", headers=headers
+    )
+    chance, choices, found = random.Random(1), list[int](), list[float]()
+    (state,) = client.post("/api/trace", json={"choices": []}).json()
+    for _ in range(STEPS):
+        choices.append(chance.randrange(len(state["moves"])))
+        began = time.process_time()
+        answer = client.post("/api/trace", json={"choices": choices, "start": len(choices)})
+        found.append((time.process_time() - began) * 1000)
+        (state,) = answer.json()
+    return found
+
+
+def of_page(browser: Any, page: Path) -> tuple[float, float]:
+    """CPU milliseconds of the page's thread until a file can be used, and of a step in it."""
+    with BROWSERS["opened"](browser, "about:blank", wait=False) as shown:
+        devtools = shown.context.new_cdp_session(shown)
+        devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+        def spent() -> float:
+            metrics = devtools.send("Performance.getMetrics")["metrics"]
+            found = {one["name"]: float(one["value"]) for one in metrics}
+            return found["TaskDuration"] * 1000
+
+        began = spent()
+        shown.goto(page.as_uri())
+        shown.wait_for_selector("main:not(.loading)")
+        usable = spent() - began
+        began, steps = spent(), 50
+        shown.evaluate(WALK, steps)
+        return usable, (spent() - began) / steps
+
+
+def main() -> None:
+    """Print the table."""
+    sizes = {name: len(static(name).encode()) for name in ("explorer.js", "explorer.css")}
+    packed = sum(len(gzip.compress(static(name).encode())) for name in sizes)
+    print(f"page: {sum(sizes.values()) >> 10} kB, compressed {packed >> 10} kB")
+    interact = explorer_file(subject_in(("interact",), None))
+    print(f"file of INTERACT: {len(interact.encode()) >> 10} kB")
+    for name, (agents, capacity) in SIZES.items():
+        subject = subject_of(SYSTEMS["composition"](agents, capacity).system)
+        steps = of_server(subject)
+        median, most = statistics.median(steps), max(steps)
+        print(f"{name} states: a step on the server {median:.1f} ms (CPU), at most {most:.1f} ms")
+    subject = subject_of(SYSTEMS["composition"](*SIZES["10,000"]).system)
+    began = time.process_time()
+    text = explorer_file(subject)
+    took = time.process_time() - began
+    print(f"file of 10,000 states: {len(text.encode()) >> 10} kB, written in {took:.1f} s (CPU)")
+    if BROWSERS["CHROMIUM"]:
+        with tempfile.TemporaryDirectory() as folder, BROWSERS["chromium"]() as browser:
+            page = Path(folder, "page.html")
+            page.write_text(text, "utf-8")
+            usable, step = of_page(browser, page)
+            print(f"in Chromium, CPU: usable after {usable:.0f} ms, a step {step:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

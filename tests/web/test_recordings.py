@@ -1,0 +1,81 @@
+"""Stored sessions in the explorer: what happened is the trace with which a page begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pxp_fsm as pxp
+from pxp_fsm.automata.actions import Exchange, External
+from pxp_fsm.errors import NotThere, UsageError
+from pxp_fsm.web.recordings import subject_recorded
+from pxp_fsm.web.views import Views
+from tests.backends.test_members import SYSTEM
+from tests.command_line import pxp as command
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("stored") / "lab.sqlite")
+    agent = pxp.Agent(
+        lambda _question: pxp.Answer("mammal", "It breathes air."),
+        match=pxp.exact,
+        agree=pxp.exact,
+    )
+    grants = pxp.Actor(lambda _turn: {"seat": 1}, guards=lambda _turn: "FREE")
+    with pxp.open_blackboard(path) as board:
+        pxp.Session(
+            SYSTEM,
+            {"asks": lambda _turn: pxp.Intent("ASK", "<b>"), "grants": grants},
+            name="lab/system",
+            blackboard=board,
+        ).run_sync()
+        pxp.Session(
+            pxp.Interact(),
+            {"m": agent, "h": agent},
+            instance="a whale",
+            name="lab/interact",
+            blackboard=board,
+        ).run_sync()
+    return path
+
+
+def test_a_systems_session_is_explored_with_its_own_tables(database: str) -> None:
+    subject = subject_recorded("lab/system", database)
+    assert subject.system().fingerprint == SYSTEM.fingerprint
+    actions = Views(subject.system()).actions(subject.choices)
+    assert list(map(str, actions)) == ["asks>grants ASK", "grants>asks GRANT"]
+
+
+def test_a_session_of_interact_is_explored_to_its_close(database: str) -> None:
+    subject = subject_recorded("lab/interact", database)
+    first, *_, last = Views(subject.system()).actions(subject.choices)
+    assert first in (Exchange("m", "h", "INIT"), Exchange("h", "m", "INIT"))
+    assert last == External("CLOSE")
+    assert [one.name for one in subject.system().members] == ["m", "h"]
+    assert subject.channel == "sync"
+
+
+def test_what_is_not_stored_is_not_explored(database: str, tmp_path: Path) -> None:
+    with pytest.raises(NotThere, match="has no session 'lab/other'"):
+        subject_recorded("lab/other", database)
+    for arguments, said in (
+        (["--session", "lab/other", "--database", database], "has no session 'lab/other'"),
+        (["--session", "lab/system", "--database", "none.sqlite"], "none.sqlite"),
+        (["pxp", "--session", "lab/system"], "--session: the tables and the channel of a session"),
+        (["pxp", "--database", database], "--database: this has no effect without --session"),
+    ):
+        done = command("explore", *arguments, cwd=tmp_path)
+        assert done.returncode in (2, 3), done.stderr
+        assert said in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_has_changed_is_not_taken_for_the_one_that_ran(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = pxp.load_automaton("pxp")
+    monkeypatch.setattr("pxp_fsm.experiments.drawings.builtin", lambda _name: other)
+    with pytest.raises(UsageError, match="followed another table interact"):
+        subject_recorded("lab/interact", database)
