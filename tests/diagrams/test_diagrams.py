@@ -34,7 +34,7 @@ from pxp_fsm.diagrams import (
     state_diagram,
     write,
 )
-from pxp_fsm.diagrams.layout import layout
+from pxp_fsm.diagrams.placement import place
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.messages import Answer, Message
 
@@ -143,8 +143,8 @@ def drawn_edges(automaton: Automaton, form: str) -> dict[tuple[str, str], str]:
     hits = [hit for line in lines if (hit := arrow.match(line))]
     # A row that leaves several states: their arrows meet in a point, from which one goes on.
     joined = {hit[1]: hit for hit in hits if hit[1] not in names}
-    found = [(str(hit[1]), joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
-    return {(names[source], names[hit[2]]): hit[3] for source, hit in found}
+    ends = [(str(hit[1]), joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
+    return {(names[source], names[hit[2]]): hit[3] for source, hit in ends}
 
 
 def is_at(t: Transition, text: str) -> bool:
@@ -368,7 +368,7 @@ def test_importing_diagrams_loads_no_drawing_library() -> None:
 @pytest.mark.parametrize("name", ["interact", "pxp", "lan_agent"])
 def test_a_layout_places_every_state_and_row_in_its_rectangle(name: str) -> None:
     automaton = load_automaton(name)
-    found = layout(state_diagram(automaton))
+    found = place(state_diagram(automaton))
     assert [one.name for one in found.states] == [one.name for one in automaton.states]
     rows = {(a.source, a.target, line.row) for a in found.arrows if a.source for line in a.lines}
     assert rows == {(row.source, row.target, row.row) for row in automaton.transitions}
