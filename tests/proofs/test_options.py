@@ -183,7 +183,7 @@ def test_reasons_of_a_channel_with_a_buffer() -> None:
     stuck = states_along(composition, (*choices, *both))[-1]
     deadlock = options.deadlock(stuck)
     assert deadlock is not None
-    assert str(deadlock.unreceived[0]) == "pxp1 in WAIT does not receive INIT from pxp2"
+    assert str(deadlock.unreceived[0]) == "pxp2 sends INIT; pxp1 in WAIT does not receive it"
 
 
 @settings(max_examples=40)

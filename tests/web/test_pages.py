@@ -137,7 +137,7 @@ def test_what_cannot_happen_says_why_and_a_deadlock_names_the_message(
         stuck.get_by_role("button").click()
         wait(page, "The trace of no-deadlock")
         alert = page.get_by_role("alert").inner_text()
-        assert "pxp1 in WAIT does not receive INIT from pxp2" in alert
+        assert "pxp2 sends INIT; pxp1 in WAIT does not receive it" in alert
         assert page.locator(".message.refused").count() == 2
         assert page.locator(".tag").all_inner_texts() == ["INIT", "INIT"]
 

@@ -20,7 +20,7 @@ class Explore:
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
     channel: str | None = option(
-        "The channel between the TABLEs: sync, fifo:C, lossy:C, … (docs/systems.md).",
+        "The channel between the TABLEs: sync, fifo:C, lossy:C, … (pxp help systems).",
         None,
         metavar="CHANNEL",
         default="that of the system file, or sync",
