@@ -159,12 +159,12 @@ def test_a_message_that_nobody_takes_is_named() -> None:
     )
     *_, stuck = states_along(composition, [choice])
     assert str(options.deadlock(stuck)) == (
-        "receiver in READY does not receive B from sender; receiver waits in READY for A"
+        "sender sends B; receiver in READY does not receive it; receiver waits in READY for A"
     )
     assert [str(one.reasons[0]) for one in options.of(stuck)] == [
         "guard false: sender has settled NO and sends B first",
-        "everything has stopped: receiver in READY does not receive B from sender",
-        "everything has stopped: receiver in READY does not receive B from sender",
+        "everything has stopped: sender sends B; receiver in READY does not receive it",
+        "everything has stopped: sender sends B; receiver in READY does not receive it",
     ]
 
 
