@@ -136,9 +136,10 @@ async def _is_raised(label: str, source: EventSource) -> bool:
 
 def check_source(label: str, source: object) -> None:
     """Raise `UsageError` where `source` cannot raise an event."""
-    timer = isinstance(source, int | float) and not isinstance(source, bool) and source >= 0
-    likely = isinstance(source, Chance) and 0 <= source.probability <= 1
-    if source is not None and not timer and not likely and not callable(source):
+    number: Any = source.probability if isinstance(source, Chance) else source
+    timed = isinstance(number, int | float) and not isinstance(number, bool) and number >= 0
+    known = timed and (number is source or number <= 1)
+    if source is not None and not known and not callable(source):
         raise UsageError(
             f"event {label} is raised by a number of seconds, a Chance from 0 to 1, a function, or "
             f"None (raise_event), not {quoted(source)}"

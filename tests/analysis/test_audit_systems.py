@@ -54,6 +54,7 @@ def test_what_happened_is_possible(board: SqlBlackboard) -> None:
     assert (data["systems"], data["noted"], data["not_audited"]) == (2, [], {})
 
 
+@pytest.mark.deep
 def test_random_sessions_over_all_channels_are_possible() -> None:
     with SqlBlackboard(":memory:") as board:
         for seed in range(12):
@@ -124,6 +125,7 @@ def test_what_was_put_in_is_found(
     assert "<script>" not in str(data)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "change",
     [

@@ -189,6 +189,10 @@ def test_what_a_member_remembers_is_its_own_and_is_kept() -> None:
             lambda: pxp.Session(WAITING, SILENT, events={"CANCEL": wrong("now")}),
             "event CANCEL is raised",
         ),
+        *(
+            (lambda p=p: pxp.Session(WAITING, SILENT, events={"CANCEL": Chance(p)}), "a Chance")
+            for p in (-0.1, 1.5, float("nan"), True, wrong("often"))
+        ),
         (lambda: pxp.Faults(loss=2), "loss is a probability"),
         (lambda: pxp.Actor(hub, timeout=0), "a timeout is a number"),
         (lambda: pxp.Actor(hub, guards=wrong("G")), "guards are functions"),
