@@ -60,7 +60,7 @@ def in_training(product: str) -> bool:
 
 
 def measured(reaction: Reaction) -> tuple[Mapping[str, float], float]:
-    """The rank of the right reactants by each way of ranking, and the processor seconds for both sources."""
+    """The rank of the right reactants by each way of ranking, and the seconds of both sources."""
     product, reactants = reaction
     started = time.process_time()
     try:
@@ -111,7 +111,9 @@ def main() -> None:
                 cells.append(f"{each:.0f}" if way == "both" else "")
                 print(f"| {' | '.join(cells)} |", flush=True)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\nLoading takes {loaded:.2f} s of processor time, and {memory:.0f} MB are used at most.")
+    print(
+        f"\nLoading takes {loaded:.2f} s of processor time, and {memory:.0f} MB are used at most."
+    )
 
 
 if __name__ == "__main__":
