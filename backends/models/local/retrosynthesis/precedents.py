@@ -141,7 +141,7 @@ def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:
     starts = [0, *(ends[_AT_ONCE - 1 :: _AT_ONCE] + 1), len(codes)]
     parts = [codes[start:end] for start, end in pairwise(starts) if start < end]
     return np.concatenate(
-        [environments(part, tokens).bits(np.count_nonzero(part == 0)) for part in parts]
+        [environments(part, tokens).bits(int(np.count_nonzero(part == 0))) for part in parts]
     )
 
 
