@@ -60,7 +60,7 @@ def in_training(product: str) -> bool:
 
 
 def measured(reaction: Reaction) -> tuple[Mapping[str, float], float]:
-    """The rank of the right reactants by each way of ranking; processor seconds for both."""
+    """The rank of the right reactants by each way of ranking, and the seconds of both sources."""
     product, reactants = reaction
     started = time.process_time()
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 
 from backends.models.local.retrosynthesis import precedents
 from backends.models.local.retrosynthesis.disconnections import (
@@ -89,7 +88,9 @@ class Retrosynthesis:
     @property
     def name(self) -> str:
         """With a fingerprint of what the answers depend on: its files, and the version of RDKit."""
-        return f"retrosynthesis {package_fingerprint(__package__, _FILES, version('rdkit'))}"
+        from rdkit.rdBase import rdkitVersion
+
+        return f"retrosynthesis {package_fingerprint(__package__, _FILES, rdkitVersion)}"
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
