@@ -112,7 +112,7 @@ def test_no_pair_is_judged_twice_in_its_session_and_no_text_with_itself(table: T
 
 
 @pytest.mark.parametrize("scope", ["session", "run", "pair", "call"])
-@pytest.mark.parametrize("after", [0, 5, 11])
+@pytest.mark.parametrize("after", [5, *(pytest.param(n, marks=pytest.mark.deep) for n in (0, 11))])
 def test_a_resumed_run_asks_nothing_twice(
     httpserver: HTTPServer, scope: str, after: int, tmp_path: Path
 ) -> None:

@@ -158,8 +158,10 @@ def _share(machine: Radiograph, rows: Sequence[Row]) -> str:
 
 def _by_label(machine: Radiograph, rows: Sequence[Row]) -> str:
     """For each label, how often it was found of how often it is there, and how often wrongly."""
-    answers = machine.labels_of_all([row.instance for row in rows])
-    pairs = [(said or frozenset(), labels_of(row)) for said, row in zip(answers, rows, strict=True)]
+    predictions = machine.labels_of_all([row.instance for row in rows])
+    pairs = [
+        (said or frozenset(), labels_of(row)) for said, row in zip(predictions, rows, strict=True)
+    ]
     told = []
     for label in LABELS:
         there = sum(label in correct for _, correct in pairs)
