@@ -23,6 +23,7 @@ from proofs.logic.formulas import (
 from proofs.logic.parsing import unknown
 from proofs.logic.tableau import path_parts
 from proofs.logic.valuation import text_of, values_along
+from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting, vocabulary
 from pxp_fsm.errors import Refused
@@ -56,12 +57,7 @@ def color(
         raise unknown(names - known, known, "there is no")
     noting = Noting(composition, names)
     run = _noted(noting, choices)
-    if cycle:  # the state to which the last step leads is the first of the cycle
-        begin = len(run) - 1 - cycle
-        if cycle < 0 or begin < 0 or run[begin].state != run[-1].state:
-            raise Refused(
-                f"the last {cycle} steps of the trace do not come back to where they begin"
-            )
+    check_cycle([one.state for one in run], cycle)
     checker, nodes = None, sum(map(_nodes, parts(formula)))
     if nodes:
         less = replace(effort, states=effort.states // nodes)

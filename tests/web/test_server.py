@@ -195,6 +195,7 @@ def test_back_and_elsewhere_are_other_traces(client: TestClient) -> None:
             "not found: more than 0 states",
         ),
         ("trace", "{", 422, "JSON decode error"),
+        ("export/itf", {"choices": [0], "cycle": 5}, 422, "do not come back"),
         ("export/pdf", {}, 404, "there are svg, png, mermaid, itf"),
         ("export/svg", {"members": ["<b>"]}, 422, "there is no member '<b>'"),
     ],
