@@ -22,7 +22,7 @@ from tests.proofs.random_systems import random_channel, random_system
 FORMULAS = ("F {p}", "G !{p}", "{p} U {q}", "G ({p} -> F {q})", "F G {p} | X {q}", "N {p} R {q}")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_a_counterexample_is_colored_as_one(seed: int) -> None:
     chance = random.Random(seed)
