@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from proofs.core.explore import explore
 from proofs.core.limits import Effort
 from proofs.logic.checking import Checker
-from proofs.logic.formulas import Atom, Exists, Formula, Truth, atoms, parts
+from proofs.logic.formulas import (
+    Atom,
+    Exists,
+    Formula,
+    Next,
+    Release,
+    Truth,
+    Until,
+    WeakNext,
+    atoms,
+    parts,
+)
 from proofs.logic.parsing import unknown
+from proofs.logic.tableau import path_parts
 from proofs.logic.valuation import text_of, values_along
+from proofs.systems.paths import check_cycle
 from proofs.systems.product import Composition
 from proofs.systems.propositions import Noted, Noting, vocabulary
 from pxp_fsm.errors import Refused
@@ -34,24 +47,21 @@ def color(
     """Whether each part of `formula` holds at each state of a path, the whole formula first.
 
     The path is read as a run: it ends at its last state, or its last `cycle` steps repeat for ever.
-    What begins with A or E is decided over all states. Raises `Refused` for a path that the system
+    What begins with A or E is decided over all states, with at most `effort.states` nodes: states,
+    times what each A or E has to remember of a run. Raises `Refused` for a path that the system
     does not have, `UsageError` for an unknown proposition, `TooLarge` where `effort` does not
-    suffice for A or E.
+    suffice.
     """
     names, known = set(atoms(formula)), vocabulary(composition)
     if names - known:
         raise unknown(names - known, known, "there is no")
     noting = Noting(composition, names)
     run = _noted(noting, choices)
-    if cycle:  # the state to which the last step leads is the first of the cycle
-        begin = len(run) - 1 - cycle
-        if cycle < 0 or begin < 0 or run[begin].state != run[-1].state:
-            raise Refused(
-                f"the last {cycle} steps of the trace do not come back to where they begin"
-            )
-    checker = None
-    if any(isinstance(part, Exists) for part in parts(formula)):
-        checker = Checker(noting, explore(noting, effort=effort), vocabulary=known)
+    check_cycle([one.state for one in run], cycle)
+    checker, nodes = None, sum(map(_nodes, parts(formula)))
+    if nodes:
+        less = replace(effort, states=effort.states // nodes)
+        checker = Checker(noting, explore(noting, effort=less), vocabulary=known)
 
     def holds(part: Formula, place: int) -> bool:
         if isinstance(part, Atom):
@@ -62,6 +72,14 @@ def color(
     found = values_along(formula, len(run), cycle, holds)
     shown = [part for part in reversed(found) if not isinstance(part, Truth)]
     return tuple(Part(text_of(part), found[part]) for part in shown)
+
+
+def _nodes(part: Formula) -> int:
+    """How many nodes a state can have in the product for what begins with A or E."""
+    if not isinstance(part, Exists):
+        return 0
+    temporal = (Next, WeakNext, Until, Release)
+    return 1 << sum(isinstance(one, temporal) for one in path_parts(part.path))
 
 
 def _noted(noting: Noting, choices: Sequence[int]) -> list[Noted]:

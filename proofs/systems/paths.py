@@ -38,6 +38,16 @@ def states_along(
     return tuple(found)
 
 
+def check_cycle(states: Sequence[int], cycle: int) -> None:
+    """Raise `Refused` where the last `cycle` steps do not come back to their first state.
+
+    `states` are those along the trace; 0 is no cycle.
+    """
+    begin = len(states) - 1 - cycle
+    if cycle and (cycle < 0 or begin < 0 or states[begin] != states[-1]):
+        raise Refused(f"the last {cycle} steps of the trace do not come back to where they begin")
+
+
 def choices_of(composition: Composition, actions: Iterable[Hashable]) -> Choices:
     """The path that a sequence of actions takes; `Refused` where one cannot happen.
 

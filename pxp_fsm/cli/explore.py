@@ -31,6 +31,8 @@ def explore(request: options.Explore) -> None:
     if request.output is not None:
         if request.output.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{request.output.name} does not end in .html", "output")
+        if not request.output.parent.is_dir():
+            raise UsageError(f"there is no folder {request.output.parent}", "output")
         limit = {} if request.states is None else {"limit": request.states}
         text = web.explorer_file(subject, formulas=request.formulas, **limit)
         write_atomically(request.output, text)

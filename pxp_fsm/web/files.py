@@ -15,6 +15,7 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any, Generic, TypeVar
 
+from proofs.logic import parse
 from pxp_fsm.web.checks import standard_results
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StateView, Views
@@ -52,6 +53,8 @@ def explorer_file(subject: Subject, limit: int = MOST_STATES, formulas: Sequence
 
     Raises `UsageError` for a formula that cannot be read.
     """
+    for formula in formulas:
+        parse(formula)
     views = Views(subject.system())
     results = tuple(standard_results(subject, formulas=formulas))
     text = json.dumps(

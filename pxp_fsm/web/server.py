@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import uvicorn
 from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
@@ -38,8 +39,8 @@ MOST_STEPS = 10_000
 MOST_SEARCHED = 200_000
 """The states in which the nearest one is searched."""
 
-MOST_COLORED = 20_000
-"""The states over which A and E are decided, to color a formula."""
+MOST_COLORED = 40_000
+"""The nodes with which A and E are decided, to color a formula."""
 
 Choices = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_STEPS)]
 Text = Annotated[str, Field(max_length=10_000)]
@@ -215,6 +216,12 @@ def application(subject: Subject, access: Access) -> ASGIApp:
     @app.exception_handler(PXPError)
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    async def explain(_: Request, error: Exception) -> JSONResponse:
+        found = error.errors() if isinstance(error, RequestValidationError) else ()
+        told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+        return JSONResponse({"detail": "; ".join(told)}, 422)
 
     @app.exception_handler(TooLarge)
     async def give_up(_: Request, error: Exception) -> JSONResponse:

@@ -10,7 +10,7 @@ from proofs.core.model import Step
 from proofs.core.results import Status, Verdict
 from proofs.export.itf import to_itf
 from proofs.systems.options import Options
-from proofs.systems.paths import states_along
+from proofs.systems.paths import check_cycle, states_along
 from pxp_fsm.diagrams import SequenceChart, actions_chart, render
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.sessions.occurrences import occurrences_of
@@ -32,6 +32,7 @@ def written(
 
     Raises `Refused` where the system does not have the trace, `UsageError` for an unknown member.
     """
+    check_cycle(states_along(views.composition, choices), cycle)
     if form == "itf":
         return _itf(views, choices, cycle).encode()
     return render(chart(views, choices, cycle, members), form)

@@ -38,6 +38,8 @@ HEAVY = (
     "stormpy",
     "aalpy",
     "hypothesis",
+    "fastapi",
+    "uvicorn",
 )
 
 
@@ -74,7 +76,9 @@ def test_importing_a_room_loads_nothing_heavy(package: str) -> None:
     assert not heavy, f"import {package} loads {', '.join(heavy)}"
 
 
-@pytest.mark.parametrize("name", ["", "run", "check", "sessions", "export", "odds", "lan train"])
+@pytest.mark.parametrize(
+    "name", ["", "run", "check", "sessions", "export", "odds", "lan train", "explore"]
+)
 def test_the_commands_help_loads_nothing_heavy(name: str) -> None:
     assert not loaded_by(
         "import sys; from pxp_fsm.cli import main\n"

@@ -52,7 +52,7 @@ def _some_states(composition: Composition, most: int = 60) -> list[int]:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_options_are_the_moves_and_every_other_row_has_a_true_reason(seed: int) -> None:
     composition = _drawn(seed)
@@ -186,7 +186,7 @@ def test_reasons_of_a_channel_with_a_buffer() -> None:
     assert str(deadlock.unreceived[0]) == "pxp2 sends INIT; pxp1 in WAIT does not receive it"
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_the_nearest_state_is_as_near_as_a_plain_search_finds(seed: int) -> None:
     composition = _drawn(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs.logic import parse
@@ -14,6 +14,7 @@ from tests.oracles.graphs import random_branching, random_path
 from tests.oracles.runs import satisfied
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.data())
 def test_each_part_has_the_value_of_the_run_from_there(
     seed: int, length: int, data: st.DataObject
@@ -35,6 +36,7 @@ def test_each_part_has_the_value_of_the_run_from_there(
             assert value is satisfied(part, states, loop, holds), (part, place)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_text_is_read_as_the_same_formula(seed: int, branching: bool) -> None:
     draw = random_branching if branching else random_path

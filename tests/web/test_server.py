@@ -188,14 +188,24 @@ def test_back_and_elsewhere_are_other_traces(client: TestClient) -> None:
         ("color", {"formula": "ended", "choices": [0], "cycle": 1}, 422, "do not come back"),
         ("color", {"formula": "ended", "choices": [0], "cycle": 7}, 422, "do not come back"),
         ("color", {"formula": "G" * 10_001}, 422, "at most 10000 characters"),
+        (
+            "color",
+            {"formula": "E " * 40 + "X " * 16 + "ended"},
+            422,
+            "not found: more than 0 states",
+        ),
+        ("trace", "{", 422, "JSON decode error"),
+        ("export/itf", {"choices": [0], "cycle": 5}, 422, "do not come back"),
         ("export/pdf", {}, 404, "there are svg, png, mermaid, itf"),
         ("export/svg", {"members": ["<b>"]}, 422, "there is no member '<b>'"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(
-    client: TestClient, path: str, query: dict[str, Any], code: int, said: str
+    client: TestClient, path: str, query: Any, code: int, said: str
 ) -> None:
-    answer = client.post(f"/api/{path}", json=query)
+    body = query if isinstance(query, str) else json.dumps(query)
+    sent = {"content-type": "application/json"}
+    answer = client.post(f"/api/{path}", content=body, headers=sent)
     assert answer.status_code == code
     assert said in answer.text
 
