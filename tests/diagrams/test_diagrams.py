@@ -143,8 +143,8 @@ def drawn_edges(automaton: Automaton, form: str) -> dict[tuple[str, str], str]:
     hits = [hit for line in lines if (hit := arrow.match(line))]
     # A row that leaves several states: their arrows meet in a point, from which one goes on.
     joined = {hit[1]: hit for hit in hits if hit[1] not in names}
-    ends = [(str(hit[1]), joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
-    return {(names[source], names[hit[2]]): hit[3] for source, hit in ends}
+    meeting = [(str(hit[1]), joined.get(hit[2], hit)) for hit in hits if hit[1] in names]
+    return {(names[source], names[hit[2]]): hit[3] for source, hit in meeting}
 
 
 def is_at(t: Transition, text: str) -> bool:
