@@ -17,7 +17,8 @@ from tests.pythons import OTHERS, find_python
 
 ROOT = Path(__file__).parents[2]
 MOST_MEGABYTES, MOST_DISTRIBUTIONS = 300, 50
-"""What the base may install, pip and the standard library's links included."""
+"""What the base may install."""
+INSTALLERS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 
 pytestmark = pytest.mark.deep
 
@@ -52,8 +53,11 @@ class Home:
         return done.stdout
 
     def megabytes(self) -> int:
-        files = (path for path in self.folder.rglob("*") if not path.is_symlink())
-        return int(sum(path.stat().st_blocks * 512 for path in files) >> 20)
+        """What is installed, without the tools that install it."""
+        (packages,) = self.folder.glob("lib/python*/site-packages")
+        own = [one for one in packages.iterdir() if not one.name.startswith(INSTALLERS)]
+        files = (path for one in own for path in (one, *one.rglob("*")))
+        return sum(path.lstat().st_blocks * 512 for path in files) >> 20
 
 
 @pytest.fixture
