@@ -54,10 +54,9 @@ class Home:
 
     def megabytes(self) -> int:
         """What is installed, without the tools that install it."""
-        (packages,) = self.folder.glob("lib/python*/site-packages")
-        own = [one for one in packages.iterdir() if not one.name.startswith(INSTALLERS)]
-        files = (path for one in own for path in (one, *one.rglob("*")))
-        return sum(path.lstat().st_blocks * 512 for path in files) >> 20
+        found = (path.relative_to(self.folder) for path in self.folder.rglob("*"))
+        own = (one for one in found if not any(part.startswith(INSTALLERS) for part in one.parts))
+        return sum((self.folder / one).lstat().st_blocks * 512 for one in own) >> 20
 
 
 @pytest.fixture
