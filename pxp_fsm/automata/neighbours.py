@@ -12,8 +12,8 @@ from typing import Any
 from pxp_fsm.automata.documents import read, text_of
 from pxp_fsm.errors import TableError
 
-_MOST = 200
-"""Files of a folder that are looked into."""
+_MOST, _LARGEST = 200, 1_000_000
+"""Files of a folder that are looked into, and the bytes of a file that may be a table."""
 
 
 def table_called(name: object, path: Path) -> str:
@@ -43,14 +43,24 @@ def _suggestion(path: Path, fits: Callable[[Mapping[str, Any]], bool], first: st
 
 def _beside(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The other documents of the folder that have the shape of a table."""
-    try:
-        files = sorted(path.parent.glob("*.toml"))
-    except OSError:
-        return
-    for file in islice((one for one in files if one != path), _MOST):
+    for file in toml_files(path.parent):
+        if file == path:
+            continue
         try:
             raw = read(text_of(file, "a table", error=TableError), str(file), error=TableError)
         except (TableError, OSError):
             continue
         if isinstance(raw.get("name"), str) and isinstance(raw.get("rows"), list):
             yield file, raw
+
+
+def toml_files(folder: Path) -> Iterator[Path]:
+    """The regular files of a folder that may be tables or systems in TOML, 200 at the most."""
+    return islice(filter(_is_small, sorted(folder.glob("*.toml"))), _MOST)
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size <= _LARGEST
+    except OSError:
+        return False

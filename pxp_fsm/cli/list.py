@@ -12,6 +12,7 @@ from backends.databases import SqlBlackboard
 from backends.models.catalogue import Price, catalogue
 from pxp_fsm.analysis.checks import properties
 from pxp_fsm.analysis.languages.operands import meanings
+from pxp_fsm.automata.neighbours import toml_files
 from pxp_fsm.automata.system_files import is_system_file, read_system
 from pxp_fsm.automata.tables import BUILTIN, NETWORKS, builtin, load_automaton
 from pxp_fsm.cli.options import about as options
@@ -81,7 +82,7 @@ def _systems(_request: options.List) -> tuple[Row, list[Row]]:
     rows: list[Row] = [
         (name, "built-in table", builtin(name).title) for name in (*BUILTIN, *NETWORKS)
     ]
-    rows += filter(None, map(_in_file, sorted(Path().glob("*.toml"))))
+    rows += filter(None, map(_in_file, toml_files(Path())))
     return ("name", "kind", "title"), rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -37,6 +38,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "author.toml").write_text(AUTHOR, "utf-8")
     (tmp_path / "its reviewer.toml").write_text(REVIEWER, "utf-8")
     (tmp_path / "a note.toml").write_text("rows = 1\n", "utf-8")
+    (tmp_path / "a loop.toml").symlink_to("a loop.toml")
+    (tmp_path / "a folder.toml").mkdir()
+    os.mkfifo(tmp_path / "a pipe.toml")
     (tmp_path / "broken.toml").write_text("name = 'reviewer\n", "utf-8")
     return tmp_path
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import requires
@@ -74,6 +77,28 @@ def test_tables_and_systems_of_the_folder_are_listed_and_other_files_are_not(
         "seller.toml": "table",
         "pair.toml": "system file",
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"), [(["list", "tasks"], 0), (["run", "drug"], 2), (["run", "rad"], 2)]
+)
+def test_without_any_extra_tasks_are_listed_and_refused_in_words(
+    asked: list[str], code: int, tmp_path: Path
+) -> None:
+    missing = ("numpy", "rdkit", "PIL", "scipy", "skimage", "sklearn", "cryptography", "jinja2")
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({missing})); "
+        f"from pxp_fsm.cli import main; main({asked})"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env=environ,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if code:
+        assert f"pip install 'pxp-fsm[{asked[1]}]'" in done.stderr
 
 
 def test_every_listed_language_is_one() -> None:

@@ -17,7 +17,8 @@ from tests.pythons import OTHERS, find_python
 
 ROOT = Path(__file__).parents[2]
 MOST_MEGABYTES, MOST_DISTRIBUTIONS = 300, 50
-"""What the base may install, pip and the standard library's links included."""
+"""What the base may install."""
+INSTALLERS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 
 pytestmark = pytest.mark.deep
 
@@ -52,8 +53,10 @@ class Home:
         return done.stdout
 
     def megabytes(self) -> int:
-        files = (path for path in self.folder.rglob("*") if not path.is_symlink())
-        return int(sum(path.stat().st_blocks * 512 for path in files) >> 20)
+        """What is installed, without the tools that install it."""
+        found = (path.relative_to(self.folder) for path in self.folder.rglob("*"))
+        own = (one for one in found if not any(part.startswith(INSTALLERS) for part in one.parts))
+        return sum((self.folder / one).lstat().st_blocks * 512 for one in own) >> 20
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TOKEN = re.compile(r"\[[^\]]*\]|Br|Cl|%\d\d|[A-Za-z]|\d|[-=#$:/\\().~]")
 """One token of a SMILES."""
@@ -32,8 +33,8 @@ SIZE = 1024
 END = "\n"
 """The token after each SMILES; its code is 0."""
 
-Integers = NDArray[Any]
-Bits = NDArray[np.uint64]
+Integers: TypeAlias = "NDArray[Any]"
+Bits: TypeAlias = "NDArray[np.uint64]"
 """Fingerprints, one row each: `SIZE` bits in words of 64."""
 
 _ORDERS = {"-": 1, "/": 1, "\\": 1, "=": 2, "#": 3, ":": 4, "$": 5}
@@ -56,12 +57,16 @@ class Environments:
 
     def sets(self, molecules: int, least: int = 0) -> list[frozenset[int]]:
         """The environments of each of so many molecules, from radius `least` on."""
+        import numpy as np
+
         edges = np.searchsorted(self.molecule, np.arange(molecules + 1))
         rounds = np.stack(self.rounds[least:])
         return [frozenset(rounds[:, start:end].ravel().tolist()) for start, end in pairwise(edges)]
 
     def bits(self, molecules: int) -> Bits:
         """The fingerprint of each of so many molecules: environments of radius 1 and more."""
+        import numpy as np
+
         found = np.zeros((molecules, SIZE), bool)
         for environment in self.rounds[1:]:
             found[self.molecule, (environment >> np.uint32(7)) % np.uint32(SIZE)] = True
@@ -70,6 +75,8 @@ class Environments:
 
 def encode(texts: Iterable[str]) -> tuple[Integers, list[str]]:
     """The tokens of SMILES as codes, an `END` after each, and the token of each code."""
+    import numpy as np
+
     found = [(*TOKEN.findall(text), END) for text in texts]
     tokens = [END, *sorted({token for one in found for token in one} - {END})]
     code = {token: number for number, token in enumerate(tokens)}
@@ -82,6 +89,8 @@ def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -
 
     The SMILES must be valid and without explicit hydrogens. Stereochemistry does not count.
     """
+    import numpy as np
+
     kinds = np.array([_kind(token) for token in tokens], np.uint8)
     kind = kinds.take(codes)
     atoms = np.flatnonzero(kind == _ATOM)
@@ -111,6 +120,8 @@ def similarities(one: Bits, others: Bits, counts: Integers) -> NDArray[np.float3
 
     Two fingerprints without bits have 0.
     """
+    import numpy as np
+
     common = np.bitwise_count(others & one).sum(axis=1, dtype=np.int32)
     union = counts + np.bitwise_count(one).sum(dtype=np.int32) - common
     shares: NDArray[np.float32] = (common / np.maximum(union, 1)).astype(np.float32)
@@ -121,6 +132,8 @@ def _bonds(
     codes: Integers, kind: Integers, atoms: Integers, tokens: Sequence[str]
 ) -> tuple[Integers, Integers, Integers]:
     """The two atoms of each bond, as numbers within `atoms`, and its order: 0 if not written."""
+    import numpy as np
+
     orders = np.array([_ORDERS.get(token, 0) for token in tokens], np.uint8)
     # The tokens before an atom: its bond, if written, and what the bond comes from.
     written = np.where(atoms > 0, kind.take(atoms - 1) == _BOND, False)
@@ -178,6 +191,8 @@ def _invariant(token: str) -> tuple[int, bool]:
 
 def _mixed(values: Integers) -> Integers:
     """`values` (32 bits) scattered over all 32-bit numbers."""
+    import numpy as np
+
     values = values * np.uint32(0x9E3779B1)
     values ^= values >> np.uint32(15)
     values *= np.uint32(0x85EBCA77)

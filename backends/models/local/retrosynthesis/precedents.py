@@ -14,8 +14,6 @@ from functools import cache
 from importlib import resources
 from itertools import pairwise
 
-import numpy as np
-
 from backends.models.local.retrosynthesis.environments import (
     Bits,
     Integers,
@@ -79,6 +77,8 @@ class Precedents:
 
     def of_product(self, product: str, similarity: Integers) -> list[int]:
         """The numbers of the reactions of `product` (canonical SMILES), given its `similarity`."""
+        import numpy as np
+
         alike = np.flatnonzero(similarity == 1).tolist()
         return [number for number in alike if self[number].product == product]
 
@@ -110,6 +110,8 @@ def builtin() -> Precedents:
 
 def unpacked(content: bytes) -> Precedents:
     """The precedents in the bytes of `precedents.zip`."""
+    import numpy as np
+
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         meta = json.loads(archive.read("meta.json"))
         codes = {name: _codes(archive, name) for name in ("products", "reactants")}
@@ -146,4 +148,6 @@ def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:
 
 
 def _codes(archive: zipfile.ZipFile, name: str) -> Integers:
+    import numpy as np
+
     return np.frombuffer(archive.read(name), np.uint8)

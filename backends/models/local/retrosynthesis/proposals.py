@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from backends.models.local.retrosynthesis.disconnections import canonical_set
 from backends.models.local.retrosynthesis.environments import Integers, encode, environments
 from backends.models.local.retrosynthesis.precedents import Precedent, Precedents
@@ -75,6 +73,8 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
 
     `similarity` is of each precedent's product, and 0 where one is left out.
     """
+    import numpy as np
+
     counts = np.bincount(
         known.template,
         weights=similarity.astype(float) ** SHARPNESS,
