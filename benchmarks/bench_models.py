@@ -36,11 +36,11 @@ QUESTION = "What do you see in this X-ray image, out of the five ailments, and w
 
 
 @contextmanager
-def server(seconds: float) -> Iterator[str]:
+def server(seconds: float, *reply: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, str(SERVER), str(port), str(seconds)]
+    command = [sys.executable, str(SERVER), str(port), str(seconds), *reply]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         with process.stdout or sys.stdin as said:

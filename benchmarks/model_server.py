@@ -1,12 +1,12 @@
 """A small server that speaks Anthropic's Messages over HTTP and counts as its documents say.
 
-    python benchmarks/model_server.py PORT SECONDS
+    python benchmarks/model_server.py PORT SECONDS [REPLY]
 
-Each reply takes SECONDS. A token is four characters. Where a request asks for prompt caching, the
-last block of it is a breakpoint: the longest prefix that ended at one of the last 20 blocks of an
-earlier request is read from the cache, the rest is written to it; nothing shorter than 1024 tokens
-is cached, and what is cached is kept for as long as the server runs (Anthropic: 5 minutes, renewed
-by each use).
+Each reply takes SECONDS, and says REPLY. A token is four characters. Where a request asks for
+prompt caching, the last block of it is a breakpoint: the longest prefix that ended at one of the
+last 20 blocks of an earlier request is read from the cache, the rest is written to it; nothing
+shorter than 1024 tokens is cached, and what is cached is kept for as long as the server runs
+(Anthropic: 5 minutes, renewed by each use).
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ class Counting:
         }
 
 
-def message(usage: dict[str, int]) -> dict[str, Any]:
+def message(usage: dict[str, int], reply: str) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "counted",
-        "content": [{"type": "text", "text": REPLY}],
+        "content": [{"type": "text", "text": reply}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "usage": usage,
     }
 
 
-async def main(port: int, seconds: float) -> None:
+async def main(port: int, seconds: float, reply: str = REPLY) -> None:
     counting = Counting()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -77,7 +77,7 @@ async def main(port: int, seconds: float) -> None:
                 length = int(next(lengths))
                 body = json.loads(await reader.readexactly(length))
                 await asyncio.sleep(seconds)
-                said = json.dumps(message(counting.usage(body))).encode()
+                said = json.dumps(message(counting.usage(body), reply)).encode()
                 writer.write(
                     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nrequest-id: r\r\n"
                     b"content-length: %d\r\n\r\n%s" % (len(said), said)
@@ -93,4 +93,4 @@ async def main(port: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), float(sys.argv[2])))
+    asyncio.run(main(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:]))

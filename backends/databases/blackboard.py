@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -63,12 +62,7 @@ class SqlBlackboard:
     def __enter__(self) -> SqlBlackboard:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.dispose()
 
     def dispose(self) -> None:

@@ -38,7 +38,7 @@ def test_bytes_a_message_are_flat_over_a_conversation_of_1000(empty: SqlBlackboa
     assert max(quarters) / 250 < 2500
 
 
-def test_what_is_said_again_is_stored_once(empty: SqlBlackboard) -> None:
+def test_what_is_said_again_in_a_session_is_stored_once(empty: SqlBlackboard) -> None:
     empty.start_run(RUN)
     for position in (1, 2, 3):
         name = f"drug-1/1/{position}"
@@ -46,5 +46,5 @@ def test_what_is_said_again_is_stored_once(empty: SqlBlackboard) -> None:
         for number in range(1, 11):
             empty.append(message(number, "", "the same", "because" * 1000, name), "{}", [])
     with empty.engine.connect() as connection:
-        assert connection.scalar(text("SELECT COUNT(*) FROM texts")) == 3
+        assert connection.scalar(text("SELECT COUNT(*) FROM texts")) == 3 * 4
         assert connection.scalar(text("SELECT COUNT(*) FROM messages")) == 30
