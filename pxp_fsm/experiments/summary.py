@@ -166,10 +166,7 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     tags = ", ".join(
         f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
     )
-    endings = ", ".join(
-        f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items()
-    )
-    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}", *run.notes]
+    lines = [f"Tags sent: {tags}", *run.notes]
     if run.selection.machine is None:
         if run.task.learned is not None:
             lines += run.task.learned(run.data, _recorded(board, run.name))
@@ -177,8 +174,10 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     return lines
 
 
-def faults(statistics: Statistics) -> Iterator[str]:
-    """That sessions were ended by a fault, where some were."""
+def endings_of(statistics: Statistics) -> Iterator[str]:
+    """How sessions ended, and that some were ended by a fault."""
+    each = (f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items())
+    yield f"Sessions ended: {', '.join(each)}"
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     if failed:
         were = "was" if failed == 1 else "were"

@@ -98,7 +98,7 @@ def conclude(
     for each in finished.values():
         if verbose:
             _details(each, board)
-        for line in (*summary.faults(each.statistics), *each.monitored):
+        for line in (*summary.endings_of(each.statistics), *each.monitored):
             paragraph(line)
         if each.run.meter.shown():
             paragraph(f"Models were asked: {each.run.meter.shown()}")
