@@ -31,7 +31,8 @@ PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
 """Where the published columns are from."""
 
-SETTINGS = "Controlled: lessons are weighed on a validation set. h1 and h2: two chemists."
+SETTINGS = "Controlled: lessons are weighed on a validation set."
+CHEMISTS = " h1 and h2: two chemists."
 
 
 @dataclass(frozen=True, slots=True)

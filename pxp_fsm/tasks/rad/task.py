@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from pxp_fsm.tasks.task import DataSet, Row, Task
 
 YES, NO = "yes", "no"
 _ANSWERS = (YES, NO)
+_LABEL = re.compile(r"\w[\w ()/'+.-]{0,59}")
+"""A label of one's own data: it stands in the text of prompts, where nothing may steer a reader."""
 
 
 def query(data: DataSet) -> str:
@@ -117,7 +120,12 @@ def one_label(data: DataSet, label: str) -> DataSet:
 
 def _own_labels(text: str) -> str:
     """Labels as a table of one's own has them, those of the papers spelled as there."""
-    own = (part.strip() for part in text.split(",") if part.strip().casefold() not in ("", NONE))
+    own = [part.strip() for part in text.split(",") if part.strip().casefold() not in ("", NONE)]
+    for label in own:
+        if _LABEL.fullmatch(label) is None:
+            raise DataError(
+                f"a label is up to 60 letters, digits, spaces and ()/'+.-, not {quoted(label)}"
+            )
     return format_labels(label_set(text, (*own, *LABELS)))
 
 
@@ -139,6 +147,8 @@ def load(folder: Path | None) -> DataSet:
     data = read_data(folder, FORM)
     every = (row.answer.prediction for row in (*data.sessions, *data.validation, *data.test))
     found = {one.casefold(): one for text in every for one in text.split(", ") if one != NONE}
+    if not found:
+        raise DataError(f"{folder}: every prediction is {NONE}; no row has a label to ask about")
     return replace(data, labels=tuple(sorted(found.values())))
 
 
