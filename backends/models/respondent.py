@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
@@ -11,7 +12,7 @@ from pxp_fsm.prompting.framing import encoded, framed
 from pxp_fsm.prompting.model import Capability, Image, Model, Reply, Request, Role, Turn
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompts
-from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
+from pxp_fsm.prompting.replies import headed_parts, strict_object, unfenced, whole_text
 from pxp_fsm.protocol.messages import Answer, Episode, Instance, Message, Question, text_problem
 from pxp_fsm.sessions.session import update_context
 
@@ -41,13 +42,12 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
     """
     asked = _asked(question)
     turns: list[Turn] = []
-    this = Episode(question.instance, question.history, question.context)
+    this = Episode(question.instance, question.history, question.context, question.categories)
     for told in (*question.earlier, this):
         turns.append(_opening(question.query, told.instance, problem, prompts))
-        whole = len(told.context) == len(told.history)
-        known = told.context if whole else ("",) * len(told.history)
-        for message, added in zip(told.history, known, strict=True):
-            turns.append(_turn(message, asked, problem, prompts))
+        known, found = (_each(told.history, one) for one in (told.context, told.categories))
+        for message, added, category in zip(told.history, known, found, strict=True):
+            turns.append(_turn(message, category, asked, problem, prompts))
             if added and added != update_context(message):
                 said = prompts.answer.fill("context", context=framed({"context": added}))
                 turns.append(Turn(Role.USER, said))
@@ -55,17 +55,29 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
         "system",
         query=question.query,
         labels=", ".join(problem.labels),
-        form=encoded(answer_schema(problem)),
+        form=_form(problem, prompts.answer.headings),
     )
     return Request(
         system=system,
         turns=alternating(turns),
-        schema=answer_schema(problem),
+        schema=None if prompts.answer.headings else answer_schema(problem),
         max_tokens=prompts.answer.max_tokens,
         temperature=prompts.answer.temperature,
         effort=prompts.answer.effort,
         purpose="answer",
     )
+
+
+def _each(history: tuple[Message, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """What is known of each message; nothing where it is not known of all."""
+    return known if len(known) == len(history) else ("",) * len(history)
+
+
+def _form(problem: Problem, headings: tuple[str, ...]) -> str:
+    """The form of a reply, as a model is told it: a JSON Schema, or two headings."""
+    if not headings:
+        return encoded(answer_schema(problem))
+    return "\n".join(f"{heading}: <{heading.lower()}>" for heading in headings)
 
 
 def _asked(question: Question) -> str:
@@ -113,14 +125,25 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
     return Turn(Role.USER, said, images)
 
 
-def _turn(message: Message, asked: str, problem: Problem, prompts: Prompts) -> Turn:
+def _turn(message: Message, category: str, asked: str, problem: Problem, prompts: Prompts) -> Turn:
     prediction, explanation = message.answer.prediction, message.answer.explanation
     if message.sender == asked:
+        if prompts.answer.headings:
+            parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
+            said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
+            return Turn(Role.ASSISTANT, said)
         own = {"prediction": _value(prediction, problem), "explanation": explanation}
         return Turn(Role.ASSISTANT, encoded(own))
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
-    return Turn(Role.USER, prompts.answer.fill("received", message=frame, meaning=meaning))
+    wrong = prompts.categories.get(category, meaning)
+    said = prompts.answer.fill("received", message=frame, meaning=meaning, category=wrong)
+    return Turn(Role.USER, said)
+
+
+def _on_a_line(text: str) -> str:
+    """One's own words on one line, with whatever could steer a reader escaped."""
+    return encoded(text)[1:-1].replace('\\"', '"')
 
 
 def _value(prediction: str, problem: Problem) -> object:
@@ -176,7 +199,7 @@ class ModelRespondent:
         for attempt in range(self._attempts):
             reply = await self._model.reply(replace(request, epoch=self._epoch + attempt))
             try:
-                return read_answer(reply, self._problem)
+                return read_answer(reply, self._problem, self._prompts.answer.headings)
             except DataError as error:
                 reason = str(error)
                 request = with_reason(asked, self._prompts, reason)
@@ -187,24 +210,30 @@ class ModelRespondent:
         structured = Capability.SCHEMA in self._model.capabilities
         return replace(
             request,
-            schema=answer_schema(self._problem) if structured else None,
+            schema=request.schema if structured else None,
             session=question.session,
             purpose=question.purpose,
         )
 
 
-def read_answer(reply: Reply, problem: Problem) -> Answer:
+def read_answer(reply: Reply, problem: Problem, headings: tuple[str, ...] = ()) -> Answer:
     """The answer that `reply` holds; raises `DataError`, saying why it is of no use.
 
     It is one JSON object with a prediction and an explanation; anything before, after or besides
-    is refused, except a code block around the whole of it.
+    is refused, except a code block around the whole of it. With `headings` it is plain text.
     """
-    text = whole_text(reply)
-    value = strict_object(unfenced(text), {"prediction", "explanation"})
-    explanation = value["explanation"]
+    text = unfenced(whole_text(reply))
+    if headings:
+        explanation: object
+        written, explanation = headed_parts(text, headings)
+        prediction_of = partial(problem.from_text, written)
+    else:
+        value = strict_object(text, {"prediction", "explanation"})
+        explanation = value["explanation"]
+        prediction_of = partial(problem.from_json, value["prediction"])
     if not isinstance(explanation, str) or not explanation.strip():
         raise DataError(f"explanation must be a text, not {quoted(explanation)}")
-    prediction = problem.from_json(value["prediction"])
+    prediction = prediction_of()
     wrong = text_problem(prediction) or text_problem(explanation)
     if wrong is not None:
         raise DataError(wrong)

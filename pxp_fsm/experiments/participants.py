@@ -118,7 +118,9 @@ def seated(task: Task, plan: Plan, machine: Part | None = None, human: Part | No
         role: said for role, said in task.role_notes.items() if role != "machine" or not machine
     }
     accuracy = task.accuracy if machine is None else lambda _data: ()
-    return replace(task, agents=agents, at_once=1, accuracy=accuracy, role_notes=notes)
+    check = task.check_machine if machine is None else None
+    held = replace(task, agents=agents, at_once=1, accuracy=accuracy, role_notes=notes)
+    return replace(held, check_machine=check)
 
 
 def _fresh(own: Agent, part: Part | None) -> Agent:
@@ -198,7 +200,7 @@ def _able(
     settings: Settings | None,
 ) -> Selection:
     settings = settings or Settings()
-    prompts = written.prompts_of(plan.task, plan.prompts or task.prompts)
+    prompts = prompts_of_plan(plan, task)[1]
     notes: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:
@@ -223,6 +225,16 @@ def _able(
         notes += catalogue(settings.catalogue).facts(name).warnings(date.today())
     told, other = (tuple(dict.fromkeys(lines)) for lines in (notes, deviations))
     return Selection(machine, judge, prompts, told, other, plan.human_model)
+
+
+def prompts_of_plan(plan: Plan, task: Task) -> tuple[str, Prompts]:
+    """The prompts that models are asked by, and whose they are, in words."""
+    if plan.prompts is not None:
+        return "of a file", written.prompts_of(plan.task, plan.prompts)
+    if plan.preset is not None:
+        said = "of the papers, in our words"
+        return said, written.prompts_of(plan.task, of_papers=True)
+    return "of the task", written.prompts_of(plan.task, task.prompts)
 
 
 def _paper(plan: Plan) -> Preset | None:

@@ -90,6 +90,12 @@ class Plan:
         metavar="DIR",
         default="the bundled set",
     )
+    label: str | None = option(
+        "RAD: ask whether the picture shows this label, yes or no.",
+        None,
+        metavar="LABEL",
+        default="which of all labels",
+    )
     validation: int | None = option(
         "Weigh lessons on at most N validation rows.",
         None,
@@ -259,7 +265,7 @@ class Plan:
         return json.dumps(self.meaning() | {name: value for name, value in beside if value})
 
 
-_LATER = ("effort", "precedents", "subject", "test", "validation")
+_LATER = ("effort", "label", "precedents", "subject", "test", "validation")
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
@@ -318,8 +324,16 @@ def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
     check_plan(plan)
     if plan.precedents is not None and not (task.has_precedents and plan.goes_without_model):
         raise UsageError("precedents requires drug's own machine", "precedents")
-    data = choose(plan, task.load(Path(plan.data) if plan.data is not None else None))
-    data = replace(data, same_product=plan.precedents == "all")
+    loaded = task.load(Path(plan.data) if plan.data is not None else None)
+    if plan.label is not None:
+        if task.one_label is None:
+            raise UsageError(f"task {task.name} has no labels", "label")
+        loaded = task.one_label(loaded, plan.label)
+    if task.problem_of is not None:
+        task = replace(task, problem=task.problem_of(loaded))
+    if task.check_machine is not None and plan.goes_without_model:
+        task.check_machine(loaded)
+    data = replace(choose(plan, loaded), same_product=plan.precedents == "all")
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data

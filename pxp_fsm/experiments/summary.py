@@ -32,7 +32,8 @@ PUBLISHED_SESSIONS = 20
 SOURCES = "2025: Table 1 of the workshop version; 2024: Figure 4 of arXiv 2410.20600."
 """Where the published columns are from."""
 
-SETTINGS = "Controlled: lessons are weighed on a validation set. h1 and h2: two chemists."
+SETTINGS = "Controlled: lessons are weighed on a validation set."
+CHEMISTS = " h1 and h2: two chemists."
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +168,7 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     tags = ", ".join(
         f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
     )
-    endings = ", ".join(
-        f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items()
-    )
-    lines = [f"Tags sent: {tags}", f"Sessions ended: {endings}", *run.notes]
+    lines = [f"Tags sent: {tags}", *run.notes]
     if run.selection.machine is None:
         if run.task.learned is not None:
             lines += run.task.learned(run.data, _recorded(board, run.name))
@@ -178,8 +176,10 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
     return lines
 
 
-def faults(run: Run, statistics: Statistics, board: SqlBlackboard) -> Iterator[str]:
-    """That sessions of `run` were ended by a fault, and by which, where some were."""
+def endings_of(run: Run, statistics: Statistics, board: SqlBlackboard) -> Iterator[str]:
+    """How sessions of `run` ended, and by which faults."""
+    each = (f"{ending or 'not over'} {number}" for ending, number in statistics.endings.items())
+    yield f"Sessions ended: {', '.join(each)}"
     failed = sum(statistics.endings[ending] for ending in FAULTS)
     if failed:
         were = "was" if failed == 1 else "were"

@@ -9,24 +9,29 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import Template
 from types import MappingProxyType
 from typing import Any
 
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.prompting.framing import CLOSING, OPENING
+from pxp_fsm.protocol.decisions import Category
 from pxp_fsm.protocol.messages import text_problem
 
 MOST_TOKENS = 1_000_000
+
+_EACH = {"tags": "tag", "categories": "category"}
+_HEADING = re.compile(r"[A-Za-z][A-Za-z ]{0,30}")
 
 SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
     "answer": {
         "system": ({"query", "labels"}, {"form"}),
         "question": ({"query", "instance"}, set()),
-        "received": ({"meaning"}, {"message"}),
+        "received": ({"meaning", "category"}, {"message"}),
         "again": (set(), {"reason"}),
         "context": (set(), {"context"}),
     },
@@ -46,13 +51,15 @@ LEFT_OUT = {"context": "This is known besides:\n$context"}
 class Prompt:
     """How one thing is asked: its texts by name, and the settings of the request.
 
-    `temperature` and `effort` of None are the server's own.
+    `temperature` and `effort` of None are the server's own. `headings` are those of a reply in
+    plain text, such as Prediction and Explanation; without them a reply is JSON.
     """
 
     texts: Mapping[str, str]
     max_tokens: int
     temperature: float | None = None
     effort: str | None = None
+    headings: tuple[str, ...] = ()
 
     def fill(self, text: str, **slots: str) -> str:
         """The text of that name with its slots filled; slots that it has not are left out."""
@@ -67,12 +74,14 @@ class Prompt:
 class Prompts:
     """How a task's models are asked for answers and its judges for verdicts.
 
-    `tags` says what a received tag means.
+    `tags` says what a received tag means, `categories` what is wrong where the other found the
+    category A, B, C or D.
     """
 
     answer: Prompt
     judge: Prompt
     tags: Mapping[str, str]
+    categories: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -80,9 +89,11 @@ class Prompts:
         parts = [
             [dict(prompt.texts), prompt.max_tokens, prompt.temperature]
             + ([] if prompt.effort is None else [prompt.effort])
+            + [*prompt.headings]
             for prompt in (self.answer, self.judge)
         ]
-        said = json.dumps([*parts, dict(self.tags)], sort_keys=True)
+        later = [dict(self.categories)] if self.categories else []
+        said = json.dumps([*parts, dict(self.tags), *later], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -93,9 +104,13 @@ Slots = Mapping[str, tuple[set[str], set[str]]]
 def read_prompts(source: str, where: str) -> Prompts:
     """The prompts that are written in `source`; raises `DataError`, which names `where`."""
     raw = _raw(source, where)
-    _keys(raw, {"answer", "judge", "tags"}, where)
-    answer, judge = (_prompt(raw, name, SLOTS[name], where) for name in SLOTS)
-    return Prompts(answer, judge, _tags(raw.get("tags", {}), where))
+    _keys(raw, {"answer", "judge", "tags", "categories"}, where)
+    answer, judge = (_prompt(raw, name, SLOTS[name], where, headed=True) for name in SLOTS)
+    if judge.headings:
+        raise DataError(f"{where}, [judge]: its reply is yes or no; leave out headings")
+    tags, categories = (_sentences(raw, name, where) for name in ("tags", "categories"))
+    _keys(categories, set(Category), f"{where}, [categories]")
+    return Prompts(answer, judge, tags, categories)
 
 
 def read_each(source: str, where: str, wanted: Mapping[str, Slots]) -> Mapping[str, Prompt]:
@@ -118,11 +133,14 @@ def _raw(source: str, where: str) -> Mapping[str, Any]:
         raise DataError(f"{where} is not TOML: {error}") from error
 
 
-def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Prompt:
+def _prompt(
+    raw: Mapping[str, Any], name: str, wanted: Slots, where: str, *, headed: bool = False
+) -> Prompt:
     table, here = raw.get(name), f"{where}, [{name}]"
     if not isinstance(table, dict):
         raise DataError(f"{where}: there is no table [{name}]")
-    _keys(table, {*wanted, "max_tokens", "temperature", "effort"}, here)
+    more = {"headings"} if headed else set()
+    _keys(table, {*wanted, "max_tokens", "temperature", "effort", *more}, here)
     texts = {
         text: _text(table.get(text), f"{here} {text}", *wanted[text])
         for text in wanted
@@ -139,7 +157,22 @@ def _prompt(raw: Mapping[str, Any], name: str, wanted: Slots, where: str) -> Pro
     effort = table.get("effort")
     if effort is not None and not isinstance(effort, str):
         raise DataError(f'{here}: effort must be a text such as "low", not {quoted(effort)}')
-    return Prompt(MappingProxyType(texts), most, temperature, effort)
+    headings = _headings(table.get("headings", []), here)
+    return Prompt(MappingProxyType(texts), most, temperature, effort, headings)
+
+
+def _headings(value: object, here: str) -> tuple[str, ...]:
+    """The headings of a plain reply: none, or one word for each of its two parts."""
+    found = value if isinstance(value, list) else [value]
+    words = tuple(one for one in found if isinstance(one, str) and _HEADING.fullmatch(one))
+    if words and len({word.casefold() for word in words}) == 2 == len(found):
+        return words
+    if not found:
+        return ()
+    raise DataError(
+        f'{here}: headings must be two different words, such as ["Prediction", "Explanation"], '
+        f"not {quoted(value)}"
+    )
 
 
 def _text(text: object, here: str, may: set[str], must: set[str]) -> str:
@@ -159,10 +192,10 @@ def _text(text: object, here: str, may: set[str], must: set[str]) -> str:
     return text.strip()
 
 
-def _tags(table: object, where: str) -> Mapping[str, str]:
-    here = f"{where}, [tags]"
+def _sentences(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
+    table, here = raw.get(name, {}), f"{where}, [{name}]"
     if not isinstance(table, dict) or not all(isinstance(said, str) for said in table.values()):
-        raise DataError(f"{here}: each tag needs a sentence")
+        raise DataError(f"{here}: each {_EACH[name]} needs a sentence")
     if any(OPENING in said or CLOSING in said for said in table.values()):
         raise DataError(f"{here} holds {OPENING} or {CLOSING}; only what fills a slot is framed")
     return MappingProxyType(dict(table))

@@ -47,5 +47,24 @@ def strict_object(text: str, keys: set[str]) -> dict[str, object]:
     return value
 
 
+def headed_parts(text: str, headings: tuple[str, ...]) -> tuple[str, str]:
+    """The two parts of a plain reply: `Prediction: ... Explanation: ...`, by its headings.
+
+    The first heading is the very beginning; the second begins a line, or else stands in one. Raises
+    `DataError`.
+    """
+    first, second = headings
+    form = f"it must be '{first}: ... {second}: ...' and nothing before"
+    begun = re.match(rf"{re.escape(first)}\s*:", text, re.IGNORECASE)
+    if begun is None:
+        raise DataError(form)
+    rest = text[begun.end() :]
+    parted = re.search(rf"^[ \t]*{re.escape(second)}\s*:", rest, re.IGNORECASE | re.MULTILINE)
+    parted = parted or re.search(rf"\b{re.escape(second)}\s*:", rest, re.IGNORECASE)
+    if parted is None:
+        raise DataError(form)
+    return rest[: parted.start()].strip(), rest[parted.end() :].strip()
+
+
 def _no_number(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")

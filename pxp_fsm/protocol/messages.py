@@ -75,12 +75,14 @@ class Message:
 class Episode:
     """A conversation that went before: an instance, and messages about it in order.
 
-    `context` is what UPDATE_CONTEXT added at each of them; empty where that is not known.
+    `context` is what UPDATE_CONTEXT added at each of them, `categories` as in a `Question`; both
+    are empty where that is not known.
     """
 
     instance: Instance
     history: tuple[Message, ...]
     context: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ class Question:
     """What an agent is asked (ASK_AGENT): the query q, the instance x and the context C.
 
     `context` is C_(j-1): what UPDATE_CONTEXT added at messages 1 to j-1 of this session, in order.
-    `history` is the messages themselves, for respondents that want them with their parts apart.
+    `history` is the messages themselves, for respondents that want them with their parts apart;
+    `categories` is what the sender of each found the pair before it to be: A, B, C or D, and empty
+    where no MATCH and AGREE were judged (message 1, or a person who named the tag).
     `earlier` is what the context holds about other instances: sessions that went before, where the
     context is carried on; and, where a validation instance is asked about, the session itself.
     `session` is the name of the session in which it is asked, and `purpose` what the answer is for:
@@ -107,6 +111,7 @@ class Question:
     earlier: tuple[Episode, ...] = field(default=(), repr=False)
     session: str = field(default="", repr=False)
     purpose: str = field(default="answer", repr=False)
+    categories: tuple[str, ...] = field(default=(), repr=False)
 
 
 def text_problem(text: str) -> str | None:

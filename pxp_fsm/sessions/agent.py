@@ -200,11 +200,21 @@ class Participant:
             if self._lessons is None or self._lessons.again(received, judgement):
                 self.learn(received)
 
-    def episode(self, history: Sequence[Message], context: Sequence[str] = ()) -> Episode:
+    def episode(
+        self,
+        history: Sequence[Message],
+        context: Sequence[str] = (),
+        categories: Sequence[str] = (),
+    ) -> Episode:
         """What a later session's context holds of this one for the agent."""
         kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
-        added = dict(zip(history, context, strict=False))
-        return Episode(self._instance, kept, tuple(added[each] for each in kept if each in added))
+        added, found = (dict(zip(history, each, strict=False)) for each in (context, categories))
+        return Episode(
+            self._instance,
+            kept,
+            tuple(added[each] for each in kept if each in added),
+            tuple(found[each] for each in kept if each in found),
+        )
 
     def _teach(self, respondent: Respondent, message: Message) -> None:
         if not isinstance(respondent, Learner):
@@ -223,7 +233,12 @@ class Participant:
         """TERM right after one's own `latest` message, with the same pair."""
         return Move(sending(Tag.TERM), None, Tag.TERM, latest.answer)
 
-    async def move(self, history: Sequence[Message], context: tuple[str, ...]) -> Move:
+    async def move(
+        self,
+        history: Sequence[Message],
+        context: tuple[str, ...],
+        categories: tuple[str, ...] = (),
+    ) -> Move:
         """The agent's next move after `history` (Procedure AGENT; for PXP with g').
 
         A `Reviewer` sees it before it counts, and may want to make it again. Raises `NoAnswer`,
@@ -236,6 +251,7 @@ class Participant:
             tuple(history),
             self._earlier,
             self._session,
+            categories=categories,
         )
         while True:
             withdraw = self.relations.withdrawing()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from itertools import compress
 
 from pxp_fsm.errors import NoAnswer, PXPError, Refused, UsageError, quoted
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
@@ -153,13 +154,12 @@ class Lessons:
 
     def shown(self, question: Question) -> Question:
         """`question` with the messages and the context that the agent has kept."""
-        shown = [
-            (message, context)
-            for message, context in zip(question.history, question.context, strict=True)
-            if message.number not in self._hidden
-        ]
+        kept = [message.number not in self._hidden for message in question.history]
         return replace(
-            question, history=tuple(m for m, _ in shown), context=tuple(c for _, c in shown)
+            question,
+            history=tuple(compress(question.history, kept)),
+            context=tuple(compress(question.context, kept)),
+            categories=tuple(compress(question.categories, kept)),
         )
 
     async def settle(
@@ -248,7 +248,8 @@ class Lessons:
         ask: Ask,
     ) -> tuple[int, int]:
         """How many validation instances are answered rightly, and how many not at all."""
-        this = Episode(self._instance, question.history, question.context)
+        said = question.history, question.context, question.categories
+        this = Episode(self._instance, *said)
         episodes = (*self._earlier, this)
         match = in_session(match, question.session)
         places = asyncio.Semaphore(AT_ONCE)

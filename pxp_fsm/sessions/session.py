@@ -23,9 +23,10 @@ from pxp_fsm.protocol.relations import (
     Assumption,
     Judgement,
     OracleFailed,
+    Outcome,
     session_assumptions,
 )
-from pxp_fsm.protocol.rules import FAULTS, Ending, Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import AGREE, FAULTS, MATCH, Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.functions import checked_name, ending_of, waited_for
@@ -129,6 +130,7 @@ class Session:
         self.rules = rules
         self.history: tuple[Message, ...] = ()
         self.context: tuple[str, ...] = ()
+        self.categories: tuple[str, ...] = ()
         self.ending: Ending | None = None
         self.cause = ""
         self.fault: Exception | None = None
@@ -174,7 +176,8 @@ class Session:
 
     def episodes(self) -> dict[str, Episode]:
         """What each agent, by its name, may carry in its context to later sessions."""
-        return {p.name: p.episode(self.history, self.context) for p in self._participants}
+        said = self.history, self.context, self.categories
+        return {p.name: p.episode(*said) for p in self._participants}
 
     @property
     def states(self) -> dict[str, str]:
@@ -226,7 +229,7 @@ class Session:
                 self._blackboard.append(carried, context, judgements)
 
         self._channel.carry(message, move.valuation, store)
-        self._sent(message, context, listener)
+        self._sent(Entry(message, context, judgements), listener)
         if self._on_message is not None:
             self._on_message(message)
         self._raise_fault()
@@ -247,7 +250,7 @@ class Session:
                 speaker.learn_again(self.history[-1], entry.judgements)
             speaker.relations.remember(entry.judgements)
             self._channel.carry(entry.message)
-            self._sent(entry.message, entry.context, listener)
+            self._sent(entry, listener)
             self._raise_fault()
         if closing and self.history:
             self._turn()[0].learn_again(self.history[-1], closing)
@@ -257,12 +260,13 @@ class Session:
 
         What is stored stays stored, and what respondents have learned or weighed stays learned.
         """
-        kept = self.history, self.context, self.ending, self.cause, self.fault
+        kept = self.history, self.context, self.categories, self.ending, self.cause, self.fault
         back = [p.relations.withdrawing() for p in self._participants]
         back.append(self._channel.withdrawing())
 
         def withdraw() -> None:
-            self.history, self.context, self.ending, self.cause, self.fault = kept
+            self.history, self.context, self.categories = kept[:3]
+            self.ending, self.cause, self.fault = kept[3:]
             for one in back:
                 one()
 
@@ -317,12 +321,14 @@ class Session:
     async def _move(self, speaker: Participant) -> Move:
         if self.history and self.history[-1].sender == speaker.name:
             return speaker.hang_up(self.history[-1])
-        return await speaker.move(self.history, self.context)
+        return await speaker.move(self.history, self.context, self.categories)
 
-    def _sent(self, message: Message, context: str, listener: Participant) -> None:
+    def _sent(self, entry: Entry, listener: Participant) -> None:
         """Note a message that was carried; the listener hears it; the schedule may close."""
+        message = entry.message
         self.history = (*self.history, message)
-        self.context = (*self.context, context)
+        self.context = (*self.context, entry.context)
+        self.categories = (*self.categories, _category(self.rules, entry.judgements))
         ending = self.rules.ending(self.history)
         if ending is not None:
             self._deliver()
@@ -363,3 +369,13 @@ class Session:
         if self._blackboard is not None:
             left = tuple(j for p in self._participants for j in p.relations.take_log())
             self._blackboard.close(self.name, ending.value, self.cause, left)
+
+
+def _category(rules: Rules, judgements: Sequence[Judgement]) -> str:
+    """What a received pair was found to be; empty where MATCH and AGREE were not judged."""
+    first: dict[str, bool] = {}
+    for judgement in judgements:
+        first.setdefault(judgement.relation, judgement.outcome is Outcome.YES)
+    if MATCH not in first or AGREE not in first:
+        return ""
+    return str(rules.functions.category(first[MATCH], first[AGREE]))

@@ -31,7 +31,9 @@ class DataSet:
 
     `origin` says in words where they come from; `in_sample` that the predictor's authors wrote
     them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
-    With `same_product` a machine with precedents may use those of the very instance.
+    With `same_product` a machine with precedents may use those of the very instance. `labels` are
+    those that predictions are made of, where they are a closed list; `asked` is the one that alone
+    is asked about, yes or no.
     """
 
     origin: str
@@ -41,6 +43,8 @@ class DataSet:
     in_sample: bool = False
     whole: tuple[Row, ...] = ()
     same_product: bool = False
+    labels: tuple[str, ...] = ()
+    asked: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -76,8 +80,11 @@ class Task:
     session to the next. `problem` is how models and people are asked; None where the task can only
     be answered by its own agents. `prompts` is the text of its file of prompts; None: those that
     come with a task of its name. `update_context` says what each message adds to the context C,
-    which models are shown. `has_precedents` says that the machine cites
-    published instances. `learned` says, as lines to be printed, what the machine's answers in
+    which models are shown. `has_precedents` says that the machine cites published instances.
+    `problem_of` is the problem that the data make, where the labels are theirs, and `one_label` the
+    data where one label is asked about, yes or no (`UsageError` for one that they do not have).
+    `check_machine` raises `UsageError` where its own machine cannot work, or not with these data.
+    `learned` says, as lines to be printed, what the machine's answers in
     sessions (instance's key and messages) owe to lessons. `why_not` says why a machine does not
     predict what a person has in mind: the machine, the instance and the prediction; None where it
     is a machine that cannot tell.
@@ -97,3 +104,6 @@ class Task:
     has_precedents: bool = False
     learned: Callable[[DataSet, Iterable[Recorded]], Sequence[str]] | None = None
     why_not: Callable[[Respondent, Instance, str], str | None] | None = None
+    problem_of: Callable[[DataSet], Problem] | None = None
+    one_label: Callable[[DataSet, str], DataSet] | None = None
+    check_machine: Callable[[DataSet], None] | None = None

@@ -36,7 +36,9 @@ def expert(body: Body) -> str:
         said = str(heard[-1]["prediction"])
         prediction = [] if said == "none" else said.split(", " if rad else ".")
     why = str(heard[-1]["explanation"]) if len(heard) > 1 else f"My view, {len(heard)}."
-    return json.dumps({"prediction": prediction, "explanation": why})
+    if rad:
+        return f"Prediction: {', '.join(prediction) or 'none'}\nExplanation: {why}"
+    return f"Pathway: {'.'.join(prediction)}\nExplanation: {why}"
 
 
 def _text(content: str | list[dict[str, Any]]) -> str:

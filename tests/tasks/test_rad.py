@@ -42,9 +42,8 @@ from pxp_fsm.tasks.rad.phantoms import TOLD
 from pxp_fsm.tasks.rad.task import (
     PROBLEM,
     RAD,
+    OneFinding,
     accuracy,
-    from_json,
-    from_text,
     labels_of,
     right,
     taught,
@@ -156,9 +155,9 @@ def test_machine_and_report_can_agree() -> None:
 
 @given(sets)
 def test_a_prediction_is_the_same_as_json_and_as_text(labels: frozenset[str]) -> None:
-    text = from_json(sorted(labels, reverse=True))
+    text = PROBLEM.from_json(sorted(labels, reverse=True))
     Draft202012Validator(PROBLEM.prediction).validate(sorted(labels))
-    assert from_text(text) == text
+    assert PROBLEM.from_text(text) == text
     assert label_set(text, LABELS) == labels
 
 
@@ -178,7 +177,7 @@ def test_a_prediction_is_the_same_as_json_and_as_text(labels: frozenset[str]) ->
 )
 def test_what_is_no_list_of_labels_is_refused(value: object) -> None:
     with pytest.raises(DataError):
-        from_json(value)
+        PROBLEM.from_json(value)
 
 
 def test_a_model_is_shown_the_picture_and_not_its_name() -> None:
@@ -294,7 +293,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.deep
 def test_it_runs_at_once_and_says_what_it_ran_on(tmp_path: Path) -> None:
-    done = pxp("run", "rad", "--instances", "3", cwd=tmp_path)
+    done = pxp("run", "rad", "-v", "--instances", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for told in ("synthetic pictures drawn by this package", "RAD", "Exactly the right labels"):
         assert told in " ".join(done.stdout.split())
@@ -354,6 +353,7 @@ def test_a_copy_of_the_machine_learns_apart() -> None:
     wrong = next(r for r in bundled().sessions if task.predicted(machine, r) != labels_of(r))
     before = machine.labels(wrong.instance)
     again = taught(machine, [wrong])
+    assert not isinstance(again, OneFinding)
     assert set(again.told) == {wrong.instance.key}
     assert again.copy().told == again.told
     assert machine.told == {}

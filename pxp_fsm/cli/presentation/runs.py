@@ -92,14 +92,15 @@ def conclude(
     for setting, each in finished.items():
         paragraph(_meaning(each, f"{setting.capitalize()}: " if others else ""))
     if others:
-        paragraph(summary.SETTINGS)
+        chemists = any("-h1" in column.title for column in columns)
+        paragraph(summary.SETTINGS + (summary.CHEMISTS if chemists else ""))
     if columns:
         paragraph(summary.SOURCES)
-    for each in finished.values():
+    for setting, each in finished.items():
         if verbose:
             _details(each, board)
-        for line in (*summary.faults(each.run, each.statistics, board), *each.monitored):
-            paragraph(line)
+        for line in (*summary.endings_of(each.run, each.statistics, board), *each.monitored):
+            paragraph(f"{setting.capitalize()}: {line}" if others else line)
         if each.run.meter.shown():
             paragraph(f"Models were asked: {each.run.meter.shown()}")
     _places([*finished.values()], board, verbose)

@@ -19,6 +19,7 @@ from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.accuracy import LONGEST
 from pxp_fsm.experiments.comparison import comparison_lines, explanation, order_lines
 from pxp_fsm.experiments.outcomes import compare
+from pxp_fsm.experiments.participants import prompts_of_plan
 from pxp_fsm.experiments.reports import figures, palette, sheets
 from pxp_fsm.experiments.reports.contents import REPLAYED, RunReport
 from pxp_fsm.experiments.reports.conversations import Conversation, conversation
@@ -27,7 +28,6 @@ from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.stored_plans import stored_deviations
-from pxp_fsm.tasks.prompts import prompts_of
 
 LISTED = 1000
 """Sessions of a run that have a row each, beside those that are shown whole."""
@@ -204,11 +204,10 @@ def _models(report: RunReport) -> Iterator[tuple[str, str]]:
     named = [f"{role} {name}" for role, name in chosen if name is not None]
     if not named:
         return
-    whose = "of the task" if plan.prompts is None else "of a file"
     yield "models", ", ".join(named)
-    source = plan.prompts or (report.task.prompts if report.task else None)
-    if source is not None or report.task is not None:
-        yield "prompts", f"{whose}, {prompts_of(plan.task, source).fingerprint[:12]}"
+    if report.task is not None:
+        whose, prompts = prompts_of_plan(plan, report.task)
+        yield "prompts", f"{whose}, {prompts.fingerprint[:12]}"
 
 
 def drawings_of(report: RunReport) -> Drawings:

@@ -12,20 +12,29 @@ LARGEST = 1_000_000
 """Bytes of a file of prompts that are read."""
 
 
-def bundled_prompts(task: str) -> str:
-    """The text of the prompts that come with `task`; raises `UsageError` where it has none."""
+_OF_PAPERS = "papers-"
+"""What the names of the files begin with that state, in our words, what the papers' prompts do."""
+
+
+def bundled_prompts(task: str, of_papers: bool = False) -> str:
+    """The text of the prompts that come with `task`, or of those `of_papers`.
+
+    Raises `UsageError` where it has none.
+    """
     found = {
         entry.name.removesuffix(".toml"): entry
         for entry in files(__name__).iterdir()
         if entry.name.endswith(".toml")
     }
-    if task not in found:
+    name = f"{_OF_PAPERS}{task}" if of_papers else task
+    if name not in found:
+        there = sorted(one for one in found if not one.startswith(_OF_PAPERS))
         raise UsageError(
             f"task {quoted(task)} has no prompts of its own; give a file of prompts "
-            f"(there are prompts for: {', '.join(sorted(found))})",
+            f"(there are prompts for: {', '.join(there)})",
             "prompts",
         )
-    return found[task].read_text("utf-8")
+    return found[name].read_text("utf-8")
 
 
 def prompts_text(path: Path) -> str:
@@ -43,8 +52,8 @@ def prompts_text(path: Path) -> str:
     return text
 
 
-def prompts_of(task: str, source: str | None = None) -> Prompts:
+def prompts_of(task: str, source: str | None = None, *, of_papers: bool = False) -> Prompts:
     """The prompts that a plan means: `source`, or those that come with `task`."""
     if source is None:
-        return read_prompts(bundled_prompts(task), f"the prompts of {task}")
+        return read_prompts(bundled_prompts(task, of_papers), f"the prompts of {task}")
     return read_prompts(source, "the plan's prompts")

@@ -140,6 +140,8 @@ def unpacked(content: bytes) -> Precedents:
 
 def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:
     """The fingerprints of the molecules whose SMILES end at `ends` in `codes`."""
+    import numpy as np
+
     starts = [0, *(ends[_AT_ONCE - 1 :: _AT_ONCE] + 1), len(codes)]
     parts = [codes[start:end] for start, end in pairwise(starts) if start < end]
     return np.concatenate(
