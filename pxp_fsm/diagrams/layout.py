@@ -17,6 +17,9 @@ WIDE = 1000.0
 PAGE = 640.0
 """Points of height that a figure can have on a page."""
 
+MANY = 60
+"""Arrows from which only layouts with references are tried: others take long, and are too wide."""
+
 LEAST, GOOD = 6.0, 8.0
 """Points: smaller letters cannot be read in print; with these no other layout is looked for."""
 
@@ -48,6 +51,8 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
         return _for_screen(diagram, style)
     found = list[Arranged]()
     for layout in _layouts(style):
+        if len(diagram.edges) > MANY and not layout.references:
+            continue
         found.append(_scaled(to_dot(diagram, style, layout), style))
         if found[-1].letters >= GOOD:
             break
@@ -56,9 +61,10 @@ def arrange(diagram: Diagram, style: Style) -> Arranged:
 
 def _for_screen(diagram: StateDiagram, style: Style) -> Arranged:
     usual = replace(USUAL, direction=style.direction or USUAL.direction)
-    found = _scaled(to_dot(diagram, style, usual), style)
-    if found.canvas.size[0] <= WIDE:
-        return found
+    if len(diagram.edges) <= MANY:
+        found = _scaled(to_dot(diagram, style, usual), style)
+        if found.canvas.size[0] <= WIDE:
+            return found
     narrow = Layout(style.direction or "TB", tight=True, references=True)
     return _scaled(to_dot(diagram, style, narrow), style)
 
