@@ -204,7 +204,7 @@ class SessionModel:
         if number == 1:
             init = self._move(state, Tag.INIT)
             for pair in product(*(self.theory.extensions(EMPTY),) * 2):
-                yield init, state.loops, pair, ()
+                yield init, _looped(state.loops, init.loop), pair, ()
             return
         if isinstance(self.rules, Pxp):
             yield from self._terms(state, data)
@@ -218,7 +218,8 @@ class SessionModel:
         for guard, data, answers in outcomes:
             if guard not in moves:
                 move = self._move(state, guard)
-                moves[guard] = move, self._looped(state.loops, move.loop)
+                forbidden = self._forbidden(state.loops, move.loop)
+                moves[guard] = move, None if forbidden else _looped(state.loops, move.loop)
             move, loops = moves[guard]
             if loops is None:
                 yield from self._terms(state, data, answers)
@@ -227,22 +228,17 @@ class SessionModel:
 
     def _terms(self, state: State, data: Data, answers: tuple[bool, ...] = ()) -> Iterator[Moved]:
         """Hanging up, which row 8 allows whoever must answer; `data` is what is sent."""
-        term, loops = self._move(state, Tag.TERM), state.loops
+        term = self._move(state, Tag.TERM)
+        loops = _looped(state.loops, term.loop)
         if state.sent > 1:
             yield term, loops, data, answers
             return
         for pair in product(self.theory.extensions(data[0]), self.theory.extensions(data[1])):
             yield term, loops, pair, answers
 
-    def _looped(self, loops: Loops, tag: str) -> Loops | None:
-        """The loops once that on `tag` is taken, if any; None where PXP(k) forbids it."""
-        if not tag:
-            return loops
-        taken = dict(loops)
-        if self.rules.functions.exhausted(taken.get(tag, 0), self.rules.k):
-            return None
-        taken[tag] = taken.get(tag, 0) + 1
-        return tuple(sorted(taken.items()))
+    def _forbidden(self, loops: Loops, tag: str) -> bool:
+        """Whether PXP(k) forbids the self-loop on `tag`, if it is one."""
+        return bool(tag) and self.rules.functions.exhausted(dict(loops).get(tag, 0), self.rules.k)
 
     def _speaker(self, state: State) -> int:
         return 0 if self.rules.functions.initiator_speaks(state.sent + 1) else 1
@@ -284,7 +280,7 @@ class SessionModel:
         if not isinstance(self.rules, Pxp) or self.rules.k is None:
             return ""
         rows = (row for row in self.both[speaker].leaving(at) if row.guard == said)
-        tag = next((row.label for row in rows), "")
+        tag = said.value if isinstance(said, Tag) else next((row.label for row in rows), "")
         return tag if tag and self.rules.functions.repeats(received, tag) else ""
 
     @cached_property
@@ -348,6 +344,15 @@ class SessionModel:
 def _step(move: Move, loops: Loops, data: Data, facts: tuple[bool, ...]) -> Step[State]:
     action, (sent, at, tags, _, _, history, _, over), _ = move
     return Step(action, State(sent, at, tags, *data, history, loops, over), facts)
+
+
+def _looped(loops: Loops, tag: str) -> Loops:
+    """The loops once that on `tag` is taken; "" is none."""
+    if not tag:
+        return loops
+    taken = dict(loops)
+    taken[tag] = taken.get(tag, 0) + 1
+    return tuple(sorted(taken.items()))
 
 
 def _put(pair: tuple[T, T], agent: int, value: T) -> tuple[T, T]:
