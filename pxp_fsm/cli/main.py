@@ -175,9 +175,10 @@ def commands() -> None:
 
     Exit codes: 0 success; 1 a stored run was changed (verify), a run contains messages that no
     correct agent could have sent (audit), a verdict is not the expected one (check), a formula is
-    false (monitor), or a program differs from its table (conform); 2 the request or its data cannot
-    be used; 3 a database or a disk failed; 4 a verdict is unknown (check, conform); 130 stopped by
-    Ctrl-C (every message sent so far is stored); 141 the reader of the pipe has closed it.
+    false (monitor), a program differs from its table (conform), or a package is shadowed (doctor);
+    2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict is unknown
+    (check, conform); 130 stopped by Ctrl-C (every message sent so far is stored); 141 the reader of
+    the pipe has closed it.
     """
 
 
