@@ -27,6 +27,7 @@ from pxp_fsm.experiments import (
     executors,
     files,
     participants,
+    plan_data,
     plans,
     runs,
     summary,
@@ -58,7 +59,9 @@ def run(request: options.Run) -> None:
         _refuse_with_resume(request)
         _resume(request.plan["task"], request.resume, request, monitors)
         return
-    begun = {setting: (plan, plans.read_plan(plan)) for setting, plan in _settings(request).items()}
+    begun = {
+        setting: (plan, plan_data.read_plan(plan)) for setting, plan in _settings(request).items()
+    }
     for plan, found in begun.values():
         _see_the_person(plan)
         monitors.under(plan.rules())

@@ -24,7 +24,8 @@ from pxp_fsm import defaults
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.participants import Opened, Participants
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, gate_of, read_plan
+from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.tallies import Point, over_repetitions
 from pxp_fsm.experiments.stored_plans import stored_plan
 from pxp_fsm.experiments.units import together

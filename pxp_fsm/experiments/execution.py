@@ -26,7 +26,8 @@ from pxp_fsm.experiments import costs, participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.faults import Reporter, log
 from pxp_fsm.experiments.orders import Order, ordered
-from pxp_fsm.experiments.plans import Plan, gate_of
+from pxp_fsm.experiments.plan_data import gate_of
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.units import Unit, together, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message

@@ -19,7 +19,7 @@ from backends.models.settings import Settings
 from pxp_fsm import __version__, options
 from pxp_fsm.automata import documents
 from pxp_fsm.errors import Fault, FileError, UsageError
-from pxp_fsm.experiments import plans, runs
+from pxp_fsm.experiments import plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.tasks.task import DataSet, Task
 
@@ -46,7 +46,7 @@ class Experiment:
             "n": rules.n,
             "k": rules.k,
             "instances": None,
-            "data": plans.data_fingerprint(self.plan, self.data),
+            "data": plan_data.data_fingerprint(self.plan, self.data),
             "automaton": rules.automaton.fingerprint,
             "version": __version__,
         }
@@ -98,7 +98,7 @@ def load(path: Path, subject: str | None = None) -> Experiment:
     try:
         plan = plans.build_plan(options.values_of(Plan, raw), path.absolute().parent)
         plan = plan if subject is None else replace(plan, subject=subject)
-        task, data = plans.read_plan(plan)
+        task, data = plan_data.read_plan(plan)
     except UsageError as error:
         fault = Fault(_place(error.field), str(error))
         raise FileError(documents.located([fault], text, str(path))) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backends.models import registry
 from backends.models.catalogue import catalogue
-from backends.models.paper_settings import ModelParameters, Preset, adapted, find_preset
+from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson, WhyNot
@@ -19,10 +19,11 @@ from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.deviations import as_in, not_told, otherwise, paper_of
 from pxp_fsm.experiments.plans import PERSONS, Plan
 from pxp_fsm.prompting.model import Capability, Image, Model
 from pxp_fsm.prompting.problem import Problem
-from pxp_fsm.prompting.prompts import Prompt, Prompts
+from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.situation import Derived, Guards
@@ -168,7 +169,7 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
     Raises `UsageError` or `DataError` for a name that is none, a task that asks no models, prompts
     that cannot be used, and whatever a model cannot do; nothing is sent.
     """
-    paper = _paper(plan)
+    paper = paper_of(plan)
     machine, judge = plan.machine, plan.judge
     if paper is not None:
         machine, judge = machine or paper.machine.model, judge or paper.judge.model
@@ -204,10 +205,15 @@ def _able(
     notes: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:
-        answer, left = _as_in(paper.machine, prompts.answer, machine, settings)
-        verdict, also = _as_in(paper.judge, prompts.judge, judge, settings)
+        answer, left = as_in(paper.machine, prompts.answer, machine, settings)
+        verdict, also = as_in(paper.judge, prompts.judge, judge, settings)
         prompts = replace(prompts, answer=answer, judge=verdict)
-        deviations = (*_otherwise(plan, paper), *left, *also, *_not_told(plan, paper))
+        deviations = (
+            *otherwise(plan, paper),
+            *left,
+            *also,
+            *not_told(plan, paper),
+        )
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
         prompts = replace(prompts, answer=answer, judge=verdict)
@@ -235,51 +241,6 @@ def prompts_of_plan(plan: Plan, task: Task) -> tuple[str, Prompts]:
         said = "of the papers, in our words"
         return said, written.prompts_of(plan.task, of_papers=True)
     return "of the task", written.prompts_of(plan.task, task.prompts)
-
-
-def _paper(plan: Plan) -> Preset | None:
-    if plan.preset is None:
-        return None
-
-    found = find_preset(plan.preset)
-    if found.task != plan.task:
-        raise UsageError(f"preset {found.name} belongs to {found.task}, not to {plan.task}")
-    return found
-
-
-def _otherwise(plan: Plan, paper: Preset) -> Iterator[str]:
-    """What is not as the paper had it, beside what its models cannot be told any more."""
-    pairs = (("machine", paper.machine.model), ("judge", paper.judge.model), *paper.plan.items())
-    for name, then in pairs:
-        now = plan.goes_on if name == "carry" else getattr(plan, name)
-        if now is not None and now != then:
-            yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
-
-
-def _not_told(plan: Plan, paper: Preset) -> Iterator[str]:
-    """What the paper does not say, and what stands in its place."""
-    if paper.chosen:
-        yield f"Not in the paper, and chosen here: {', '.join(paper.chosen)}."
-    if plan.learn != "always":
-        size = "all rows held back" if plan.validation is None else f"{plan.validation} rows"
-        yield f"The paper does not give the size of its validation set; here it is {size}."
-    if plan.prompts is None:
-        yield "The prompts say in our words what the paper's say; --prompts takes those of a file."
-
-
-def _as_in(
-    asking: ModelParameters, prompt: Prompt, name: str, settings: Settings
-) -> tuple[Prompt, tuple[str, ...]]:
-    """`prompt` with a paper's settings, as the model `name` takes them, and what it does not."""
-
-    taken, left = adapted(asking, name, registry.check_model(name, (), settings))
-    asked = replace(
-        prompt,
-        max_tokens=taken.max_tokens,
-        temperature=taken.temperature,
-        effort=taken.effort or prompt.effort,
-    )
-    return asked, () if left is None else (f"{left}.",)
 
 
 def _asked(task: Task, data: DataSet, prompts: Prompts) -> Iterable[Capability]:

@@ -13,12 +13,8 @@ from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.execution import Progress, Run
 from pxp_fsm.experiments.participants import Part
-from pxp_fsm.experiments.plans import (
-    Plan,
-    data_fingerprint,
-    gate_of,
-    read_plan,
-)
+from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.stored_plans import stored_plan, with_stored_caps
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Task

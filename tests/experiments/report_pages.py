@@ -9,7 +9,8 @@ from pathlib import Path
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 

@@ -19,7 +19,8 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Halted, NoAnswer
 from pxp_fsm.experiments import accuracy, costs, runs
 from pxp_fsm.experiments.accuracy import Examination
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import contents
 from tests.experiments.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 

@@ -15,7 +15,8 @@ from backends.models.settings import Settings
 from guards.relations.text import exact
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question

@@ -15,7 +15,8 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.cli.run import of_preset
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import participants, runs
-from pxp_fsm.experiments.plans import build_plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import build_plan
 from pxp_fsm.experiments.runs import Plan
 from pxp_fsm.experiments.stored_plans import stored_deviations, stored_plan
 from pxp_fsm.prompting.model import Image

@@ -16,7 +16,7 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.plans import read_plan
+from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.rejudging import judged_pairs
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.tasks.prompts import bundled_prompts

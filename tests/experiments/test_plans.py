@@ -16,7 +16,7 @@ from proofs.claims.checking import Bounds
 from pxp_fsm import defaults
 from pxp_fsm.analysis.requests import Request
 from pxp_fsm.errors import UsageError
-from pxp_fsm.experiments import plans, runs
+from pxp_fsm.experiments import plan_data, plans, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance
 from pxp_fsm.protocol.rules import Interact
@@ -93,11 +93,11 @@ def data_of(rows: int) -> DataSet:
 
 @pytest.mark.parametrize(("there", "chosen"), [(1, 1), (19, 19), (20, 20), (21, 20)])
 def test_twenty_instances_are_taken_or_as_many_as_there_are(there: int, chosen: int) -> None:
-    assert len(plans.choose(DRUG, data_of(there)).sessions) == chosen
+    assert len(plan_data.choose(DRUG, data_of(there)).sessions) == chosen
 
 
 def test_the_accuracy_is_that_of_the_rows_that_are_chosen() -> None:
-    data = plans.choose(replace(DRUG, instances="2"), data_of(5))
+    data = plan_data.choose(replace(DRUG, instances="2"), data_of(5))
     assert len(data.sessions) == 2
     (known, line) = accuracy(data)
     assert " of the 2 molecules are products of the machine's own precedents" in known
@@ -144,10 +144,10 @@ def test_no_row_is_in_two_sets(
     free = rows - sessions
     if free < 0 or (test or 0) + (validation or 0) > free:
         with pytest.raises(UsageError):
-            plans.choose(plan, data_of(rows))
+            plan_data.choose(plan, data_of(rows))
         return
-    held = plans.choose(plan, data_of(rows))
-    weighed = plans.validation(held)
+    held = plan_data.choose(plan, data_of(rows))
+    weighed = plan_data.validation(held)
     sets = [held.sessions, weighed, held.test]
     assert list(map(len, sets)) == [
         sessions, free - (test or 0) if validation is None else validation, test or 0,
@@ -156,15 +156,15 @@ def test_no_row_is_in_two_sets(
 
 
 def test_sets_of_the_data_are_cut_and_are_in_the_fingerprint() -> None:
-    _, whole = plans.read_plan(DRUG)
+    _, whole = plan_data.read_plan(DRUG)
     smaller = replace(DRUG, test=3, validation=4, learn="better")
-    _, held = plans.read_plan(smaller)
+    _, held = plan_data.read_plan(smaller)
     assert (held.test, held.validation) == (whole.test[:3], whole.validation[:4])
     prints = {
-        plans.data_fingerprint(plan, plans.read_plan(plan)[1])
+        plan_data.data_fingerprint(plan, plan_data.read_plan(plan)[1])
         for plan in (DRUG, smaller, replace(smaller, test=4), replace(smaller, validation=5))
     }
     assert len(prints) == 4
     assert not {"test", "validation"} & set(DRUG.meaning())
     with pytest.raises(UsageError, match=r"the data hold \d+ rows back for test, not 10000"):
-        plans.read_plan(replace(DRUG, test=10_000))
+        plan_data.read_plan(replace(DRUG, test=10_000))

@@ -18,7 +18,8 @@ from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import Halted
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.runs import Progress
 from tests.experiments.scripted_server import Body, Table, agrees_when_convinced, frames, judging
 

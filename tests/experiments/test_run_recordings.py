@@ -19,7 +19,8 @@ from werkzeug import Request, Response
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.main import commands
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.framing import encoded
 from pxp_fsm.tasks.registry import find_task
 from tests.experiments.scripted_server import (

@@ -14,7 +14,8 @@ from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments import files, runs
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.contents import gather
 from pxp_fsm.experiments.reports.write import write
 from tests.experiments.scripted_server import Body, Table, frames, judging

@@ -14,7 +14,8 @@ from backends.models.settings import Settings
 from guards.relations.text import exact
 from pxp_fsm.errors import WrongType
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.rules import Interact
 from pxp_fsm.sessions.agent import Agent

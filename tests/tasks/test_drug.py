@@ -21,7 +21,8 @@ from guards.relations import chemistry
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.execution import Progress
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.protocol.rules import Interact

@@ -15,7 +15,8 @@ from rdkit.Chem import MolFromSmiles, rdMolDescriptors
 
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import DataError, FileError, UsageError
-from pxp_fsm.experiments.plans import Plan, read_plan
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.drug.data import bundled
 from pxp_fsm.tasks.own_data import read_data, read_records, sample, split, write_records

@@ -11,7 +11,7 @@ import pytest
 from backends.databases import SqlBlackboard
 from backends.models.local.radiograph import LABELS
 from pxp_fsm.errors import DataError, FileError, UsageError
-from pxp_fsm.experiments import plans, runs
+from pxp_fsm.experiments import plan_data, runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Message, Question
 from pxp_fsm.tasks.rad import task
@@ -48,17 +48,17 @@ def test_labels_of_ones_own_data_are_what_a_model_is_asked_about(tmp_path: Path)
 def test_the_own_machine_is_refused_labels_that_it_does_not_know(tmp_path: Path) -> None:
     plan = Plan("rad", data=str(own(tmp_path, "Fracture", "none")))
     with pytest.raises(UsageError, match="the data have Fracture; name a model"):
-        plans.read_plan(plan)
-    found, _data = plans.read_plan(replace(plan, machine="script:none"))
+        plan_data.read_plan(plan)
+    found, _data = plan_data.read_plan(replace(plan, machine="script:none"))
     assert found.problem is not None
     assert found.problem.labels == ("Fracture",)
 
 
 def test_a_model_needs_no_package_of_the_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "_NEEDED", {"no_such_package_here": "nothing"})
-    plans.read_plan(Plan("rad", machine="script:none"))
+    plan_data.read_plan(Plan("rad", machine="script:none"))
     with pytest.raises(UsageError, match="which is not installed"):
-        plans.read_plan(Plan("rad"))
+        plan_data.read_plan(Plan("rad"))
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -123,7 +123,7 @@ def test_a_run_asks_about_one_label_and_is_another_experiment() -> None:
 )
 def test_a_label_that_is_not_in_the_data_is_refused(plan: Plan, says: str) -> None:
     with pytest.raises(UsageError, match="label") as raised:
-        plans.read_plan(plan)
+        plan_data.read_plan(plan)
     assert says in str(raised.value)
     assert raised.value.field == "label"
 

@@ -11,7 +11,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
-from pxp_fsm.experiments import comparison, coverage, plans, runs, summary
+from pxp_fsm.experiments import comparison, coverage, plan_data, runs, summary
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.experiments.summary import counted
@@ -71,7 +71,7 @@ def _learning(run: runs.Run) -> str:
     plan = run.plan
     if plan.learn == "always":
         return "LEARN: keep always"
-    held = f", on {counted(len(plans.validation(run.data)), 'validation instance')}"
+    held = f", on {counted(len(plan_data.validation(run.data)), 'validation instance')}"
     weighed = "" if plan.learn == "never" else held
     return f"LEARN: keep {plan.learn}, gate the {plan.gate}{weighed}"
 

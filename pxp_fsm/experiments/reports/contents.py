@@ -15,7 +15,8 @@ from pxp_fsm.experiments import accuracy
 from pxp_fsm.experiments.accuracy import LONGEST, Normal, normal_form
 from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.outcomes import Outcomes, estimates, outcomes_of
-from pxp_fsm.experiments.plans import Plan, data_fingerprint, read_plan
+from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports import tallies
 from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.performance import CorrectPredictions
