@@ -224,6 +224,7 @@ def test_nobody_else_erases(board: SqlBlackboard, change: str) -> None:
         connection.execute(text(change))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("change", DURING)
 def test_an_erasure_does_nothing_but_empty_texts(board: SqlBlackboard, change: str) -> None:
     with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:

@@ -51,6 +51,7 @@ def test_a_person_who_leaves_and_one_who_never_answers_lose_nothing(tmp_path: Pa
     assert struck[GONE] > 0
 
 
+@pytest.mark.deep
 def test_what_a_person_had_typed_and_is_lost_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,18 +37,22 @@ class CorrectPredictions:
     def add(self, session: Observed) -> None:
         """Count one more session."""
         wanted = self.right.get(session.instance)
-        texts = [self.texts(step.prediction) for step in session.steps]
-        said = [text for text in texts if text is not None]
-        if wanted is None or not said or len(said) < len(texts):
+        if wanted is None or not session.steps:
+            return
+        own = [
+            (number, self.texts(step.prediction))
+            for number, step in enumerate(session.steps, start=1)
+            if step.machine is self.machine
+        ]
+        if any(said is None for _, said in own):
             return
         self.totals[session.repetition] += 1
         was = False
-        for number, (step, text) in enumerate(zip(session.steps, said, strict=True), start=1):
-            if step.machine is self.machine:
-                now = self.normal(text) == wanted
-                if now != was:
-                    self.changes[session.repetition][number] += 1 if now else -1
-                was = now
+        for number, said in own:
+            now = said is not None and self.normal(said) == wanted
+            if now != was:
+                self.changes[session.repetition][number] += 1 if now else -1
+            was = now
 
     def curve(self, until: int) -> tuple[Point, ...]:
         """The share of sessions with a right prediction after message 1, 2, … `until`."""
