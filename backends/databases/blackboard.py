@@ -29,7 +29,7 @@ from pxp_fsm import __version__
 from pxp_fsm.defaults import OWN
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 from pxp_fsm.prompting.model import Reply, Spending
-from pxp_fsm.protocol.messages import Message
+from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.protocol.relations import Judgement
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.session import Entry, Session
@@ -339,11 +339,13 @@ class SqlBlackboard:
             raise BlackboardError(f"{self.shown}: refused, there is no session {quoted(session)}")
         return 0, opening
 
-    def _salt(self, session: str) -> str:
-        """The salt of a session's texts."""
+    def _salt(self, session: object) -> str:
+        """The salt of a session's texts; "" where there is none, which is said where it is stored."""
+        if not isinstance(session, str) or text_problem(session) is not None:
+            return ""
         if session not in self._salts:
             found = self.read(lambda connection: connection.scalar(sql.SALT, {"named": session}))
-            if found is None:  # there is no such session, which is said where it is to be stored
+            if found is None:
                 return ""
             self._salts[session] = found
         return self._salts[session]

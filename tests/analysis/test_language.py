@@ -139,7 +139,7 @@ def test_the_automaton_is_drawn(tmp_path: Path) -> None:
         (("published(x)",), "the number of rounds is a whole number"),
         (("published/without shared",), "is known for equivalence, tolerance and noisy"),
         (("interact", "--compare", "two_ways"), "there is no database two_ways"),
-        (("intract",), "nor is a language called that; languages are interact, pxp, published"),
+        (("intract",), "nor is a language called that; languages are: interact (sessions of"),
         (("interact", "--compare", "pxp", "--list", "3"), "`--minus pxp --list 3` lists"),
     ],
 )

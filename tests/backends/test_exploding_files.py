@@ -46,9 +46,8 @@ def test_a_small_parquet_file_that_holds_gigabytes_is_refused(exported: Path) ->
 
     long = pyarrow.array(["x" * 1_400_000])
     indices = pyarrow.array([0] * 10_000, pyarrow.int32())
-    columns = {
-        name: pyarrow.DictionaryArray.from_arrays(indices, long) for name in ("digest", "text")
-    }
+    names = ("digest", "text", "salt")
+    columns = {name: pyarrow.DictionaryArray.from_arrays(indices, long) for name in names}
     parquet.write_table(
         pyarrow.table(columns).replace_schema_metadata({"pxp": f"{FORMAT} {SCHEMA_VERSION}"}),
         exported / "texts.parquet",

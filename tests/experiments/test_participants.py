@@ -151,7 +151,10 @@ def test_a_cap_on_calls_stops_the_run_and_a_higher_one_carries_it_on(
             run.execute()
         assert len(table.asked) == 7
         assert all(ending is None for _, ending, *_ in transcript(board)[-1:])
-        runs.resume("drug-1", board).execute()
+        with pytest.raises(Halted, match="cap of 7 calls"):
+            runs.resume("drug-1", board).execute()
+        assert len(table.asked) == 7
+        runs.resume("drug-1", board, settings=Settings(calls=100)).execute()
         assert [ending for _, ending, *_ in transcript(board)] == ["ratified"] * 3
 
 
@@ -262,7 +265,9 @@ def test_the_command_says_how_to_carry_on_a_capped_run(
     said = pxp("run", "drug", "--instances", "2", *models, "--max-calls", "3", code=2)
     assert "cap of 3 calls" in said
     assert "--resume drug-1" in said
-    assert "ratified 2" in pxp("run", "drug", "--resume", "drug-1")
+    again = ("run", "drug", "--resume", "drug-1")
+    assert "cap of 3 calls" in pxp(*again, code=2)
+    assert "ratified 2" in pxp(*again, "--max-calls", "100")
     refused = pxp("run", "drug", "--resume", "drug-1", "--judge-scope", "run", code=2)
     assert "leave out --judge-scope" in refused
 

@@ -108,6 +108,7 @@ def test_the_page_is_the_same_each_time(made: Made, tmp_path: Path) -> None:
         "page-flow.csv",
         "page-categories.csv",
         "page-categories.tex",
+        "page-sequences.tex",
         "page-sessions.csv",
     }
 
