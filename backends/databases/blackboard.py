@@ -340,7 +340,7 @@ class SqlBlackboard:
         return 0, opening
 
     def _salt(self, session: object) -> str:
-        """The salt of a session's texts; "" where there is none, which is said where it is stored."""
+        """The salt of a session's texts; "" where there is none, which a store then says."""
         if not isinstance(session, str) or text_problem(session) is not None:
             return ""
         if session not in self._salts:
