@@ -52,7 +52,7 @@ class Person:
             yield
 
     async def _line(
-        self, _question: str, accept: Callable[[str], Any], *, default: str, words: Any
+        self, _question: str, accept: Callable[[str], Any], *, default: str, **_shown: Any
     ) -> str:
         said = self._draw("prediction", *self.place).choice(PREDICTIONS)
         await self._think("prediction", said, default)

