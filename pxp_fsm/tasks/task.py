@@ -73,7 +73,8 @@ class Task:
     `load` reads the data (None: the bundled set); `agents` makes a fresh pair (machine, human), in
     sessions m and h, for
     one repetition; `accuracy` says how good the untaught machine is on all rows, as lines to be
-    printed; `notes`, shown wherever results are shown, say what is approximate, and what is random
+    printed, and `known_rows` which rows it has met before, as lines that begin a run; `notes`,
+    shown wherever results are shown, say what is approximate, and what is random
     beside the order of instances; `role_notes` say it of the task's own `machine`, `human` and
     `judge`, and are shown where nobody else sits in their place. `at_once` is how many sessions of
     a repetition may go on at a time: more than 1 only where no agent takes anything from one
@@ -95,6 +96,7 @@ class Task:
     load: Callable[[Path | None], DataSet]
     agents: Callable[[DataSet, bool], tuple[Agent, Agent]]
     accuracy: Callable[[DataSet], Sequence[str]] = lambda _data: ()
+    known_rows: Callable[[DataSet], Sequence[str]] = lambda _data: ()
     notes: tuple[str, ...] = ()
     at_once: int = 1
     problem: Problem | None = None

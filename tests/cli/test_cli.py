@@ -31,7 +31,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ultra-strong, machine",
         "DRUG-h1",
         "AGREE is an approximation",
-        "products of the machine's own precedents",
+        "are among the machine's precedents; those are left out",
         "nothing else is random",
         "runs/blackboard.sqlite",
     ):

@@ -61,6 +61,9 @@ def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
         paragraph(line)
     if plan.learn != "always":
         click.echo(_learning(run))
+    if run.selection.machine is None:
+        for line in run.task.known_rows(run.data):
+            paragraph(line)
     for line in coverage.coverage_lines(run, output, verbose):
         paragraph(line)
     if run.finished:

@@ -34,7 +34,7 @@ def bundled() -> DataSet:
             )
         )
     sessions, validation, test = (tuple(sets[name]) for name in _SETS)
-    origin = "bundled set of approved drugs"
+    origin = "bundled approved drugs"
     return DataSet(origin, sessions, validation, test, in_sample=True)
 
 
