@@ -117,7 +117,7 @@ def pictures(folder: Path) -> list[Path]:
     found = list[Path]()
     subjects: dict[str, tuple[list[str], str]] = {
         "interact": ([], "#t=0.2.1&f=G%20(ended%20-%3E%20event.CLOSE)"),
-        "deadlock": (["pxp", "--channel", "fifo:1"], "#t=0.0"),
+        "deadlock": (["pxp", "--channel", "fifo:1"], "#t=0.1"),
         "debate": ([str(ROOT / "examples" / "debate" / "debate.toml")], "#t=0"),
     }
     with chromium() as browser:
