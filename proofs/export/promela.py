@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from proofs.export.commands import Add, All, Command, Copy, Network, Set, Update, holds_first
 from proofs.export.fragments import FormulaSyntax, is_linear, linear, written
 from proofs.export.network import network
+from proofs.export.never import never_claim
 from proofs.export.syntax import (
     Names,
     NetworkSyntax,
@@ -21,7 +22,7 @@ from proofs.export.syntax import (
     refused,
     words,
 )
-from proofs.logic.formulas import Formula, atoms
+from proofs.logic.formulas import Formula, Next, atoms, parts
 from proofs.systems.product import Composition
 from pxp_fsm.errors import UsageError
 
@@ -49,12 +50,16 @@ WORDS = FormulaSyntax(
 def to_promela(composition: Composition, formulas: Sequence[tuple[str, Formula]] = ()) -> Written:
     """`composition` as Promela, with an ltl block f1, f2 ... for each formula and its text.
 
-    Raises `UsageError` for a formula that is not LTL or has an X, which SPIN as it is usually built
-    does not read, and for a variable with more than 256 values.
+    A formula with X or N, which SPIN as it is distributed does not read, is a never claim. Raises
+    `UsageError` for a formula that is not LTL, and for a variable with more than 256 values.
     """
     net = network(composition, (name for _, formula in formulas for name in atoms(formula)))
     writing = _Writing(net)
-    return Written(writing.text([(text, writing.formula(text, f)) for text, f in formulas]))
+    claims = [
+        (text, writing.claim(f"f{number}", text, formula))
+        for number, (text, formula) in enumerate(formulas, start=1)
+    ]
+    return Written(writing.text(claims))
 
 
 class _Writing:
@@ -70,15 +75,17 @@ class _Writing:
         self.said["stuck"] = net.stuck
         self.kept = {n: t for n, t in self.said.items() if len(self.words.test(t)) > LONGEST}
 
-    def formula(self, text: str, formula: Formula) -> str:
-        """A formula in SPIN's words."""
+    def claim(self, name: str, text: str, formula: Formula) -> str:
+        """The claim `name` that every run satisfies the formula."""
         if not is_linear(formula):
             raise refused("Promela", text, "it speaks of some run", "SMV and PRISM can")
+        told = linear(formula)
+        if not any(isinstance(part, Next) for part in parts(told)):
+            return f"ltl {name} {{ {written(told, WORDS, self.words.atom)} }}"
         try:
-            return written(linear(formula), WORDS, self.words.atom)
-        except LookupError as error:
-            reason = f"SPIN reads {error.args[0]} only where it was built with -DNXT, and is not so"
-            raise refused("Promela", text, f"{reason} as it is distributed", "SMV can") from error
+            return never_claim(name, told, self.words.atom)
+        except OverflowError as error:
+            raise refused("Promela", text, str(error), "SMV can") from error
 
     def text(self, formulas: Sequence[tuple[str, str]]) -> str:
         lines = ["/*", *(f"   {line}" for line in header(self.net.composition)), "*/"]
@@ -104,8 +111,8 @@ class _Writing:
         lines += steps or ["  :: false"]  # a loop without an option is a syntax error
         lines += ["  od", "}", ""]
         lines.append(f"ltl no_deadlock {{ [] (!stuck || {self.words.proposition('ended')}) }}")
-        for number, (text, formula) in enumerate(formulas, start=1):
-            lines += [f"/* {plain(text)} */", f"ltl f{number} {{ {formula} }}"]
+        for text, claim in formulas:
+            lines += [f"/* {plain(text)} */", claim]
         return "\n".join([*lines, ""])
 
     def _step(self, command: Command) -> str:

@@ -72,7 +72,7 @@ def test_spin_has_the_same_verdicts_on_hundreds(part: int, tmp_path: Path) -> No
 
 
 def test_spin_as_it_is_installed_reads_no_x() -> None:
-    """That is why exports leave X out; where this fails, they need not."""
+    """That is why exports write X as never claims; where this fails, they need not."""
     done = subprocess.run(
         ["spin", "-f", "[] (p -> X q)"], capture_output=True, text=True, check=False
     )
