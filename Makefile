@@ -9,7 +9,7 @@ READY_DEEP := $(VENV)/.ready-deep
 # Some machines forbid it, and then each process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run quick test test-deep simulation mutants lint check bench findings clean
+.PHONY: help run quick test test-deep simulation mutants lint check bench findings site clean
 
 help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
@@ -21,6 +21,7 @@ help:
 	@echo "make check      check formatting, lint, types and import contracts"
 	@echo "make bench      run the benchmarks; each prints a table"
 	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
+	@echo "make site       build the site of the documentation into build/site"
 	@echo "make clean      remove the virtual environment and the caches"
 
 $(BIN)/python:
@@ -37,7 +38,7 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	@touch $(READY) $@
 
 $(READY_DEEP): $(READY_DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,storm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,site,storm]'
 	@touch $@
 
 run: $(READY)
@@ -76,6 +77,10 @@ mutants: $(READY_DEV)
 
 bench: $(READY_DEV)
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit; done
+
+site: $(READY_DEEP)
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
+	@echo "Open build/site/index.html"
 
 findings: $(READY_DEV)
 	$(BIN)/python -m pxp_fsm.analysis.findings.page docs

@@ -2,13 +2,15 @@
 
 Python blocks are doctests; `console` blocks are `pxp` commands, run in one temporary folder a
 document with `examples/` in it, whose output must be what the document shows (`...` stands for
-anything). A `toml` block that begins with a file's name (`# mine.toml`) is that file in the folder.
+anything); Python runs there too. A `toml` block that begins with a file's name (`# mine.toml`) is
+that file in the folder.
 """
 
 from __future__ import annotations
 
 import doctest
 import gc
+import os
 import re
 import shlex
 from pathlib import Path
@@ -61,9 +63,11 @@ def keep_file(example: Example) -> None:
 def enter(namespace: dict[str, Any]) -> None:
     namespace["folder"] = TemporaryDirectory()
     Path(namespace["folder"].name, "examples").symlink_to(Path(__file__).parent / "examples")
+    os.chdir(namespace["folder"].name)
 
 
 def leave(namespace: dict[str, Any]) -> None:
+    os.chdir(Path(__file__).parent)
     namespace["folder"].cleanup()
 
 

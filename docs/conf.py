@@ -1,0 +1,186 @@
+"""The site, which `make site` builds: the pages here, and a reference made from the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+from sphinx.application import Sphinx
+
+import pxp_fsm as pxp
+from backends.programs import process
+from proofs.claims import catalogue
+from proofs.claims.theorems import THEOREMS
+from proofs.core.results import Status
+from pxp_fsm.automata import system_files, tables
+from pxp_fsm.cli.main import commands as command_line
+from pxp_fsm.experiments import files as experiments
+from pxp_fsm.experiments.networks import developers
+from pxp_fsm.experiments.networks import tasks as network_tasks
+from pxp_fsm.networks.model import files as networks
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+with (ROOT / "pyproject.toml").open("rb") as about:
+    REPOSITORY = tomllib.load(about)["project"]["urls"]["Repository"]
+
+project = "pxp-fsm"
+html_title = "pxp-fsm"
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+html_theme = "furo"
+html_show_sphinx = False
+html_copy_source = False
+default_role = "code"
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+exclude_patterns = ["conf.py"]
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # Mermaid has no highlighter
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "A table": tables.schema,
+    "A system": system_files.system_schema,
+    "An experiment": experiments.schema,
+    "A network": networks.schema,
+    "A task for networks": network_tasks.schema,
+    "A recorded developer": developers.schema,
+    "What a program is asked, and answers": process.schema,
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Write the reference before pages are read, and follow links that leave this folder."""
+    app.connect("builder-inited", write_reference)
+    app.connect("source-read", link_workbooks)
+    app.connect("autodoc-process-docstring", keep_plain)
+
+
+def write_reference(_: Sphinx) -> None:
+    """Pages that are made from the code, in `reference/` and `workbooks/`."""
+    _write("reference/api", "Python", python())
+    _write("reference/commands", "Commands", commands())
+    _write("reference/schemas", "Files", schemas())
+    _write("reference/claims", "Claims", claims())
+    for path in sorted((ROOT / "examples").glob("*/README.md")):
+        _write(f"workbooks/{path.parent.name}", "", [path.read_text("utf-8")])
+        for picture in path.parent.glob("*.svg"):
+            (HERE / "workbooks" / picture.name).write_bytes(picture.read_bytes())
+
+
+def _write(name: str, title: str, lines: Iterator[str] | list[str]) -> None:
+    path = HERE / f"{name}.md"
+    path.parent.mkdir(exist_ok=True)
+    text = "\n".join([f"# {title}\n" if title else "", *lines]).lstrip() + "\n"
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
+
+
+def python() -> Iterator[str]:
+    """Every public name, with its docstring; each stands once."""
+    yield "`import pxp_fsm as pxp` has these names, and behind it rooms with further ones.\n"
+    seen = set[int]()
+    rooms = list[tuple[str, ModuleType]]()
+    for name in sorted(pxp.__all__):
+        value = getattr(pxp, name)
+        if isinstance(value, ModuleType):
+            rooms.append((name, value))
+        elif id(value) not in seen:
+            seen.add(id(value))
+            yield from _documented(f"pxp_fsm.{name}", value)
+    for room, module in rooms:
+        yield f"## pxp.{room}\n"
+        yield f"{(module.__doc__ or '').strip()}\n"
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            if isinstance(value, ModuleType) or id(value) in seen:
+                continue
+            seen.add(id(value))
+            yield from _documented(f"{module.__name__}.{name}", value)
+
+
+def _documented(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, type):
+        kind = "exception" if issubclass(value, BaseException) else "class"
+        yield f"```{{eval-rst}}\n.. auto{kind}:: {name}\n   :members:\n```\n"
+    elif callable(value):
+        yield f"```{{eval-rst}}\n.. autofunction:: {name}\n```\n"
+    else:
+        yield f"```{{eval-rst}}\n.. py:data:: {name}\n```\n"
+
+
+def keep_plain(
+    _app: Sphinx, _kind: str, _name: str, _of: object, _how: object, lines: list[str]
+) -> None:
+    """Docstrings are plain text with names in single quotes of code: nothing else is markup."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = re.split(r"`([^`]+)`", line)
+            parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
+            parts[1::2] = [f"``{part}``" for part in parts[1::2]]
+            parts[2::2] = [re.sub(r"^(?=\w)", r"\\ ", part) for part in parts[2::2]]
+            lines[number] = "".join(parts)
+
+
+def commands() -> Iterator[str]:
+    """What `--help` prints of every command."""
+    yield from _helped(command_line, click.Context(command_line, info_name="pxp"))
+
+
+def _helped(command: click.Command, context: click.Context) -> Iterator[str]:
+    context.terminal_width = context.max_content_width = 96
+    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                yield from _helped(inner, click.Context(inner, parent=context, info_name=name))
+
+
+def schemas() -> Iterator[str]:
+    """The JSON Schema of each kind of file."""
+    for title, schema in SCHEMAS.items():
+        found = json.dumps(schema(), indent=1, ensure_ascii=False)
+        yield f"## {title}\n\n```json\n{found}\n```\n"
+
+
+def claims() -> Iterator[str]:
+    """The catalogue: statement, and under which assumptions it is expected to hold or to fail."""
+    yield "`pxp check --property NAME` checks one; [findings](../findings.md) have the traces.\n"
+    for protocol in dict.fromkeys(claim.protocol for claim in catalogue.CLAIMS):
+        yield f"## {protocol}\n"
+        for claim in catalogue.CLAIMS:
+            if claim.protocol == protocol:
+                proved = ", proved for all n and k" if claim.id in THEOREMS else ""
+                yield f"`{claim.name}`\n: {claim.title}{proved}.  "
+                yield from filter(None, map(partial(_under, claim), (Status.HOLDS, Status.FAILS)))
+                yield ""
+
+
+def _under(claim: catalogue.Claim, status: Status) -> str:
+    names = [name for name, found in claim.expected.items() if found is status]
+    return f"  {status.name.lower()} under {'; '.join(names)}.  " if names else ""
+
+
+def link_workbooks(_: Sphinx, page: str, source: list[str]) -> None:
+    """Let a link to a workbook lead to its page, and one to another file to the repository."""
+    above = "../" * (page.count("/") + 1)
+
+    def found(match: re.Match[str]) -> str:
+        target = (ROOT / "docs" / page).parent / match[1]
+        inside = target.resolve().relative_to(ROOT)
+        if inside.parts[0] == "examples" and inside.name == "README.md":
+            return f"]({above[3:]}workbooks/{inside.parts[1]}.md)"
+        return f"]({REPOSITORY}/blob/main/{inside})"
+
+    if not page.startswith("workbooks/"):
+        source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", found, source[0])

@@ -1,0 +1,35 @@
+"""The site is built without a warning, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pxp_fsm as pxp
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.deep
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("furo", reason="the site needs the extra site")
+    pytest.importorskip("myst_parser", reason="the site needs the extra site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [*command, str(ROOT / "docs"), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    pages = {path: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
+    names = {path.relative_to(tmp_path).as_posix().removesuffix(".html") for path in pages}
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= names
+    for path, text in pages.items():
+        loaded = re.findall(r"<(?:script|img|link)[^>]* (?:src|href)=\"(https?:[^\"]*)", text)
+        assert loaded == [], path
+    reference = (tmp_path / "reference" / "api.html").read_text("utf-8")
+    known = {name for name in pxp.__all__ if f"pxp_fsm.{name}" in reference}
+    rooms = {name for name in pxp.__all__ if f">pxp.{name}<" in reference}
+    assert known | rooms >= set(pxp.__all__)
