@@ -33,13 +33,16 @@ with (ROOT / "pyproject.toml").open("rb") as about:
 
 project = "pxp-fsm"
 html_title = "pxp-fsm"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_show_sphinx = False
 html_copy_source = False
 default_role = "code"
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
@@ -67,6 +70,8 @@ def setup(app: Sphinx) -> None:
 
 def write_reference(_: Sphinx) -> None:
     """Pages that are made from the code, in `reference/` and `workbooks/`."""
+    if not (HERE / "notebooks").exists():
+        (HERE / "notebooks").symlink_to(ROOT / "examples" / "notebooks")
     _write("reference/api", "Python", python())
     _write("reference/commands", "Commands", commands())
     _write("reference/schemas", "Files", schemas())

@@ -78,7 +78,11 @@ def check_types(given: Any) -> None:
     for setting, value in _values(given):
         is_bool = isinstance(value, bool)
         if not isinstance(value, setting.kind) or is_bool is not (setting.kind is bool):
-            raise UsageError(f"{setting.field} cannot be {quoted(value)}", setting.field)
+            wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+            told = wanted.get(setting.kind, setting.kind.__name__)
+            raise UsageError(
+                f"{setting.field} cannot be {quoted(value)}: it is {told}", setting.field
+            )
 
 
 def check_ranges(given: Any) -> None:

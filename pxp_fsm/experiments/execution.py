@@ -32,6 +32,7 @@ from pxp_fsm.experiments.units import Unit, together, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session
 from pxp_fsm.tasks.task import MACHINE, DataSet, Row, Task
@@ -135,7 +136,7 @@ class Run:
         self._folder = folder
         self._blackboard.lock(self.name)
         try:
-            asyncio.run(self._execute(on_step))
+            waited_for(self._execute(on_step))
         finally:
             self._blackboard.unlock(self.name)
 
@@ -143,7 +144,7 @@ class Run:
         self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None
     ) -> None:
         """Carry one unit to its end; whoever calls sees to it that nobody else does."""
-        asyncio.run(self._execute(on_step, [unit]))
+        waited_for(self._execute(on_step, [unit]))
 
     async def _execute(
         self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None

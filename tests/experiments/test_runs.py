@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,17 @@ def test_a_run_is_the_same_whenever_it_is_run(undisturbed: list[Any]) -> None:
     with SqlBlackboard(":memory:") as board:
         runs.start(PLAN, board).execute()
         assert transcript(board) == undisturbed
+
+
+def test_a_run_goes_on_beside_a_running_loop_as_in_a_notebook(
+    undisturbed: list[Any], tmp_path: Path
+) -> None:
+    async def cell() -> list[Any]:
+        with SqlBlackboard(tmp_path / "b.sqlite") as board:
+            runs.start(PLAN, board).execute()
+            return transcript(board)
+
+    assert asyncio.run(cell()) == undisturbed
 
 
 def test_repetitions_differ_in_their_order_and_the_seed_draws_it(undisturbed: list[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pxp_fsm.experiments.reports.performance import CorrectPredictions
 from pxp_fsm.experiments.reports.tallies import KINDS, NOT_OVER, Point, Rule, Tally
 from pxp_fsm.experiments.statistics import Statistics, statistics_of
 from pxp_fsm.experiments.stored_plans import stored_plan
+from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.tasks.task import DataSet, Task
 
 REPLAYED = 500
@@ -177,7 +177,7 @@ def _on_test_set(
                 "the machine carries nothing from session to session, and is not asked after each "
                 "unless that is requested"
             )
-        asyncio.run(examined.ask())
+        waited_for(examined.ask())
         asked, curve = len(examined.answered), examined.curve()
         if not curve:
             raise UsageError(f"the model was not asked its test rows; pxp test {run} does that")
