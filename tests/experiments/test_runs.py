@@ -56,7 +56,7 @@ def test_a_run_goes_on_beside_a_running_loop_as_in_a_notebook(
     undisturbed: list[Any], tmp_path: Path
 ) -> None:
     async def cell() -> list[Any]:
-        with SqlBlackboard(tmp_path / "b.sqlite") as board:
+        with SqlBlackboard(str(tmp_path / "b.sqlite")) as board:
             runs.start(PLAN, board).execute()
             return transcript(board)
 
