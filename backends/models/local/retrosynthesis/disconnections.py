@@ -59,7 +59,10 @@ def product_of(smiles: str) -> Any:
     if molecule is None or molecule.GetNumAtoms() == 0:
         raise NoAnswer(f"{smiles[:80]!r} is not a SMILES that RDKit can read")
     parts = Chem.GetMolFrags(molecule, asMols=True)
-    largest = min(parts, key=lambda part: (-part.GetNumHeavyAtoms(), Chem.MolToSmiles(part)))
+    heavy = max(part.GetNumHeavyAtoms() for part in parts)
+    largest, *others = (part for part in parts if part.GetNumHeavyAtoms() == heavy)
+    if others:
+        largest = min((largest, *others), key=Chem.MolToSmiles)
     if largest.GetNumHeavyAtoms() > MAX_ATOMS:
         count = largest.GetNumHeavyAtoms()
         raise NoAnswer(f"{smiles[:80]!r} has {count} heavy atoms; at most {MAX_ATOMS} are handled")
@@ -159,7 +162,10 @@ def _finished(part: Any, size: int, inverts: int | None) -> Part | None:
         if atom.GetAtomicNum() == 6:
             atom.SetNoImplicit(False)
             atom.SetNumExplicitHs(0)
-            if any(bond.GetBondType() != Chem.BondType.SINGLE for bond in atom.GetBonds()):
+            plain = atom.GetChiralTag() == Chem.ChiralType.CHI_UNSPECIFIED
+            if not plain and any(
+                bond.GetBondType() != Chem.BondType.SINGLE for bond in atom.GetBonds()
+            ):
                 atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
         if inverts is not None and atom.GetIntProp("old_mapno") == inverts:
             atom.InvertChirality()
@@ -180,13 +186,13 @@ def _unpacked(binary: bytes) -> Part | None:
 
     molecule = Chem.Mol(binary)
     molecule.UpdatePropertyCache(strict=False)
-    if molecule.HasSubstructMatch(_torn()):
+    if molecule.HasSubstructMatch(_torn()) or Chem.SanitizeMol(molecule, catchErrors=True):
         return None
-    try:
-        Chem.SanitizeMol(molecule)
-    except ValueError:  # no molecule has these valences
-        return None
+    molecule.SetIntProp("_StereochemDone", 1)  # where no text shows any, there is none to clean
     smiles = _plain(molecule)
+    if smiles and any(mark in smiles for mark in "@/\\"):
+        molecule.ClearProp("_StereochemDone")
+        smiles = _plain(molecule)
     return Part(smiles, molecule) if smiles else None
 
 
