@@ -91,7 +91,9 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
     texts = list(dict.fromkeys(text for _, found, _ in derived for text in found))
     cited = list(dict.fromkeys(number for _, _, near in derived for number in near))
     whole, *sets = environment_sets([smiles, *texts], known, cited)
-    mine = {text: _Change(whole, parts) for text, parts in zip(texts, sets[: len(texts)], strict=True)}
+    mine = {
+        text: _Change(whole, parts) for text, parts in zip(texts, sets[: len(texts)], strict=True)
+    }
     its = {
         number: _Change(product, parts)
         for number, product, parts in zip(
