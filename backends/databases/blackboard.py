@@ -111,7 +111,7 @@ class SqlBlackboard:
         Position 0 is the next one in its run. Raises `BlackboardError` where there is no such run.
         """
         opening = openings.Opening(self.shown, record)
-        self.write(opening.store)
+        self._tips[record.session] = 0, self.write(opening.store)
         self._salts[record.session] = opening.salt
         self._started.add(record.session)
 

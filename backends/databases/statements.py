@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import (
     BindParameter,
+    ClauseElement,
     Connection,
     Dialect,
     Engine,
-    Executable,
     Integer,
     ScalarSelect,
     Table,
@@ -165,7 +165,7 @@ def lock_runs(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
 
-def prepared(dialect: Dialect, statement: Executable, columns: Iterable[str] = ()) -> str:
+def prepared(dialect: Dialect, statement: ClauseElement, columns: Iterable[str] = ()) -> str:
     """`statement` as the driver of `dialect` takes it, with parameters by name.
 
     An insertion has the parameters `columns`, and those that it names itself; all of its table

@@ -184,7 +184,8 @@ def _unpacked(binary: bytes) -> Part | None:
     """The molecule in RDKit's binary format, which need not be sanitized; None if it is none."""
     from rdkit import Chem
 
-    molecule = Chem.Mol(binary)
+    read: Any = Chem.Mol  # its declaration says that it takes text alone
+    molecule = read(binary)
     molecule.UpdatePropertyCache(strict=False)
     if molecule.HasSubstructMatch(_torn()) or Chem.SanitizeMol(molecule, catchErrors=True):
         return None

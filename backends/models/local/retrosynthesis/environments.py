@@ -135,7 +135,8 @@ def set_bits(fingerprints: Bits) -> Integers:
     """How many bits are set in each of `fingerprints`."""
     import numpy as np
 
-    return np.bitwise_count(fingerprints).sum(axis=0, dtype=np.int16)
+    counts: Integers = np.bitwise_count(fingerprints).sum(axis=0, dtype=np.int16)
+    return counts
 
 
 def _bonds(

@@ -52,7 +52,7 @@ class Precedent:
     @property
     def patent(self) -> str:
         """The patent's number."""
-        return self.library.patents[self.library.patent[self.number]]
+        return self.library.patents[int(self.library.patent[self.number])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

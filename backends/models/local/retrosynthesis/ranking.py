@@ -185,8 +185,8 @@ def _by_plausibility(named: Named) -> tuple[float, str, str]:
 
 def _structure(step: Disconnection, product: str, library: Library) -> float:
     whole = _molecule(product)
-    atoms = sorted((part.molecule.GetNumAtoms() for part in step.parts), reverse=True)
-    score = AUXILIARY_ATOM * max(0, sum(atoms) - whole.GetNumAtoms())
+    atoms: list[int] = sorted((part.molecule.GetNumAtoms() for part in step.parts), reverse=True)
+    score: float = AUXILIARY_ATOM * max(0, sum(atoms) - whole.GetNumAtoms())
     if len(atoms) > 1:
         score += BALANCE * 2 * atoms[1] / sum(atoms[:2])
         small = min(step.parts, key=lambda part: (part.molecule.GetNumAtoms(), part.smiles))
