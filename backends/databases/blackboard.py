@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -111,7 +111,7 @@ class SqlBlackboard:
         Position 0 is the next one in its run. Raises `BlackboardError` where there is no such run.
         """
         opening = openings.Opening(self.shown, record)
-        self.write(opening.store)
+        self._tips[record.session] = 0, self.write(opening.store)
         self._salts[record.session] = opening.salt
         self._started.add(record.session)
 
@@ -188,7 +188,7 @@ class SqlBlackboard:
         session, latest = row["session"], row["number"]
         self._started.discard(session)
 
-        def steps(link: str) -> tuple[str, list[tuple[str, Sequence[Row]]]]:
+        def steps(link: str) -> tuple[str, sql.Steps]:
             new = {**row, "chain": rows.chained(link, row, judged)}
             return new["chain"], rows.steps(said, new, judged)
 
@@ -207,11 +207,10 @@ class SqlBlackboard:
                     connection.exec_driver_sql(statement, each)
             return latest, link
 
-        self._place.check()
         number, before = self._tips.pop(session, (-1, ""))
         if number + 1 == latest:  # as nearly always: nothing has to be read
             link, written = steps(before)
-            if sql.commit(self.engine, rows.begin, written):
+            if self.commit(written):
                 self._tips[session] = latest, link
                 return
         self._tips[session] = self.write(store, session)
@@ -363,6 +362,11 @@ class SqlBlackboard:
                 raise
 
         return retried(once, self.patience)
+
+    def commit(self, steps: sql.Steps, returned: list[Any] | None = None) -> bool:
+        """Whether `steps` were committed (see `statements`); where not, `write` finds out why."""
+        self._place.check()
+        return sql.commit(self.engine, steps, returned)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` reads with a connection; it is repeated where the database was away."""

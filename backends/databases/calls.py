@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Dialect, Select
 
-from backends.databases import chain, records
+from backends.databases import chain, records, schema
 from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import Row, check_values
-from backends.databases.reservations import reservation_row
+from backends.databases.reservations import RESERVATION, reservation_row
 from pxp_fsm.errors import BlackboardError, quoted
 from pxp_fsm.prompting.model import (
     Call,
@@ -43,6 +44,26 @@ Prompts = dict[tuple[str, str], tuple[str, str]]
 """By session and fingerprint of the request, the digest and the salt of a prompt that is stored."""
 
 
+class _Prepared(NamedTuple):
+    """The statements that every call takes, as the driver takes them."""
+
+    add_prompt: str
+    keep_text: str
+    add_call: str
+    add_reservation: str
+    settle: str
+
+
+def _prepared(dialect: Dialect) -> _Prepared:
+    return _Prepared(
+        sql.prepared(dialect, sql.ADD_PROMPT),
+        sql.prepared(dialect, sql.KEEP_TEXT),
+        sql.prepared(dialect, sql.NEXT_CALL, [column.name for column in schema.calls.c]),
+        sql.prepared(dialect, sql.NEXT_RESERVATION, RESERVATION),
+        sql.prepared(dialect, sql.SETTLE),
+    )
+
+
 @dataclass
 class CallsOf:
     """The record of a run's calls on a blackboard.
@@ -54,34 +75,37 @@ class CallsOf:
     board: SqlBlackboard
     run: str = ""
     _prompts: dict[str, Prompts] = field(default_factory=dict, repr=False)
+    _sql: _Prepared = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._sql = _prepared(self.board.engine.dialect)
 
     def keep(self, call: Call) -> None:
         run, session = self.run, call.request.session
         asked = session, fingerprint(call.request)
-        new = prompt_row(call.request)
+        if run not in self._prompts:
+            self._prompts[run] = self.board.read(lambda connection: _prompts_of(connection, run))
+        known = self._prompts[run]
+        new = None if asked in known else prompt_row(call.request)
+        prompt, salt = known[asked] if new is None else (new["digest"], new["salt"])
+        row, said = call_row(call, prompt, salt)
+        texts = records.text_rows(said, salt)
+        tried: list[int] = []
 
-        def store(connection: Connection) -> Prompts:
+        def store(connection: Connection) -> None:
             _check_run(connection, run)
-            known = self._prompts.get(run)
-            if known is None:
-                found = connection.execute(sql.PROMPTS, {"named": run})
-                known = {
-                    (of or "", chain.text_digest(said)): (digest, salt)
-                    for of, digest, salt, said in found
-                }
-            prompt, salt = known.get(asked, (new["digest"], new["salt"]))
-            if asked not in known:
+            if _is_stored(connection, sql.CALL, run, tried, row):
+                return
+            if new is not None:
                 connection.execute(sql.ADD_PROMPT, new)
-            row, said = call_row(call, prompt, salt)
-            if said:
-                connection.execute(sql.KEEP_TEXT, records.text_rows(said, salt))
-            number = (connection.scalar(sql.LATEST_CALL, {"named": run}) or 0) + 1
-            connection.execute(sql.ADD_CALL, {**row, "run": run, "number": number})
-            return known
+            if texts:
+                connection.execute(sql.KEEP_TEXT, texts)
+            tried.append(connection.execute(sql.NEXT_CALL, _in(run, row)).scalar_one())
 
-        known = self.board.write(store)
-        known.setdefault(asked, (new["digest"], new["salt"]))
-        self._prompts[run] = known
+        steps = [(self._sql.add_prompt, [new] if new else []), (self._sql.keep_text, texts)]
+        if not self._commit([*steps, (self._sql.add_call, [_in(run, row)])], tried):
+            self.board.write(store)
+        known[asked] = prompt, salt
 
     def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
         run, row = self.run, reservation_row(model, request, dollars)
@@ -89,30 +113,35 @@ class CallsOf:
 
         def store(connection: Connection) -> int:
             _check_run(connection, run)
-            if tried:  # the answer to an earlier commit may have been lost, not the commit
-                at = {"named": run, "at": tried[-1]}
-                stored = connection.execute(sql.RESERVATION, at).mappings().one_or_none()
-                if stored is not None and all(stored[name] == row[name] for name in row):
-                    return tried[-1]
-            number: int = connection.execute(sql.LATEST_RESERVATION, {"named": run}).scalar_one()
-            tried.append(number + 1)
-            connection.execute(sql.ADD_RESERVATION, {**row, "run": run, "number": number + 1})
-            return number + 1
+            if not _is_stored(connection, sql.RESERVATION, run, tried, row):
+                tried.append(connection.execute(sql.NEXT_RESERVATION, _in(run, row)).scalar_one())
+            return tried[-1]
 
+        if self._commit([(self._sql.add_reservation, [_in(run, row)])], tried):
+            return run, tried[-1]
         return run, self.board.write(store)
 
     def settle(self, reservation: Reservation, dollars: float | None) -> None:
         run, number = reservation
+        at = {"named": run, "at": number}
 
         def store(connection: Connection) -> None:
-            at = {"named": run, "at": number}
             found = connection.execute(sql.RESERVATION, at).one_or_none()
             if found is None:
                 raise BlackboardError(f"run {quoted(run)} has no reserved call {number}")
             if not found.settled:
                 connection.execute(sql.SETTLE, {**at, "dollars": dollars})
 
-        self.board.write(store)
+        settled: list[int] = []
+        if not self._commit([(self._sql.settle, [{**at, "dollars": dollars}])], settled):
+            self.board.write(store)
+
+    def _commit(self, steps: sql.Steps, numbers: list[int]) -> bool:
+        """Whether `steps` are done; the number that the last one returns is added to `numbers`."""
+        returned: list[Any] = []
+        done = self.board.commit(steps, returned)
+        numbers += [number for (number,) in returned]
+        return done and bool(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +244,29 @@ def _prompt(text: str) -> Rendered:
         return read_rendered(text)
     except ValueError as error:
         raise BlackboardError(f"a stored prompt cannot be read: {error}") from error
+
+
+def _in(run: str, row: Row) -> Row:
+    """`row` as one of `run`, whose number the database gives."""
+    return {**row, "run": run, "named": run}
+
+
+def _is_stored(
+    connection: Connection, query: Select[Any], run: str, tried: list[int], row: Row
+) -> bool:
+    """Whether `row` stands where it was last stored: an answer may have been lost, not a commit."""
+    if not tried:
+        return False
+    at = {"named": run, "at": tried[-1]}
+    stored = connection.execute(query, at).mappings().one_or_none()
+    return stored is not None and all(stored[name] == row[name] for name in row)
+
+
+def _prompts_of(connection: Connection, run: str) -> Prompts:
+    """The prompts of `run` that are stored."""
+    _check_run(connection, run)
+    found = connection.execute(sql.PROMPTS, {"named": run})
+    return {(of or "", chain.text_digest(said)): (digest, salt) for of, digest, salt, said in found}
 
 
 def _check_run(connection: Connection, run: str) -> None:

@@ -20,15 +20,12 @@ Chained = Callable[[str, Row, list[Row]], str]
 class NumberedRows:
     """A table of such rows, with its statements as the driver takes them, parameters by name.
 
-    What a message costs is most of what a run waits for: for one that is the next as far as this
-    process knows, SQLAlchemy's own execution costs more than the database. `what` is a row in
-    words.
+    `what` is a row in words.
     """
 
     what: str
     table: Table
     chained: Chained
-    begin: str
     keep_text: str
     add: str
     add_judgement: str
@@ -72,16 +69,11 @@ def judged_in(
 
 
 def numbered_rows(dialect: Dialect) -> tuple[NumberedRows, NumberedRows]:
-    """The messages and the actions of `dialect`; PostgreSQL's driver begins transactions itself."""
-    sqlite = dialect.name == "sqlite"
-    kind: Callable[..., Dialect] = type(dialect)
-    named = kind(paramstyle="named" if sqlite else "pyformat")
+    """The messages and the actions of `dialect`."""
 
     def made(what: str, table: Table, chained: Chained, add: Insert) -> NumberedRows:
-        begin = "BEGIN IMMEDIATE" if sqlite else ""
-        parts = (sql.KEEP_TEXT, add, sql.ADD_JUDGEMENT)
-        written = (str(part.compile(dialect=named)) for part in parts)
-        return NumberedRows(what, table, chained, begin, *written)
+        written = (sql.prepared(dialect, part) for part in (sql.KEEP_TEXT, add, sql.ADD_JUDGEMENT))
+        return NumberedRows(what, table, chained, *written)
 
     return (
         made("message", schema.entries, chain.of_entry, sql.ADD_ENTRY),

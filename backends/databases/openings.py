@@ -64,8 +64,8 @@ class Opening:
         self._row = records.session_row(self.record, self.salt)
         self._members = member_rows(self.record.session, self.record.members)
 
-    def store(self, connection: Connection) -> None:
-        """Store it as the next session of its run."""
+    def store(self, connection: Connection) -> str:
+        """Store it as the next session of its run; the first link of its chain."""
         record, row = self.record, self._row
         run = connection.execute(sql.RUN_HEAD, {"named": record.run}).one_or_none()
         if run is None:
@@ -73,8 +73,8 @@ class Opening:
                 f"{self.shown}: session {quoted(record.session)} was refused: there is no run "
                 f"{quoted(record.run)}"
             )
-        if self._tried and self._is_stored(connection):
-            return
+        if self._tried and (opening := self._stored(connection)) is not None:
+            return opening
         self._tried = True
         new = {**row, "ordinal": run.opened + 1, "position": record.position or run.opened + 1}
         new["opening"] = chain.of_session(run.opening, new, self._members)
@@ -87,9 +87,12 @@ class Opening:
         head = chain.joined(run.head, new["opening"])
         counted = {"named": record.run, "opened": run.opened + 1, "head": head}
         connection.execute(sql.COUNT_SESSION, counted)
+        return str(new["opening"])
 
-    def _is_stored(self, connection: Connection) -> bool:
+    def _stored(self, connection: Connection) -> str | None:
+        """The first link of its chain, where it is stored."""
         found = connection.execute(sql.SESSION, {"named": self.record.session})
         stored = found.mappings().one_or_none()
         kept = {name for name in self._row if name != "position" or self.record.position}
-        return stored is not None and all(stored[name] == self._row[name] for name in kept)
+        same = stored is not None and all(stored[name] == self._row[name] for name in kept)
+        return stored["opening"] if stored is not None and same else None

@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import (
     BindParameter,
+    ClauseElement,
     Connection,
+    Dialect,
     Engine,
     Integer,
+    ScalarSelect,
+    Table,
     Text,
     bindparam,
     case,
     func,
     insert,
+    literal_column,
     select,
     text,
     update,
@@ -40,9 +46,21 @@ from backends.databases.schema import (
     texts,
 )
 
+Steps = Sequence[tuple[str, Sequence[Row]]]
+"""Statements that are `prepared`, each with its rows."""
+
 CLOSING = ("ending", "cause", "length", "seal", "cause_digest")
 """The columns of a session that its end gives."""
 _NAMED: BindParameter[str] = bindparam("named", type_=Text())
+_AT: BindParameter[int] = bindparam("at", type_=Integer())
+
+
+def _after(table: Table) -> ScalarSelect[int]:
+    """The number after the latest of a run."""
+    latest = func.coalesce(func.max(table.c.number), literal_column("0"))
+    return select(latest + literal_column("1")).where(table.c.run == _NAMED).scalar_subquery()
+
+
 _r, _s, _e = runs.c, sessions.c, entries.c
 
 RUN_OPENING = select(_r.opening).where(_r.run == _NAMED)
@@ -85,8 +103,9 @@ MEMBERS = select(members).where(members.c.session == _NAMED).order_by(members.c.
 ADD_ACTION = insert(actions)
 ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
-LATEST_CALL = select(func.coalesce(func.max(calls.c.number), 0)).where(calls.c.run == _NAMED)
 ADD_CALL = insert(calls)
+NEXT_CALL = ADD_CALL.values(number=_after(calls)).returning(calls.c.number)
+CALL = select(calls).where(calls.c.run == _NAMED, calls.c.number == _AT)
 ADD_PROMPT = insert(prompts)
 PROMPTS = (
     select(calls.c.session, prompts.c.digest, prompts.c.salt, prompts.c.text)
@@ -126,16 +145,17 @@ JUDGED = (
 )
 TIMES = select(_e.number, _e.created).where(_e.session == _NAMED).order_by(_e.number)
 
-_AT: BindParameter[int] = bindparam("at", type_=Integer())
-LATEST_RESERVATION = select(func.coalesce(func.max(reservations.c.number), 0)).where(
-    reservations.c.run == _NAMED
-)
 ADD_RESERVATION = insert(reservations)
+NEXT_RESERVATION = ADD_RESERVATION.values(number=_after(reservations)).returning(
+    reservations.c.number
+)
 RESERVATION = select(reservations).where(reservations.c.run == _NAMED, reservations.c.number == _AT)
 SETTLE = (
     update(reservations)
     .where(reservations.c.run == _NAMED, reservations.c.number == _AT)
-    .values(dollars=bindparam("dollars"), settled=1)
+    .where(reservations.c.settled == literal_column("0"))
+    .values(dollars=bindparam("dollars"), settled=literal_column("1"))
+    .returning(reservations.c.number)
 )
 
 
@@ -145,8 +165,24 @@ def lock_runs(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
 
-def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]]) -> bool:
+def prepared(dialect: Dialect, statement: ClauseElement, columns: Iterable[str] = ()) -> str:
+    """`statement` as the driver of `dialect` takes it, with parameters by name.
+
+    An insertion has the parameters `columns`, and those that it names itself; all of its table
+    where none are given.
+    """
+    kind: Callable[..., Dialect] = type(dialect)
+    named = kind(paramstyle="named" if dialect.name == "sqlite" else "pyformat")
+    return str(statement.compile(dialect=named, column_keys=list(columns) or None))
+
+
+def commit(engine: Engine, steps: Steps, returned: list[Any] | None = None) -> bool:
     """Whether all of `steps` were committed as one transaction.
+
+    What a message or a call costs is most of what a run waits for: SQLAlchemy's own execution costs
+    more than the database. PostgreSQL's driver begins transactions itself.
+
+    The rows that its statements return are added to `returned`.
 
     False where the database or its driver objects. Whether a commit was done whose answer was lost
     is then not known: who asks must look, and learns on the way what the matter was.
@@ -157,11 +193,13 @@ def commit(engine: Engine, begin: str, steps: Sequence[tuple[str, Sequence[Row]]
         return False
     cursor = connection.cursor()
     try:
-        if begin:
-            cursor.execute(begin)
+        if engine.dialect.name == "sqlite":
+            cursor.execute("BEGIN IMMEDIATE")
         for statement, rows in steps:
             for row in rows:  # psycopg's executemany has a pipeline, dearer than so few rows
                 cursor.execute(statement, row)
+                if cursor.description is not None and returned is not None:
+                    returned += cursor.fetchall()
         connection.commit()
     except engine.dialect.loaded_dbapi.Error as error:
         if engine.dialect.is_disconnect(error, connection, cursor):

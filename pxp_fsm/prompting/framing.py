@@ -26,6 +26,8 @@ _UNSEEN = re.compile(
 def encoded(value: object) -> str:
     """`value` as JSON on one line, without any character that could steer who reads it."""
     written = json.dumps(value, ensure_ascii=False)
+    if written.isprintable() and not _UNSEEN.search(written):
+        return written
     return "".join(
         character
         if character.isprintable() and not _UNSEEN.match(character)

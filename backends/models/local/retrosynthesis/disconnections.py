@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -19,17 +19,30 @@ MAX_ATOMS = 150
 _MAX_PLACES = 60
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """A reactant: canonical SMILES, and the molecule (RDKit)."""
+
+    smiles: str
+    molecule: Any = field(compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Disconnection:
     """One template at one place of a product, with one leaving group.
 
-    `reactants` are canonical SMILES, sorted. A product that is reached from the same reactants by
-    two templates has two disconnections.
+    `parts` are the reactants, sorted by their SMILES. A product that is reached from the same
+    reactants by two templates has two disconnections.
     """
 
-    reactants: tuple[str, ...]
+    parts: tuple[Part, ...]
     template: Template
     leaving: str
+
+    @property
+    def reactants(self) -> tuple[str, ...]:
+        """The canonical SMILES of the reactants, sorted."""
+        return tuple(part.smiles for part in self.parts)
 
 
 def product_of(smiles: str) -> Any:
@@ -46,7 +59,10 @@ def product_of(smiles: str) -> Any:
     if molecule is None or molecule.GetNumAtoms() == 0:
         raise NoAnswer(f"{smiles[:80]!r} is not a SMILES that RDKit can read")
     parts = Chem.GetMolFrags(molecule, asMols=True)
-    largest = min(parts, key=lambda part: (-part.GetNumHeavyAtoms(), Chem.MolToSmiles(part)))
+    heavy = max(part.GetNumHeavyAtoms() for part in parts)
+    largest, *others = (part for part in parts if part.GetNumHeavyAtoms() == heavy)
+    if others:
+        largest = min((largest, *others), key=Chem.MolToSmiles)
     if largest.GetNumHeavyAtoms() > MAX_ATOMS:
         count = largest.GetNumHeavyAtoms()
         raise NoAnswer(f"{smiles[:80]!r} has {count} heavy atoms; at most {MAX_ATOMS} are handled")
@@ -66,6 +82,14 @@ def canonical_set(smiles: str) -> tuple[str, ...] | None:
     return tuple(sorted(part for part in parts if part))
 
 
+def cut_out(outcome: Any) -> tuple[str, ...] | None:
+    """The molecules of what RDKit has just cut out, as `canonical_set` gives them."""
+    from rdkit import Chem
+
+    parts = [_sanitized(one) for one in Chem.GetMolFrags(outcome, asMols=True, sanitizeFrags=False)]
+    return None if None in parts else tuple(sorted(part.smiles for part in parts if part))
+
+
 def disconnections(product: Any, library: Library) -> tuple[Disconnection, ...]:
     """Every disconnection of `product` (an RDKit molecule), each once, in a fixed order."""
     from rdkit import Chem, rdBase
@@ -74,14 +98,14 @@ def disconnections(product: Any, library: Library) -> tuple[Disconnection, ...]:
     found: dict[tuple[tuple[str, ...], str, str], Disconnection] = {}
     with rdBase.BlockLogs():
         for template in library.templates:
-            for leaving, reactants in _applied(template, product):
-                if itself not in reactants:
-                    step = Disconnection(reactants, template, leaving)
-                    found.setdefault((reactants, template.id, leaving), step)
+            for leaving, parts in _applied(template, product):
+                step = Disconnection(parts, template, leaving)
+                if itself not in step.reactants:
+                    found.setdefault((step.reactants, template.id, leaving), step)
     return tuple(found[key] for key in sorted(found))
 
 
-def _applied(template: Template, product: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _applied(template: Template, product: Any) -> Iterator[tuple[str, tuple[Part, ...]]]:
     """Leaving group and reactants of every place where `template` can have made `product`."""
     reactions = _compiled(template)
     # RDKit finds the places in the same order whatever leaving group is put there.
@@ -94,10 +118,10 @@ def _applied(template: Template, product: Any) -> Iterator[tuple[str, tuple[str,
             places = list(_sound_places(template, outcomes, product.GetNumAtoms()))
         sizes = [part.GetNumAtoms() for part in reaction.GetProducts()]
         for place in places:
-            parts = zip(outcomes[place], sizes, strict=True)
-            reactants = [_finished(part, size, template.inverts) for part, size in parts]
-            if all(reactants):
-                yield leaving, tuple(sorted(smiles for smiles in reactants if smiles))
+            cut = zip(outcomes[place], sizes, strict=True)
+            parts = [_finished(part, size, template.inverts) for part, size in cut]
+            if None not in parts:
+                yield leaving, tuple(sorted(part for part in parts if part))
 
 
 def _sound_places(template: Template, outcomes: Sequence[Any], atoms: int) -> Iterator[int]:
@@ -125,8 +149,8 @@ def _sources(part: Any) -> tuple[int, ...]:
     )
 
 
-def _finished(part: Any, size: int, inverts: int | None) -> str | None:
-    """A reactant that RDKit has just cut out, as canonical SMILES; None if it is no molecule.
+def _finished(part: Any, size: int, inverts: int | None) -> Part | None:
+    """A reactant that RDKit has just cut out; None if it is no molecule.
 
     Its first `size` atoms are the template's.
     """
@@ -138,25 +162,66 @@ def _finished(part: Any, size: int, inverts: int | None) -> str | None:
         if atom.GetAtomicNum() == 6:
             atom.SetNoImplicit(False)
             atom.SetNumExplicitHs(0)
-            if any(bond.GetBondType() != Chem.BondType.SINGLE for bond in atom.GetBonds()):
+            plain = atom.GetChiralTag() == Chem.ChiralType.CHI_UNSPECIFIED
+            if not plain and any(
+                bond.GetBondType() != Chem.BondType.SINGLE for bond in atom.GetBonds()
+            ):
                 atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
         if inverts is not None and atom.GetIntProp("old_mapno") == inverts:
             atom.InvertChirality()
-    return _canonical(Chem.MolToSmiles(part))
+    return _sanitized(part)
+
+
+def _sanitized(cut: Any) -> Part | None:
+    """A molecule that RDKit has just cut out; None if it is none."""
+    from rdkit.Chem import PropertyPickleOptions
+
+    return _unpacked(cut.ToBinary(PropertyPickleOptions.NoProps))
+
+
+@lru_cache(maxsize=2_000)
+def _unpacked(binary: bytes) -> Part | None:
+    """The molecule in RDKit's binary format, which need not be sanitized; None if it is none."""
+    from rdkit import Chem
+
+    read: Any = Chem.Mol  # its declaration says that it takes text alone
+    molecule = read(binary)
+    molecule.UpdatePropertyCache(strict=False)
+    if molecule.HasSubstructMatch(_torn()) or Chem.SanitizeMol(molecule, catchErrors=True):
+        return None
+    molecule.SetIntProp("_StereochemDone", 1)  # where no text shows any, there is none to clean
+    smiles = _plain(molecule)
+    if smiles and any(mark in smiles for mark in "@/\\"):
+        molecule.ClearProp("_StereochemDone")
+        smiles = _plain(molecule)
+    return Part(smiles, molecule) if smiles else None
+
+
+@cache
+def _torn() -> Any:
+    """An aromatic atom with two hydrogens: a template was applied to a part of a ring."""
+    from rdkit import Chem
+
+    return Chem.MolFromSmarts("[a;!H0;!H1]")
 
 
 @lru_cache(maxsize=20_000)
 def _canonical(smiles: str) -> str | None:
+    molecule = _read(smiles)
+    return None if molecule is None else _plain(molecule)
+
+
+def _plain(molecule: Any) -> str | None:
+    """The canonical SMILES of `molecule` without atom maps; None if empty or a radical."""
     from rdkit import Chem
 
-    molecule = _read(smiles)
-    if molecule is None or molecule.GetNumAtoms() == 0:
-        return None
-    if "[" in smiles:  # nowhere else are atom maps and radicals
-        for atom in molecule.GetAtoms():
-            atom.SetAtomMapNum(0)
-            if atom.GetNumRadicalElectrons():
-                return None
+    text = str(Chem.MolToSmiles(molecule))
+    if "[" not in text:  # nowhere else are atom maps and radicals
+        return text or None
+    for atom in molecule.GetAtoms():
+        atom.SetAtomMapNum(0)
+        if atom.GetNumRadicalElectrons():
+            return None
     return str(Chem.MolToSmiles(molecule))
 
 

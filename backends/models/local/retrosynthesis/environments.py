@@ -35,7 +35,7 @@ END = "\n"
 
 Integers: TypeAlias = "NDArray[Any]"
 Bits: TypeAlias = "NDArray[np.uint64]"
-"""Fingerprints, one row each: `SIZE` bits in words of 64."""
+"""Fingerprints, one column each: `SIZE` bits in words of 64."""
 
 _ORDERS = {"-": 1, "/": 1, "\\": 1, "=": 2, "#": 3, ":": 4, "$": 5}
 _AROMATIC = 4
@@ -70,18 +70,21 @@ class Environments:
         found = np.zeros((molecules, SIZE), bool)
         for environment in self.rounds[1:]:
             found[self.molecule, (environment >> np.uint32(7)) % np.uint32(SIZE)] = True
-        return np.packbits(found, axis=1).view(np.uint64)
+        return np.ascontiguousarray(np.packbits(found, axis=1).view(np.uint64).T)
 
 
-def encode(texts: Iterable[str]) -> tuple[Integers, list[str]]:
-    """The tokens of SMILES as codes, an `END` after each, and the token of each code."""
+def encode(texts: Iterable[str], known: Sequence[str] = (END,)) -> tuple[Integers, list[str]]:
+    """The tokens of SMILES as codes, an `END` after each, and the token of each code.
+
+    The first codes are those of the tokens `known`.
+    """
     import numpy as np
 
-    found = [(*TOKEN.findall(text), END) for text in texts]
-    tokens = [END, *sorted({token for one in found for token in one} - {END})]
-    code = {token: number for number, token in enumerate(tokens)}
-    codes = [code[token] for one in found for token in one]
-    return np.array(codes, np.uint8 if len(tokens) <= 256 else np.uint16), tokens
+    code = {token: number for number, token in enumerate(known)}
+    codes = [
+        code.setdefault(token, len(code)) for text in texts for token in (*TOKEN.findall(text), END)
+    ]
+    return np.array(codes, np.uint16), list(code)
 
 
 def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -> Environments:
@@ -122,10 +125,18 @@ def similarities(one: Bits, others: Bits, counts: Integers) -> NDArray[np.float3
     """
     import numpy as np
 
-    common = np.bitwise_count(others & one).sum(axis=1, dtype=np.int32)
-    union = counts + np.bitwise_count(one).sum(dtype=np.int32) - common
+    common = set_bits(others & one)
+    union = counts + set_bits(one) - common
     shares: NDArray[np.float32] = (common / np.maximum(union, 1)).astype(np.float32)
     return shares
+
+
+def set_bits(fingerprints: Bits) -> Integers:
+    """How many bits are set in each of `fingerprints`."""
+    import numpy as np
+
+    counts: Integers = np.bitwise_count(fingerprints).sum(axis=0, dtype=np.int16)
+    return counts
 
 
 def _bonds(

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from backends.models.local.retrosynthesis.proposals import environment_sets, tanimoto
+from backends.models.local.retrosynthesis.environments import encode, environments
+from backends.models.local.retrosynthesis.proposals import tanimoto
 from backends.models.local.retrosynthesis.ranking import Candidate, ranked
 
 LIFT = 4.0
@@ -77,4 +78,4 @@ def likeness(one: str, other: str) -> float:
 
 @lru_cache(maxsize=20_000)
 def _environments(smiles: str) -> frozenset[int]:
-    return environment_sets([smiles])[smiles]
+    return environments(*encode([smiles])).sets(1)[0]

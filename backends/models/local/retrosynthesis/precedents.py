@@ -19,6 +19,7 @@ from backends.models.local.retrosynthesis.environments import (
     Integers,
     encode,
     environments,
+    set_bits,
     similarities,
 )
 
@@ -28,12 +29,30 @@ _AT_ONCE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """A published reaction: canonical SMILES, the number of its template, the patent's number."""
+    """A published reaction, by its number in a library; its texts are read when asked for."""
 
-    product: str
-    reactants: str
-    template: int
-    patent: str
+    library: Precedents = field(repr=False)
+    number: int
+
+    @property
+    def product(self) -> str:
+        """Canonical SMILES."""
+        return self.library.products[self.number]
+
+    @property
+    def reactants(self) -> str:
+        """Canonical SMILES, sorted and joined with dots."""
+        return self.library.reactants[self.number]
+
+    @property
+    def template(self) -> int:
+        """The number of its template."""
+        return int(self.library.template[self.number])
+
+    @property
+    def patent(self) -> str:
+        """The patent's number."""
+        return self.library.patents[int(self.library.patent[self.number])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,16 +60,18 @@ class Precedents:
     """All published reactions, by number; a library is equal only to itself.
 
     `templates` are reaction SMARTS (product >> reactants), the most frequent first; `frequency`
-    counts the reactions of each, and `template` has the template's number of each reaction.
+    counts the reactions of each. By the number of the reaction, `template` has the number of its
+    template, `patent` that of its patent within `patents`, and `products` and `reactants` have its
+    SMILES.
     """
 
     templates: tuple[str, ...]
     frequency: Integers
     template: Integers
-    _patent: Integers
-    _patents: tuple[str, ...]
-    _products: _Texts
-    _reactants: _Texts
+    patent: Integers
+    patents: tuple[str, ...]
+    products: Texts
+    reactants: Texts
     _bits: Bits = field(repr=False)
     _counts: Integers = field(repr=False)
     _order: Integers = field(repr=False)
@@ -59,12 +80,9 @@ class Precedents:
         return len(self.template)
 
     def __getitem__(self, number: int) -> Precedent:
-        return Precedent(
-            self._products[number],
-            self._reactants[number],
-            int(self.template[number]),
-            self._patents[self._patent[number]],
-        )
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return Precedent(self, number)
 
     def having(self, template: int) -> Integers:
         """The numbers of the reactions that have the template of that number."""
@@ -80,24 +98,28 @@ class Precedents:
         import numpy as np
 
         alike = np.flatnonzero(similarity == 1).tolist()
-        return [number for number in alike if self[number].product == product]
+        return [number for number in alike if self.products[number] == product]
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """SMILES in one array of codes, each ended by code 0."""
+class Texts:
+    """SMILES in one array of codes of `tokens`, each ended by code 0; `ends` are their places."""
 
     codes: Integers
     ends: Integers
     tokens: tuple[str, ...]
 
     def __getitem__(self, number: int) -> str:
+        return "".join(map(self.tokens.__getitem__, self.coded(number)[:-1].tolist()))
+
+    def coded(self, number: int) -> Integers:
+        """The codes of the SMILES of that number, with the 0 that ends it."""
         start = self.ends[number - 1] + 1 if number else 0
-        return "".join(map(self.tokens.__getitem__, self.codes[start : self.ends[number]].tolist()))
+        return self.codes[start : self.ends[number] + 1]
 
 
 def fingerprints(smiles: list[str]) -> Bits:
-    """The fingerprints of `smiles` (valid SMILES), one row each."""
+    """The fingerprints of `smiles` (valid SMILES), one column each."""
     return environments(*encode(smiles)).bits(len(smiles))
 
 
@@ -120,7 +142,7 @@ def unpacked(content: bytes) -> Precedents:
         )
     tokens = tuple(meta["tokens"])
     texts = {
-        name: _Texts(array, np.flatnonzero(array == 0), tokens) for name, array in codes.items()
+        name: Texts(array, np.flatnonzero(array == 0), tokens) for name, array in codes.items()
     }
     bits = _bits(codes["products"], texts["products"].ends, tokens)
     frequency = np.bincount(template, minlength=len(meta["templates"]))
@@ -133,7 +155,7 @@ def unpacked(content: bytes) -> Precedents:
         texts["products"],
         texts["reactants"],
         bits,
-        np.bitwise_count(bits).sum(axis=1, dtype=np.int32),
+        set_bits(bits),
         np.argsort(template, kind="stable"),
     )
 
@@ -145,7 +167,8 @@ def _bits(codes: Integers, ends: Integers, tokens: tuple[str, ...]) -> Bits:
     starts = [0, *(ends[_AT_ONCE - 1 :: _AT_ONCE] + 1), len(codes)]
     parts = [codes[start:end] for start, end in pairwise(starts) if start < end]
     return np.concatenate(
-        [environments(part, tokens).bits(int(np.count_nonzero(part == 0))) for part in parts]
+        [environments(part, tokens).bits(int(np.count_nonzero(part == 0))) for part in parts],
+        axis=1,
     )
 
 

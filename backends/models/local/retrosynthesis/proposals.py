@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from backends.models.local.retrosynthesis.disconnections import canonical_set
+from backends.models.local.retrosynthesis.disconnections import cut_out
 from backends.models.local.retrosynthesis.environments import Integers, encode, environments
 from backends.models.local.retrosynthesis.precedents import Precedent, Precedents
 
@@ -83,15 +83,23 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
     derived: list[tuple[int, tuple[str, ...], list[int]]] = []
     for template in np.argsort(-counts, kind="stable")[:APPLIED].tolist():
         if counts[template] > 0 and (
-            found := tuple(derivations(known.templates[template], product))
+            found := tuple(derivations(known.templates[template], product, smiles))
         ):
             near = known.having(template)
             near = near[np.argsort(-similarity[near], kind="stable")[:COMPARED]]
             derived.append((template, found, [int(one) for one in near if similarity[one] > 0]))
-    cited = {one: known[one] for _, _, near in derived for one in near}
-    texts = [smiles, *(text for _, found, _ in derived for text in found)]
-    texts += [text for one in cited.values() for text in (one.product, one.reactants)]
-    found_in = environment_sets(texts)
+    texts = list(dict.fromkeys(text for _, found, _ in derived for text in found))
+    cited = list(dict.fromkeys(number for _, _, near in derived for number in near))
+    whole, *sets = environment_sets([smiles, *texts], known, cited)
+    mine = {
+        text: _Change(whole, parts) for text, parts in zip(texts, sets[: len(texts)], strict=True)
+    }
+    its = {
+        number: _Change(product, parts)
+        for number, product, parts in zip(
+            cited, sets[len(texts) :: 2], sets[len(texts) + 1 :: 2], strict=True
+        )
+    }
     return [
         Proposal(
             reactants,
@@ -99,23 +107,25 @@ def proposals(product: Any, smiles: str, known: Precedents, similarity: Integers
             float(counts[template]),
             len(found),
             int(known.frequency[template]),
-            _supported(smiles, reactants, near, cited, similarity, found_in),
+            _supported(mine[reactants], [(known[one], its[one]) for one in near], similarity),
         )
         for template, found, near in derived
         for reactants in found
     ]
 
 
-def derivations(template: str, product: Any) -> Iterator[str]:
-    """Each set of reactants that `template` derives from `product`, once."""
-    from rdkit import Chem, rdBase
+def derivations(template: str, product: Any, itself: str) -> Iterator[str]:
+    """Each set of reactants that `template` derives from `product`, once.
+
+    `itself` is the product's canonical SMILES.
+    """
+    from rdkit import rdBase
 
     reaction = compiled(template)
-    itself = Chem.MolToSmiles(product)
     seen = set()
     with rdBase.BlockLogs():
         for (outcome,) in reaction.RunReactants((product,), maxProducts=_MAX_PLACES):
-            reactants = canonical_set(Chem.MolToSmiles(outcome))
+            reactants = cut_out(outcome)
             if reactants and itself not in reactants and reactants not in seen:
                 seen.add(reactants)
                 yield ".".join(reactants)
@@ -132,10 +142,19 @@ def compiled(template: str) -> Any:
     return reaction
 
 
-def environment_sets(texts: Sequence[str]) -> dict[str, frozenset[int]]:
-    """The environments of all radii in each of `texts` (canonical SMILES)."""
-    distinct = list(dict.fromkeys(texts))
-    return dict(zip(distinct, environments(*encode(distinct)).sets(len(distinct)), strict=True))
+def environment_sets(
+    texts: Sequence[str], known: Precedents, numbers: Sequence[int] = ()
+) -> list[frozenset[int]]:
+    """The environments of all radii in each of `texts` (canonical SMILES).
+
+    After those come, for each of `numbers`, the product and the reactants of that one of `known`.
+    """
+    import numpy as np
+
+    codes, tokens = encode(texts, known.products.tokens)
+    both = (known.products, known.reactants)
+    coded = [codes, *(text.coded(number) for number in numbers for text in both)]
+    return environments(np.concatenate(coded), tokens).sets(len(texts) + 2 * len(numbers))
 
 
 def tanimoto(one: frozenset[int], other: frozenset[int]) -> float:
@@ -144,26 +163,28 @@ def tanimoto(one: frozenset[int], other: frozenset[int]) -> float:
     return common / (len(one) + len(other) - common) if common else 0.0
 
 
+class _Change:
+    """The environments of a reaction's reactants, those that it makes, and those it takes away."""
+
+    __slots__ = ("lost", "made", "reactants")
+
+    def __init__(self, product: frozenset[int], reactants: frozenset[int]) -> None:
+        self.reactants = reactants
+        self.made = product - reactants
+        self.lost = reactants - product
+
+
 def _supported(
-    product: str,
-    reactants: str,
-    near: Iterable[int],
-    cited: dict[int, Precedent],
-    similarity: Integers,
-    found_in: dict[str, frozenset[int]],
+    mine: _Change, near: Iterable[tuple[Precedent, _Change]], similarity: Integers
 ) -> tuple[Support, ...]:
-    mine, from_mine = found_in[product], found_in[reactants]
-    support = []
-    for number in near:
-        precedent = cited[number]
-        its, from_its = found_in[precedent.product], found_in[precedent.reactants]
-        support.append(
-            Support(
-                precedent,
-                float(similarity[number]),
-                tanimoto(from_mine, from_its),
-                tanimoto(mine - from_mine, its - from_its),
-                tanimoto(from_mine - mine, from_its - its),
-            )
+    support = [
+        Support(
+            precedent,
+            float(similarity[precedent.number]),
+            tanimoto(mine.reactants, its.reactants),
+            tanimoto(mine.made, its.made),
+            tanimoto(mine.lost, its.lost),
         )
+        for precedent, its in near
+    ]
     return tuple(sorted(support, key=lambda one: (-one.similarity, one.precedent.patent)))

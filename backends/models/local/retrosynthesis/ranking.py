@@ -184,21 +184,22 @@ def _by_plausibility(named: Named) -> tuple[float, str, str]:
 
 
 def _structure(step: Disconnection, product: str, library: Library) -> float:
-    atoms = sorted((_atoms(smiles) for smiles in step.reactants), reverse=True)
-    score = AUXILIARY_ATOM * max(0, sum(atoms) - _atoms(product))
+    whole = _molecule(product)
+    atoms: list[int] = sorted((part.molecule.GetNumAtoms() for part in step.parts), reverse=True)
+    score: float = AUXILIARY_ATOM * max(0, sum(atoms) - whole.GetNumAtoms())
     if len(atoms) > 1:
         score += BALANCE * 2 * atoms[1] / sum(atoms[:2])
-        smallest = min(step.reactants, key=lambda smiles: (_atoms(smiles), smiles))
-        if smallest in _known(tuple(library.reagents)):
+        small = min(step.parts, key=lambda part: (part.molecule.GetNumAtoms(), part.smiles))
+        if small.smiles in _known(tuple(library.reagents)):
             score += KNOWN_REAGENT
-        elif _atoms(smallest) <= SMALL and not _stereocentres(smallest):
+        elif small.molecule.GetNumAtoms() <= SMALL and not _stereocentres(small.smiles):
             score += SMALL_REAGENT
     score += MORE_REACTANTS * max(0, len(atoms) - 2)
-    score += RING_MADE * max(0, _rings(product) - sum(map(_rings, step.reactants)))
+    score += RING_MADE * max(0, _rings(whole) - sum(_rings(part.molecule) for part in step.parts))
     made = _stereocentres(product) - sum(map(_stereocentres, step.reactants))
     score += STEREOCENTRE_MADE * max(0, made)
     for group, used in step.template.conflicts.items():
-        count = sum(occurrences(smiles, library.groups[group]) for smiles in step.reactants)
+        count = sum(_matches(part.molecule, library.groups[group]) for part in step.parts)
         score += CONFLICT * max(0, count - used)
     return score
 
@@ -206,15 +207,15 @@ def _structure(step: Disconnection, product: str, library: Library) -> float:
 @lru_cache(maxsize=50_000)
 def occurrences(smiles: str, smarts: str) -> int:
     """How often the pattern `smarts` is found in `smiles`."""
-    return len(_molecule(smiles).GetSubstructMatches(_pattern(smarts)))
+    return _matches(_molecule(smiles), smarts)
 
 
-def _atoms(smiles: str) -> int:
-    return int(_molecule(smiles).GetNumAtoms())
+def _matches(molecule: Any, smarts: str) -> int:
+    return len(molecule.GetSubstructMatches(_pattern(smarts)))
 
 
-def _rings(smiles: str) -> int:
-    return int(_molecule(smiles).GetRingInfo().NumRings())
+def _rings(molecule: Any) -> int:
+    return int(molecule.GetRingInfo().NumRings())
 
 
 def _stereocentres(smiles: str) -> int:
