@@ -168,11 +168,14 @@ def check_machine(data: DataSet) -> None:
 class OneFinding:
     """The radiograph asked about one finding, yes or no; it learns as it does of sets."""
 
-    name = "radiograph"
-
     def __init__(self, radiograph: Radiograph, finding: str) -> None:
         self._radiograph = radiograph
         self._finding = finding
+
+    @property
+    def name(self) -> str:
+        """The radiograph's own."""
+        return self._radiograph.name
 
     def copy(self) -> OneFinding:
         """The same with what it has learned, to learn on from apart."""
