@@ -260,6 +260,9 @@ def _judged(prompts: Prompts) -> Iterable[Capability]:
 def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     """Remarks on the participants that a reader of the results needs."""
     kept = [*selection.deviations, *selection.notes, *task.notes]
+    if plan.materials is not None:
+        part = (plan.match or "whole pathway").replace("-", " ")
+        kept.append(f"Predictions are pathways; MATCH compares the {part}, and the target.")
     taken = {"human": plan.human, "judge": selection.judge, "machine": selection.machine}
     for role, taker in taken.items():
         if taker is None:

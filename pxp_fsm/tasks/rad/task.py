@@ -118,7 +118,7 @@ def one_label(data: DataSet, label: str) -> DataSet:
     )
 
 
-def _own_labels(text: str) -> str:
+def _own_labels(text: str, _x: str) -> str:
     """Labels as a table of one's own has them, those of the papers spelled as there."""
     own = [part.strip() for part in text.split(",") if part.strip().casefold() not in ("", NONE)]
     for label in own:
