@@ -122,12 +122,13 @@ def test_a_faulty_pathway_in_data_is_named_with_its_line(
 
 
 def test_pathways_and_their_list_need_each_other(plan: Plan, tmp_path: Path) -> None:
-    for wrong, field in (
+    wrongs: list[tuple[Plan, str]] = [
         (replace(plan, materials=None), "materials"),
         (Plan("drug", match="materials"), "match"),
         (Plan("rad", materials=plan.materials), "materials"),
         (replace(plan, match="steps"), "match"),
-    ):
+    ]
+    for wrong, field in wrongs:
         with pytest.raises(UsageError) as raised:
             read_plan(wrong)
         assert raised.value.field == field
@@ -161,7 +162,14 @@ def test_only_what_was_there_before_is_in_a_plan_without_pathways() -> None:
     assert not {"materials", "match"} & build_plan({"task": "drug"}, Path()).meaning().keys()
 
 
-@pytest.mark.parametrize("part", Part)
+@pytest.mark.parametrize(
+    "part",
+    [
+        Part.WHOLE,
+        pytest.param(Part.LAST_STEP, marks=pytest.mark.deep),
+        pytest.param(Part.MATERIALS, marks=pytest.mark.deep),
+    ],
+)
 def test_the_machine_takes_up_a_pathway_that_it_is_told(plan: Plan, part: Part) -> None:
     with SqlBlackboard(":memory:") as board:
         run = runs.start(replace(plan, match=str(part), instances="phenacetin"), board)
@@ -220,7 +228,7 @@ def chemist(body: Body) -> str:
     return json.dumps({"prediction": said, "explanation": "As it is."})
 
 
-@pytest.mark.parametrize("preset", [None, "C-drug"])
+@pytest.mark.parametrize("preset", [None, pytest.param("C-drug", marks=pytest.mark.deep)])
 def test_a_model_is_asked_for_pathways_in_both_forms_of_reply(
     plan: Plan, httpserver: HTTPServer, preset: str | None
 ) -> None:
@@ -244,7 +252,8 @@ def test_the_form_of_a_reply_allows_what_was_said_and_is_read_back(plan: Plan) -
     value = problem.to_json(WAY)
     Draft202012Validator(problem.prediction).validate(value)
     assert problem.from_json(value) == problem.from_text(WAY) == str(read_pathway(WAY))
-    for wrong in ([], {}, "x", [{"product": "C"}], [{"product": 1, "reactants": ["C"]}], [[]]):
+    wrongs: list[object] = [[], {}, "x", [{"product": "C"}], [[]]]
+    for wrong in (*wrongs, [{"product": 1, "reactants": ["C"]}]):
         with pytest.raises(DataError):
             problem.from_json(wrong)
     for reactants in ("C", [], [1], ["C1"]):
