@@ -48,7 +48,8 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
 
     A session costs what recorded ones did on average. Where a model carries its conversations on,
     it is what those at the same place of their repetition did; beyond these the number of calls is
-    their mean, and what a call takes is on a straight line. Sessions that a call cache answered in part are no measure.
+    their mean, and what a call takes is on a straight line. Sessions that a call cache answered in
+    part are no measure.
     """
     found: list[SessionUsage] = []
     runs = []
