@@ -209,10 +209,10 @@ def _able(
         verdict, also = as_in(paper.judge, prompts.judge, judge, settings)
         prompts = replace(prompts, answer=answer, judge=verdict)
         deviations = (
-            *otherwise(plan, paper),
+            *otherwise(plan, paper, data),
             *left,
             *also,
-            *not_told(plan, paper),
+            *not_told(plan, paper, data),
         )
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
