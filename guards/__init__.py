@@ -6,6 +6,7 @@ The chemistry relations load RDKit when they are first used, not when this packa
 from guards.decisions import AskPerson, Chance, Direct, FreeChoice, Person, Script
 from guards.relations.chemistry import InvalidSmiles, Reactants, SameReaction
 from guards.relations.judge import Judge, Scope
+from guards.relations.pathways import InvalidPathway, Part, SamePathway
 from guards.relations.radiology import InvalidLabels, LabelSets, SameFindings
 from guards.relations.text import ChanceRelation, Exact, NormalisedText, ScriptedRelation
 from pxp_fsm.protocol.situation import Derived
@@ -21,13 +22,16 @@ __all__ = [
     "FreeChoice",
     "FunctionRelation",
     "InvalidLabels",
+    "InvalidPathway",
     "InvalidSmiles",
     "Judge",
     "LabelSets",
     "NormalisedText",
+    "Part",
     "Person",
     "Reactants",
     "SameFindings",
+    "SamePathway",
     "SameReaction",
     "Scope",
     "Script",

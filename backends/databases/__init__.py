@@ -1,7 +1,13 @@
 """The blackboard on SQLite and PostgreSQL: append-only and verifiable."""
 
 from backends.databases.blackboard import SqlBlackboard
-from backends.databases.calls import CallsOf, RecordedCall, calls_of_session
+from backends.databases.calls import (
+    CallsOf,
+    RecordedCall,
+    SessionUsage,
+    calls_of_session,
+    usage_of_sessions,
+)
 from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
@@ -23,7 +29,9 @@ __all__ = [
     "RunSummary",
     "SessionLine",
     "SessionRecord",
+    "SessionUsage",
     "SqlBlackboard",
     "StoredSession",
     "calls_of_session",
+    "usage_of_sessions",
 ]

@@ -193,6 +193,47 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
     return board.read(read)
 
 
+@dataclass(frozen=True, slots=True)
+class SessionUsage:
+    """What the models of a session that is over took, its place in its run, and its tokens.
+
+    `cached` calls were answered by a call cache. `dollars` is None where a price was not known.
+    """
+
+    repetition: int
+    position: int
+    calls: int
+    cached: int
+    sent: int
+    received: int
+    dollars: float | None
+
+
+TEST = "test"
+"""The purpose of a call about a test row, which is no part of a session."""
+
+
+def usage_of_sessions(board: SqlBlackboard, run: str) -> tuple[SessionUsage, ...]:
+    """What each session of `run` that is over took, in their order."""
+
+    def read(connection: Connection) -> tuple[SessionUsage, ...]:
+        rows = connection.execute(sql.USAGE_OF_SESSIONS, {"named": run, "test": TEST})
+        return tuple(
+            SessionUsage(
+                row.repetition,
+                row.position,
+                int(row.calls),
+                int(row.cached),
+                int(row.sent),
+                int(row.received),
+                row.dollars,
+            )
+            for row in rows
+        )
+
+    return board.read(read)
+
+
 def call_row(call: Call, prompt: str, salt: str) -> tuple[Row, list[str]]:
     """The row of a call, but for its run and number, and the text that it refers to, if any.
 

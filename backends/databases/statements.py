@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     ClauseElement,
+    ColumnElement,
     Connection,
     Dialect,
     Engine,
@@ -113,6 +114,36 @@ PROMPTS = (
     .where(calls.c.run == _NAMED, prompts.c.text.is_not(None))
     .distinct()
 )
+
+
+def _of_sessions(number: ColumnElement[int]) -> ColumnElement[int]:
+    """The sum over a session's calls; nothing where it has none."""
+    return func.coalesce(func.sum(number), 0)
+
+
+USAGE_OF_SESSIONS = (
+    select(
+        sessions.c.repetition,
+        sessions.c.position,
+        func.count(calls.c.number).label("calls"),
+        _of_sessions(calls.c.cached).label("cached"),
+        _of_sessions(calls.c.sent + calls.c.cache_read + calls.c.cache_written).label("sent"),
+        _of_sessions(calls.c.received).label("received"),
+        case(
+            (func.count(calls.c.dollars) == func.count(calls.c.number), func.sum(calls.c.dollars))
+        ).label("dollars"),
+    )
+    .join_from(
+        sessions,
+        calls,
+        (calls.c.session == sessions.c.session) & (calls.c.purpose != bindparam("test")),
+        isouter=True,
+    )
+    .where(sessions.c.run == _NAMED, sessions.c.ending.is_not(None))
+    .group_by(sessions.c.repetition, sessions.c.position)
+    .order_by(sessions.c.repetition, sessions.c.position)
+)
+
 CALLS_OF_SESSION = (
     select(
         calls.c.purpose,

@@ -55,6 +55,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
         "system",
         query=question.query,
         labels=", ".join(problem.labels),
+        typed=problem.form,
         form=_form(problem, prompts.answer.headings),
     )
     return Request(

@@ -13,11 +13,14 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from guards.relations.lexicon import Found, Lexicon
+from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import DataError, quoted
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption, Outcome
 
 NONE = "none"
 """How the empty set is written: a prediction that says nothing at all is refused."""
+
+_FILES = ("findings.toml", "lexicon.py", "radiology.py")
 
 LONGEST = 1_000
 """Characters read in one prediction."""
@@ -145,8 +148,13 @@ class SameFindings:
     coarsely, one sentence at a time. An approximation, compared with no model judge so far.
     """
 
-    name = "same findings (approximation)"
     assumptions = frozenset({Assumption.DETERMINISTIC, Assumption.SYMMETRIC})
+
+    @property
+    def name(self) -> str:
+        """With a fingerprint of what the answers depend on: the lexicon and the code."""
+        files = package_fingerprint("guards.relations", _FILES)
+        return f"same findings (approximation {files})"
 
     async def holds(self, left: str, right: str) -> Outcome:
         first, second = read_findings(left), read_findings(right)

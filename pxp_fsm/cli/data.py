@@ -12,6 +12,8 @@ from guards.relations.radiology import NONE
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.experiments.plan_data import load
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.tasks import own_data
 from pxp_fsm.tasks.drug.molecules import aromatic_rings, weight
@@ -24,7 +26,9 @@ _SHOWN = 12
 
 def check(request: options.Check) -> None:
     """Read the data as the task would, and say what is in them."""
-    found = find_task(request.task).load(request.table)
+    materials = None if request.materials is None else str(request.materials)
+    plan = Plan(request.task, data=str(request.table), materials=materials)
+    _, found = load(plan, find_task(request.task))
     click.echo(printable(f"{request.table}: {found.origin}"))
     sets = (("sessions", found.sessions), ("validation", found.validation), ("test", found.test))
     for name, rows in sets:

@@ -83,6 +83,7 @@ SECTIONS = {
         "upgrade": Entry("upgrade an older database", "storage", "verify"),
         "export": Entry("export runs as files, tables for other tools", "storage", "exchange"),
         "import": Entry("import exported runs and tables", "storage", "exchange"),
+        "archive": Entry("pack runs for a paper's supplement, check a pack", "storage"),
         "erase": Entry("erase what was said in sessions", "storage", "verify"),
     },
     "Find out": {
@@ -173,12 +174,12 @@ def _describe(error: OSError) -> str:
 def commands() -> None:
     """Verify and run state machines for protocols between agents that predict and explain.
 
-    Exit codes: 0 success; 1 a stored run was changed (verify), a run contains messages that no
-    correct agent could have sent (audit), a verdict is not the expected one (check), a formula is
-    false (monitor), a program differs from its table (conform), or a package is shadowed (doctor);
-    2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict is unknown
-    (check, conform); 130 stopped by Ctrl-C (every message sent so far is stored); 141 the reader of
-    the pipe has closed it.
+    Exit codes: 0 success; 1 a stored run was changed (verify, archive), a run contains messages
+    that no correct agent could have sent (audit), a verdict is not the expected one (check), a
+    formula is false (monitor), a program differs from its table (conform), or a package is shadowed
+    (doctor); 2 the request or its data cannot be used; 3 a database or a disk failed; 4 a verdict
+    is unknown (check, conform); 130 stopped by Ctrl-C (every message sent so far is stored); 141
+    the reader of the pipe has closed it.
     """
 
 

@@ -181,7 +181,7 @@ def _carry(
     watched = monitors.under(run.plan.rules())
     live = Live(watched, lambda session: (one.message for one in board.entries(session)))
     try:
-        printed.announce(run, output, request.verbose, again)
+        printed.announce(run, board, output, request.verbose, again)
         for line in foregone(watched, run.plan.rules()):
             click.echo(printable(line))
         if executor is not None and database is not None:

@@ -52,11 +52,13 @@ Cut = tuple[int, tuple[int, ...]]
 def normal_form(task: Task) -> Normal:
     """The task's own normal form of a prediction; the text itself where it is not one."""
     known: dict[str, str] = {}
+    problem = task.problem
+    own = (lambda text: text) if problem is None else problem.normal or problem.from_text
 
     def normal(prediction: str) -> str:
         if prediction not in known:
             try:
-                made = task.problem.from_text(prediction) if task.problem else prediction
+                made = own(prediction)
             except DataError:
                 made = prediction
             known[prediction] = made

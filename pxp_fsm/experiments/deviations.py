@@ -11,6 +11,10 @@ from backends.models.settings import Settings
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.prompts import Prompt
+from pxp_fsm.tasks.task import DataSet
+
+_MESSAGES, _INSTANCES = 10, 20
+"""The papers' bound n, and their instances of a repetition."""
 
 
 def paper_of(plan: Plan) -> Preset | None:
@@ -23,22 +27,43 @@ def paper_of(plan: Plan) -> Preset | None:
     return found
 
 
-def otherwise(plan: Plan, paper: Preset) -> Iterator[str]:
+def otherwise(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     """What is not as the paper had it, beside what its models cannot be told any more."""
     pairs = (("machine", paper.machine.model), ("judge", paper.judge.model), *paper.plan.items())
     for name, then in pairs:
         now = plan.goes_on if name == "carry" else getattr(plan, name)
         if now is not None and now != then:
             yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
+    bounds = (
+        ("protocol", plan.protocol, "interact"),
+        ("n", plan.rules().n, _MESSAGES),
+        ("the number of instances", len(data.sessions), _INSTANCES),
+    )
+    for what, is_now, was in bounds:
+        if is_now != was:
+            yield f"Preset {paper.name}: {what} is {is_now}; in the paper it is {was}."
+    if plan.data is None:
+        source = "DrugBank" if paper.task == "drug" else "Radiopaedia"
+        yield f"The instances are {data.origin}; in the paper they are of {source}."
+    if paper.task == "drug" and plan.materials is None:
+        yield (
+            "Predictions are the reactants of one step, as in the authors' code and data; the "
+            "paper tells of pathways (--materials)."
+        )
+    if paper.name == "B-rad" and plan.label is None:
+        yield "All labels are asked for; the paper's Example 1 asks for one, yes or no (--label)."
 
 
-def not_told(plan: Plan, paper: Preset) -> Iterator[str]:
+def not_told(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     """What the paper does not say, and what stands in its place."""
     if paper.chosen:
         yield f"Not in the paper, and chosen here: {', '.join(paper.chosen)}."
+    yield f"No paper gives k; here it is {plan.rules().k} (in the authors' code, 3)."
     if plan.learn != "always":
         size = "all rows held back" if plan.validation is None else f"{plan.validation} rows"
         yield f"The paper does not give the size of its validation set; here it is {size}."
+    tested = f"{len(data.test)} rows" if data.test else "none"
+    yield f"The paper does not give the size of its test set; here it is {tested}."
     if plan.prompts is None:
         yield "The prompts say in our words what the paper's say; --prompts takes those of a file."
 

@@ -42,7 +42,9 @@ class Experiment:
         nothing.
         """
         rules = self.plan.rules()
-        meaning = self.plan.meaning() | {
+        chosen = self.plan.meaning()
+        chosen.pop("materials", None)  # what they are is in the data's fingerprint
+        meaning = chosen | {
             "n": rules.n,
             "k": rules.k,
             "instances": None,

@@ -209,10 +209,10 @@ def _able(
         verdict, also = as_in(paper.judge, prompts.judge, judge, settings)
         prompts = replace(prompts, answer=answer, judge=verdict)
         deviations = (
-            *otherwise(plan, paper),
+            *otherwise(plan, paper, data),
             *left,
             *also,
-            *not_told(plan, paper),
+            *not_told(plan, paper, data),
         )
     if plan.effort is not None:
         answer, verdict = (replace(p, effort=plan.effort) for p in (prompts.answer, prompts.judge))
@@ -260,6 +260,9 @@ def _judged(prompts: Prompts) -> Iterable[Capability]:
 def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     """Remarks on the participants that a reader of the results needs."""
     kept = [*selection.deviations, *selection.notes, *task.notes]
+    if plan.materials is not None:
+        part = (plan.match or "whole pathway").replace("-", " ")
+        kept.append(f"Predictions are pathways; MATCH compares the {part}, and the target.")
     taken = {"human": plan.human, "judge": selection.judge, "machine": selection.machine}
     for role, taker in taken.items():
         if taker is None:

@@ -26,19 +26,34 @@ def read_plan(plan: Plan, task: Task | None = None) -> tuple[Task, DataSet]:
     check_plan(plan)
     if plan.precedents is not None and not (task.has_precedents and plan.goes_without_model):
         raise UsageError("precedents requires drug's own machine", "precedents")
-    loaded = task.load(Path(plan.data) if plan.data is not None else None)
-    if plan.label is not None:
-        if task.one_label is None:
-            raise UsageError(f"task {task.name} has no labels", "label")
-        loaded = task.one_label(loaded, plan.label)
-    if task.problem_of is not None:
-        task = replace(task, problem=task.problem_of(loaded))
+    task, loaded = load(plan, task)
     if task.check_machine is not None and plan.goes_without_model:
         task.check_machine(loaded)
     data = replace(choose(plan, loaded), same_product=plan.precedents == "all")
     gate_of(plan, data)
     check_order(Order(plan.order), len(data.sessions), plan.repetitions)
     return task, data
+
+
+def load(plan: Plan, task: Task) -> tuple[Task, DataSet]:
+    """All data of `plan`, read as its predictions are to be, and the task that asks for these.
+
+    Raises `UsageError` or `DataError` for data that cannot be used.
+    """
+    loaded = task.load(Path(plan.data) if plan.data is not None else None)
+    if plan.label is not None:
+        if task.one_label is None:
+            raise UsageError(f"task {task.name} has no labels", "label")
+        loaded = task.one_label(loaded, plan.label)
+    if plan.materials is not None:
+        if task.pathways is None:
+            raise UsageError(f"task {task.name} has no pathways", "materials")
+        loaded = task.pathways(loaded, Path(plan.materials), plan.match)
+    elif plan.match is not None:
+        raise UsageError("match requires materials: it compares pathways", "match")
+    if task.problem_of is not None:
+        task = replace(task, problem=task.problem_of(loaded))
+    return task, loaded
 
 
 def gate_of(plan: Plan, data: DataSet) -> Gate | None:
@@ -62,6 +77,8 @@ def data_fingerprint(plan: Plan, data: DataSet) -> str:
         parts.append(replace(data, sessions=validation(data)).fingerprint)
     if plan.test is not None:
         parts.append(replace(data, sessions=data.test).fingerprint)
+    if data.materials:
+        parts.append(hashlib.sha256("\n".join(sorted(data.materials)).encode()).hexdigest())
     return parts[0] if len(parts) == 1 else hashlib.sha256("/".join(parts).encode()).hexdigest()
 
 

@@ -93,6 +93,20 @@ class Plan:
         metavar="LABEL",
         default="which of all labels",
     )
+    materials: str | None = option(
+        "DRUG: predict pathways, steps back to what can be bought by this list (SMILES, one per "
+        "line, or a CSV with a column smiles).",
+        None,
+        metavar="FILE",
+        default="the reactants of one step",
+    )
+    match: str | None = option(
+        "With materials: what MATCH compares, the whole pathway, its last reaction (last-step), or "
+        "the materials that it begins with.",
+        None,
+        default="pathway",
+        choices=("pathway", "last-step", "materials"),
+    )
     validation: int | None = option(
         "Weigh lessons on at most N validation rows.",
         None,
@@ -262,7 +276,7 @@ class Plan:
         return json.dumps(self.meaning() | {name: value for name, value in beside if value})
 
 
-_LATER = ("effort", "label", "precedents", "subject", "test", "validation")
+_LATER = ("effort", "label", "match", "materials", "precedents", "subject", "test", "validation")
 """Fields that are left out where they are not set: plans that were stored before have none."""
 
 
@@ -286,8 +300,9 @@ def build_plan(given: Mapping[str, Any], folder: Path) -> Plan:
     if instances is not None:
         listed = isinstance(instances, list)
         values["instances"] = ",".join(instances) if listed else str(instances)
-    if "data" in values:
-        values["data"] = str(folder / values["data"])
+    for path in ("data", "materials"):
+        if values.get(path) is not None:
+            values[path] = str(folder / values[path])
     if "prompts" in values:
         values["prompts"] = prompts_text(folder / values["prompts"])
     return Plan(**values)

@@ -102,8 +102,11 @@ def run(
 
 
 def _placed(plan: Plan) -> Plan:
-    """The plan with the whole path of its data, as it is stored."""
-    return plan if plan.data is None else replace(plan, data=str(Path(plan.data).absolute()))
+    """The plan with the whole paths of its data, as it is stored."""
+    data, materials = (
+        None if path is None else str(Path(path).absolute()) for path in (plan.data, plan.materials)
+    )
+    return replace(plan, data=data, materials=materials)
 
 
 def resume(

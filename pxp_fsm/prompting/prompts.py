@@ -29,7 +29,7 @@ _HEADING = re.compile(r"[A-Za-z][A-Za-z ]{0,30}")
 
 SLOTS: dict[str, dict[str, tuple[set[str], set[str]]]] = {
     "answer": {
-        "system": ({"query", "labels"}, {"form"}),
+        "system": ({"query", "labels", "typed"}, {"form"}),
         "question": ({"query", "instance"}, set()),
         "received": ({"meaning", "category"}, {"message"}),
         "again": (set(), {"reason"}),

@@ -38,11 +38,11 @@ class Form:
     """How a task reads a row; both functions raise `DataError`, saying what is wrong.
 
     `x` makes what an instance carries of what stands in the table, which is in the folder given;
-    `prediction` makes a prediction as a message carries it.
+    `prediction` makes a prediction about such an `x` as a message carries it.
     """
 
     x: Callable[[str, Path], str] = lambda text, _folder: text
-    prediction: Callable[[str], str] = lambda text: text
+    prediction: Callable[[str, str], str] = lambda text, _x: text
 
 
 def table_of(path: Path) -> Path | None:
@@ -174,7 +174,7 @@ class _Reader:
         except DataError as error:
             raise DataError(f"column x: {error}") from error
         try:
-            prediction = self._form.prediction(record["prediction"].strip())
+            prediction = self._form.prediction(record["prediction"].strip(), x)
         except DataError as error:
             raise DataError(f"column prediction: {error}") from error
         key = self._key(line, record.get("key", "").strip() or f"row-{line}")

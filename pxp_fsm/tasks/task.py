@@ -33,7 +33,8 @@ class DataSet:
     them too. Where `sessions` is a choice of rows, `whole` is all that there were to choose from.
     With `same_product` a machine with precedents may use those of the very instance. `labels` are
     those that predictions are made of, where they are a closed list; `asked` is the one that alone
-    is asked about, yes or no.
+    is asked about, yes or no. `materials` is what can be bought, where predictions are pathways
+    back to it, and `compared` the part of them that MATCH compares.
     """
 
     origin: str
@@ -45,6 +46,8 @@ class DataSet:
     same_product: bool = False
     labels: tuple[str, ...] = ()
     asked: str | None = None
+    materials: frozenset[str] = frozenset()
+    compared: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -83,7 +86,9 @@ class Task:
     come with a task of its name. `update_context` says what each message adds to the context C,
     which models are shown. `has_precedents` says that the machine cites published instances.
     `problem_of` is the problem that the data make, where the labels are theirs, and `one_label` the
-    data where one label is asked about, yes or no (`UsageError` for one that they do not have).
+    data where one label is asked about, yes or no (`UsageError` for one that they do not have);
+    `pathways` the data where predictions are pathways back to a list of materials, by MATCH on a
+    part of them.
     `check_machine` raises `UsageError` where its own machine cannot work, or not with these data.
     `learned` says, as lines to be printed, what the machine's answers in
     sessions (instance's key and messages) owe to lessons. `why_not` says why a machine does not
@@ -108,4 +113,5 @@ class Task:
     why_not: Callable[[Respondent, Instance, str], str | None] | None = None
     problem_of: Callable[[DataSet], Problem] | None = None
     one_label: Callable[[DataSet, str], DataSet] | None = None
+    pathways: Callable[[DataSet, Path, str | None], DataSet] | None = None
     check_machine: Callable[[DataSet], None] | None = None

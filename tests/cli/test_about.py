@@ -112,7 +112,7 @@ def test_every_claim_is_listed_under_the_name_that_check_takes(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("run dragon", "drug (one-step retrosynthesis of drug molecules), rad (findings"),
+        ("run dragon", "drug (retrosynthesis of drug molecules), rad (findings"),
         ("check --property strong-onse", "did you mean strong-once (the responder h is"),
         ("language srtong", "strong:human (human: sent at least one tag, and only RATIFY"),
         ("help chek", "did you mean check (check properties"),

@@ -20,11 +20,15 @@ Body = dict[str, Any]
 
 @dataclass
 class Table:
-    """What the server says: `chemist` and `judge` reply to the body of a request."""
+    """What the server says: `chemist` and `judge` reply to the body of a request.
+
+    `tokens` counts those of a request, for its usage.
+    """
 
     server: HTTPServer
     chemist: Callable[[Body], str]
     judge: Callable[[Body], str]
+    tokens: Callable[[Body], int] = lambda _body: 100
     asked: list[Body] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -44,6 +48,7 @@ class Table:
         with self.lock:
             self.asked.append(body)
         text = self.judge(body) if judging(body) else self.chemist(body)
+        sent = self.tokens(body)
         completion = {
             "id": "c",
             "object": "chat.completion",
@@ -56,7 +61,11 @@ class Table:
                     "message": {"role": "assistant", "content": text},
                 }
             ],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            "usage": {
+                "prompt_tokens": sent,
+                "completion_tokens": 10,
+                "total_tokens": sent + 10,
+            },
         }
         return Response(json.dumps(completion), content_type="application/json")
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from jsonschema import Draft202012Validator
 from PIL import Image as Pillow
 
 from backends.databases import SqlBlackboard
-from backends.models.local.radiograph import LABELS
+from backends.models.local.radiograph import LABELS, Radiograph, predictor
 from guards import SameFindings
+from guards.relations import radiology
 from guards.relations.radiology import label_set, read_findings
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.execution import Progress
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Instance, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
@@ -63,6 +66,40 @@ HEADER = "case,label,label_short,img_path,report,link\n"
 ROW = "case_1,Pneumonia,PNUM,data/xrays/one.png,Pneumonia on the left.,https://x\n"
 
 sets = st.frozensets(st.sampled_from(LABELS))
+
+
+@pytest.mark.parametrize(
+    ("changed", "who", "label"),
+    [(predictor, "m was 'radiograph", None), (radiology, "AGREE=same findings", "Pneumonia")],
+)
+def test_a_stopped_run_is_not_carried_on_by_another_machine_or_judge(
+    changed: ModuleType, who: str, label: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with SqlBlackboard(":memory:") as board:
+        run = runs.start(Plan("rad", instances="1", label=label), board)
+        with pytest.raises(KeyboardInterrupt):
+            run.execute(stop)
+        with monkeypatch.context() as patched:
+            patched.setattr(changed, "package_fingerprint", lambda *_: "0" * 12)
+            with pytest.raises(UsageError, match=f"{who}.* would now be .* {'0' * 12}"):
+                runs.resume(run.name, board).execute()
+        resumed = runs.resume(run.name, board)
+        resumed.execute()
+        assert resumed.finished == 1
+
+
+def test_the_fingerprint_of_the_machine_is_of_its_files_and_of_what_it_has_seen() -> None:
+    folder = Path(predictor.__file__).parent
+    here = {path.name for path in folder.iterdir() if path.is_file()}
+    assert here - {"__init__.py"} == set(predictor._FILES)
+    seen = [(picture(row.instance), labels_of(row)) for row in training()[:2]]
+    names = {Radiograph(picture, known).name for known in ([], seen, seen[:1], seen[::-1])}
+    assert len(names) == 4
+    machine = untaught()
+    assert machine.copy().name == machine.name == untaught().name
 
 
 def test_the_bundled_phantoms_are_as_they_were_shipped() -> None:

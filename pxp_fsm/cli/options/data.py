@@ -27,6 +27,9 @@ class Check:
 
     task: str = option(argument=True)
     table: Path = _table()
+    materials: Path | None = option(
+        "DRUG: the list of what can be bought, where predictions are pathways.", None, path="any"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Options of the storage commands: `pxp verify`, `upgrade`, `export`, `import`, `erase`."""
+"""Options of the commands that store and exchange: `pxp verify`, `export`, `archive`, …"""
 
 from __future__ import annotations
 
@@ -115,6 +115,33 @@ class Import:
         short="-o",
         default="NAME.toml, named after the table",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """Pack each RUN into one archive for a paper's supplement, or check an ARCHIVE.
+
+    An archive (.zip) has the recorded sessions with their hash chain, plans, prompts, versions,
+    fingerprints of the data, tables, figures, certificates and an anchor. Checked are its files,
+    the chains and marks, Table 1 counted from the sessions, certificates and signatures.
+    """
+
+    what: tuple[str, ...] = option(argument=True, metavar="RUN... | ARCHIVE")
+    check: bool = option("Check the ARCHIVE.", False)
+    output: Path | None = option(
+        "The archive to write.",
+        None,
+        short="-o",
+        metavar="PATH",
+        path="any",
+        default="RUN.zip",
+    )
+    anchor: Path | None = option("The file with the signed marks of the runs.", None)
+    key: Path | None = option(
+        "The public key (Ed25519, PEM) that signed the anchor; to check, the signer's own.", None
+    )
+    catalogue: Path | None = option("A file with your own servers and prices.", None)
+    database: str = common.database("The database that holds the runs: a file or a URL.")
 
 
 @dataclass(frozen=True, kw_only=True)

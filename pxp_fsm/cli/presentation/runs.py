@@ -11,7 +11,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
-from pxp_fsm.experiments import comparison, coverage, plan_data, runs, summary
+from pxp_fsm.experiments import comparison, coverage, forecasts, plan_data, runs, summary
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.experiments.summary import counted
@@ -31,7 +31,7 @@ class Finished:
     monitored: Sequence[str]
 
 
-def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
+def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, again: bool) -> None:
     """Say what a run is about before it begins; what is not as in a paper, in any case.
 
     `again` is a run that differs from the one before it in what it learns alone.
@@ -68,6 +68,23 @@ def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
         paragraph(line)
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
+    if run.selection.any and run.finished < run.total:
+        paragraph(_expected(run, board))
+
+
+def _expected(run: runs.Run, board: SqlBlackboard) -> str:
+    """What the run will cost, and where that is known from."""
+    found = forecasts.forecast(run, board)
+    if found is None:
+        return (
+            "Expected cost: unknown, as no session of this setting is recorded here; "
+            "--instances 1 gives a first one"
+        )
+    spent, cap = board.spending(run.name).dollars, run.settings.dollars
+    short = cap is not None and found.dollars is not None and spent + found.dollars > cap
+    return f"Expected cost: {found}" + (
+        f"; more than --max-dollars {cap:g} allows" if short else ""
+    )
 
 
 def _learning(run: runs.Run) -> str:

@@ -75,11 +75,13 @@ def write(
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
     file: TextIO,
+    source: str | None = None,
 ) -> None:
     """Write the page of `reports` into `file`, a part at a time.
 
     `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
-    whole, `beside` the files that are left beside the page. Raises `UsageError` where a library
+    whole, `beside` the files that are left beside the page. `source` says where the sessions
+    are from, in place of the database's name. Raises `UsageError` where a library
     that the page needs is not installed.
     """
     require_extra("report", "a report", {"jinja2": "jinja2"})
@@ -99,7 +101,7 @@ def write(
         title="Report of " + ", ".join(report.title for report in reports),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
-        database=board.shown,
+        database=source or board.shown,
         table1=sheets.tables1(reports),
         paired=sheets.paired(reports),
         paired_lines=_paired_lines(reports),

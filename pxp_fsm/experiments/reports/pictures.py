@@ -11,16 +11,19 @@ from typing import Any
 
 from markupsafe import Markup
 
+from guards.relations.pathways import ARROW, read_pathway
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.diagrams import render, state_diagram
+from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.reports import palette
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Instance
+from pxp_fsm.tasks.drug.molecules import draw_step
 
 LONGEST_SIDE = 360
 """Pixels of an embedded image's longest side."""
 
-_MOST_ATOMS, _LONGEST_SMILES = 150, 1000
+_MOST_ATOMS, _LONGEST_SMILES, _LONGEST_PATHWAY = 150, 1000, 5000
 _ATOMS = {
     "#000000": "ink",
     "#ffffff": "paper",
@@ -51,13 +54,17 @@ class Gallery:
     _known: dict[object, Markup | None] = field(default_factory=dict)
 
     def molecules(self, smiles: str) -> Markup | None:
-        """Structures of a SMILES text, or None where it is none."""
+        """Structures of a SMILES text, or of each step of a pathway; None where it is neither."""
         key = ("molecules", smiles)
         if key not in self._known:
-            drawing = molecules(smiles)
-            self._known[key] = (
-                None if drawing is None else self._kept(drawing, f"structure of {smiles}", _ATOMS)
-            )
+            drawings = steps(smiles) if ARROW in smiles else [(smiles, molecules(smiles))]
+            drawn = [
+                kept
+                for what, drawing in drawings
+                if drawing is not None
+                and (kept := self._kept(drawing, f"structure of {what}", _ATOMS)) is not None
+            ]
+            self._known[key] = Markup("<br>").join(drawn) if drawn else None
         return self._known[key]
 
     def image(self, problem: Problem, instance: Instance) -> Markup | None:
@@ -116,16 +123,41 @@ def molecules(smiles: str) -> str | None:
         molecule = Chem.MolFromSmiles(smiles, reading)
     if molecule is None or not 0 < molecule.GetNumAtoms() <= _MOST_ATOMS:
         return None
-    drawer = rdMolDraw2D.MolDraw2DSVG(-1, -1)  # as large as the molecules are
-    options: Any = drawer.drawOptions()
+    canvas = _canvas()
+    rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
+    return _finished(canvas)
+
+
+def steps(text: str) -> Sequence[tuple[str, str]]:
+    """Each step of a pathway with an SVG of its reaction; none where `text` is no pathway."""
+    try:
+        found = read_pathway(text).steps if len(text) <= _LONGEST_PATHWAY else ()
+    except DataError:
+        return ()
+    drawn = []
+    for step in found:
+        canvas = _canvas()
+        draw_step(step, canvas)
+        drawn.append((str(step), _finished(canvas)))
+    return drawn
+
+
+def _canvas() -> Any:
+    """RDKit's canvas for an SVG that is as large as its molecules are."""
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    canvas = rdMolDraw2D.MolDraw2DSVG(-1, -1)
+    options: Any = canvas.drawOptions()
     options.clearBackground = False
     options.bondLineWidth = 1.4
     options.scalingFactor = 21
     options.padding = 0.04
-    rdMolDraw2D.PrepareAndDrawMolecule(drawer, molecule)
-    drawer.FinishDrawing()
-    drawing: str = drawer.GetDrawingText()
-    return drawing
+    return canvas
+
+
+def _finished(canvas: Any) -> str:
+    canvas.FinishDrawing()
+    return str(canvas.GetDrawingText())
 
 
 def _small(problem: Problem, instance: Instance) -> str | None:

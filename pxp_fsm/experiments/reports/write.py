@@ -69,10 +69,12 @@ def write(
     test_set: bool | None = None,
     catalogue: Path | None = None,
     figures: Path | None = None,
+    source: str | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
     """Report `runs` (none: all that have a plan) as `path` and files beside it.
 
-    Every figure is also written into the folder `figures`, as SVG and PDF.
+    Every figure is also written into the folder `figures`, as SVG and PDF. `source` says where the
+    sessions are from; else it is the database's name.
 
     Gives what was reported and what was written. Each file is replaced at once when it is whole.
     Raises `UsageError`, `NotThere`, `BlackboardError`, and `OSError` where the disk refuses.
@@ -95,9 +97,8 @@ def write(
             draft = stack.enter_context(atomic_path(target))
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
-        page.write(
-            board, reports, drawings, whole, [name.name for name in names.values()], opened(path)
-        )
+        beside = [name.name for name in names.values()]
+        page.write(board, reports, drawings, whole, beside, opened(path), source)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():

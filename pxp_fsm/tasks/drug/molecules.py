@@ -1,8 +1,17 @@
-"""Properties of molecules by which rows of DRUG are selected ([C], appendix B)."""
+"""Molecules of DRUG: what rows are selected by ([C], appendix B), and how they are drawn."""
 
 from __future__ import annotations
 
+from io import BytesIO
+from typing import Any
+
 from guards.relations.chemistry import canonical_smiles
+from guards.relations.pathways import ARROW, Step, read_pathway
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.protocol.messages import Instance
+
+_MOLECULE, _STEP = (600, 400), (900, 300)
+"""Pixels of a drawing of a molecule, and of each step of a pathway."""
 
 
 def weight(smiles: str) -> float:
@@ -21,3 +30,44 @@ def aromatic_rings(smiles: str) -> int:
     from rdkit.Chem import MolFromSmiles, rdMolDescriptors
 
     return int(rdMolDescriptors.CalcNumAromaticRings(MolFromSmiles(canonical_smiles(smiles))))
+
+
+def drawing(instance: Instance) -> Image:
+    """The molecule that `instance.x` is, or each step of a pathway below the one before, as PNG.
+
+    Raises `DataError` where it is neither.
+    """
+    from rdkit.Chem import MolFromSmiles
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    if ARROW not in instance.x:
+        canvas = rdMolDraw2D.MolDraw2DCairo(*_MOLECULE)
+        rdMolDraw2D.PrepareAndDrawMolecule(canvas, MolFromSmiles(canonical_smiles(instance.x)))
+        canvas.FinishDrawing()
+        return Image("image/png", canvas.GetDrawingText())
+    from PIL import Image as Pillow
+
+    steps = read_pathway(instance.x).steps
+    width, height = _STEP
+    sheet = Pillow.new("RGB", (width, height * len(steps)), "white")
+    for place, step in enumerate(steps):
+        canvas = rdMolDraw2D.MolDraw2DCairo(*_STEP)
+        draw_step(step, canvas)
+        canvas.FinishDrawing()
+        with Pillow.open(BytesIO(canvas.GetDrawingText())) as drawn:
+            sheet.paste(drawn, (0, place * height))
+    written = BytesIO()
+    sheet.save(written, "PNG")
+    return Image("image/png", written.getvalue())
+
+
+def draw_step(step: Step, canvas: Any) -> None:
+    """Draw the reaction of `step` on a canvas of RDKit's."""
+    from rdkit.Chem import MolFromSmiles
+    from rdkit.Chem.rdChemReactions import ChemicalReaction
+
+    reaction = ChemicalReaction()
+    for reactant in step.reactants:
+        reaction.AddReactantTemplate(MolFromSmiles(reactant))
+    reaction.AddProductTemplate(MolFromSmiles(step.product))
+    canvas.DrawReaction(reaction)

@@ -1,4 +1,4 @@
-"""DRUG: one-step retrosynthesis (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
+"""DRUG: retrosynthesis (arXiv 2410.20600, section 4.1): its data, agents and accuracy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from guards.relations.chemistry import (
     canonical_reactants,
     canonical_smiles,
 )
+from guards.relations.pathways import Part, SamePathway, read_pathway
 from pxp_fsm.errors import DataError, NoAnswer, quoted, require_extra
-from pxp_fsm.prompting.model import Image
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.interfaces import Respondent
 from pxp_fsm.protocol.messages import Instance, Tag
 from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent
+from pxp_fsm.tasks.drug import pathways
 from pxp_fsm.tasks.drug.data import bundled, published
+from pxp_fsm.tasks.drug.molecules import drawing
+from pxp_fsm.tasks.drug.pathways import PathwayFinder, checked, with_pathways
 from pxp_fsm.tasks.own_data import Form, read_data, table_of
 from pxp_fsm.tasks.task import MACHINE, DataSet, Recorded, Row, Task
 
@@ -47,17 +50,6 @@ def from_json(value: object) -> str:
     return canonical_smiles(".".join(value))
 
 
-def drawing(instance: Instance) -> Image:
-    """The molecule drawn, 600 by 400 pixels."""
-    from rdkit.Chem import MolFromSmiles
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    canvas = rdMolDraw2D.MolDraw2DCairo(600, 400)
-    rdMolDraw2D.PrepareAndDrawMolecule(canvas, MolFromSmiles(canonical_smiles(instance.x)))
-    canvas.FinishDrawing()
-    return Image("image/png", canvas.GetDrawingText())
-
-
 PROBLEM = Problem(
     name="drug",
     query=QUERY,
@@ -75,15 +67,11 @@ PROBLEM = Problem(
 )
 
 
-def _reactants(text: str) -> str:
-    """Reactants as they are written; raises `DataError` where they are no SMILES."""
-    canonical_reactants(text)
-    return text
-
-
-FORM = Form(lambda text, _folder: canonical_smiles(text), _reactants)
+FORM = Form(lambda text, _folder: canonical_smiles(text), checked)
 
 _TOP = (1, 5, 10)
+
+Machine = Retrosynthesis | PathwayFinder
 
 
 def load(folder: Path | None) -> DataSet:
@@ -97,18 +85,37 @@ def load(folder: Path | None) -> DataSet:
     return published(folder) if table_of(folder) is None else read_data(folder, FORM)
 
 
+def problem_of(data: DataSet) -> Problem:
+    """The question for reactants, or for pathways where the data have materials.
+
+    Raises `UsageError` where predictions are pathways, and they have none.
+    """
+    if data.materials:
+        return pathways.problem_of(data)
+    pathways.refuse_pathways(data)
+    return PROBLEM
+
+
+def untaught(data: DataSet) -> Machine:
+    """The machine as it is before any session."""
+    steps = Retrosynthesis(same_product=data.same_product)
+    return PathwayFinder(steps, data.materials) if data.materials else steps
+
+
 def agents(data: DataSet, memo: bool) -> tuple[Agent, Agent]:
     """A machine that has learned nothing yet, and the database proxy as the human."""
-    match, agree = Reactants(), SameReaction()
+    match = SamePathway(Part(data.compared)) if data.materials else Reactants()
     answers = {row.instance.key: row.answer for row in data.sessions}
-    respondent = Retrosynthesis(same_product=data.same_product)
-    machine = Agent(respondent, match=match, agree=agree, query=QUERY, memo=memo)
+    query = problem_of(data).query
+    machine = Agent(untaught(data), match=match, agree=SameReaction(), query=query, memo=memo)
     return machine, replace(machine, respondent=Proxy(answers), guards=Derived(revises=False))
 
 
 def accuracy(data: DataSet) -> Sequence[str]:
-    """How often the untaught machine names the very reactants of a session row, as a line."""
-    machine = Retrosynthesis(same_product=data.same_product)
+    """How often the untaught machine is right about the session rows, as a line."""
+    machine = untaught(data)
+    if isinstance(machine, PathwayFinder):
+        return _accuracy_of_pathways(machine, data)
     ranks = [rank_of(machine, row) for row in data.sessions]
     shares = (sum(rank <= top for rank in ranks) / len(ranks) for top in _TOP)
     parts = (f"top {top} {share:.0%}" for top, share in zip(_TOP, shares, strict=True))
@@ -116,34 +123,64 @@ def accuracy(data: DataSet) -> Sequence[str]:
     return [f"{told} {len(ranks)} molecules: {', '.join(parts)}."]
 
 
+def _accuracy_of_pathways(machine: PathwayFinder, data: DataSet) -> Sequence[str]:
+    found = [first_prediction(machine, row.instance.x) for row in data.sessions]
+    ways = [read_pathway(said) for said in found if said is not None]
+    bought = sum(way.materials <= data.materials for way in ways)
+    right = [
+        sum(
+            said is not None and _same(said, row.answer.prediction, part)
+            for said, row in zip(found, data.sessions, strict=True)
+        )
+        for part in Part
+    ]
+    parts = ", ".join(f"{part} {many}" for part, many in zip(Part, right, strict=True))
+    return [
+        f"Pathways of the untaught machine for these {len(found)} molecules: {bought} lead back to "
+        f"what can be bought. Right by {parts}."
+    ]
+
+
+def first_prediction(machine: Machine, x: str) -> str | None:
+    """What `machine` predicts of the molecule `x`; None where it has no answer."""
+    try:
+        return machine.predict(x)
+    except NoAnswer:
+        return None
+
+
 def learned(data: DataSet, sessions: Iterable[Recorded]) -> Sequence[str]:
     """What the machine's answers owe to lessons, as a line to print."""
-    untaught = Retrosynthesis(same_product=data.same_product)
+    machine, part = untaught(data), Part(data.compared) if data.materials else None
     xs = {row.instance.key: row.instance.x for row in data.sessions}
     revisions = taken = firsts = changed = 0
     for key, messages in sessions:
         said = [message for message in messages if message.sender == MACHINE]
         firsts += bool(said)
-        if said and said[0].answer.prediction != untaught.rank(xs[key], 1)[0].reactants:
+        if said and said[0].answer.prediction != machine.predict(xs[key]):
             changed += 1
         for before, message in pairwise(messages):
             if message.sender == MACHINE and message.tag == Tag.REVISE:
                 revisions += 1
-                taken += _same(before.answer.prediction, message.answer.prediction)
+                taken += _same(before.answer.prediction, message.answer.prediction, part)
+    what = "reactants" if part is None else "pathway"
     return [
-        f"Revisions of the machine: {revisions}, of which {taken} took up the human's reactants. "
+        f"Revisions of the machine: {revisions}, of which {taken} took up the human's {what}. "
         f"Lessons of earlier sessions changed {changed} of its {firsts} first answers."
     ]
 
 
 def why_not(machine: Respondent, instance: Instance, prediction: str) -> str | None:
     """Rank and precedents of `prediction`, where `machine` is the task's own."""
-    if not isinstance(machine, Retrosynthesis):
+    if not isinstance(machine, Machine):
         return None
     return machine.why_not(instance.x, prediction)
 
 
-def _same(one: str, other: str) -> bool:
+def _same(one: str, other: str, part: Part | None) -> bool:
+    """Whether MATCH holds of two predictions; `part` is None of reactants."""
+    if part is not None:
+        return read_pathway(one).part(part) == read_pathway(other).part(part)
     return canonical_reactants(one) == canonical_reactants(other)
 
 
@@ -176,12 +213,14 @@ def rank_of(machine: Retrosynthesis, row: Row, among: int = 10) -> float:
 
 DRUG = Task(
     name="drug",
-    about="one-step retrosynthesis of drug molecules",
+    about="retrosynthesis of drug molecules",
     load=load,
     agents=agents,
     accuracy=accuracy,
     known_rows=known_rows,
     problem=PROBLEM,
+    problem_of=problem_of,
+    pathways=with_pathways,
     has_precedents=True,
     learned=learned,
     why_not=why_not,

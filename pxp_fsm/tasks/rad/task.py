@@ -118,7 +118,7 @@ def one_label(data: DataSet, label: str) -> DataSet:
     )
 
 
-def _own_labels(text: str) -> str:
+def _own_labels(text: str, _x: str) -> str:
     """Labels as a table of one's own has them, those of the papers spelled as there."""
     own = [part.strip() for part in text.split(",") if part.strip().casefold() not in ("", NONE)]
     for label in own:
@@ -168,11 +168,14 @@ def check_machine(data: DataSet) -> None:
 class OneFinding:
     """The radiograph asked about one finding, yes or no; it learns as it does of sets."""
 
-    name = "radiograph"
-
     def __init__(self, radiograph: Radiograph, finding: str) -> None:
         self._radiograph = radiograph
         self._finding = finding
+
+    @property
+    def name(self) -> str:
+        """The radiograph's own."""
+        return self._radiograph.name
 
     def copy(self) -> OneFinding:
         """The same with what it has learned, to learn on from apart."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 from backends.models.local.radiograph.explanation import LABELS, explained
 from backends.models.local.radiograph.images import grey
 from backends.models.local.radiograph.measures import Measures, measured
+from pxp_fsm.artifacts import package_fingerprint
 from pxp_fsm.errors import DataError, NoAnswer
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
+
+_FILES = ("explanation.py", "fields.py", "images.py", "measures.py", "predictor.py")
+_LIBRARIES = ("numpy", "pillow", "scikit-image", "scikit-learn")
 
 TREES = 100
 SEED = 0
@@ -91,7 +97,9 @@ class Radiograph:
 
     @property
     def name(self) -> str:
-        return "radiograph"
+        """With a fingerprint of what the answers depend on: files, libraries and known pictures."""
+        also = f"{_versions()} {_digest(self._known)}"
+        return f"radiograph {package_fingerprint(__package__, _FILES, also)}"
 
     @property
     def told(self) -> Mapping[str, Case]:
@@ -183,6 +191,28 @@ def _read(prediction: str) -> frozenset[str] | None:
         return frozenset()
     labels = prediction.split(", ")
     return frozenset(labels) if set(labels) <= set(LABELS) else None
+
+
+@cache
+def _versions() -> str:
+    """The versions of the libraries that measure and classify, as far as they are installed."""
+    found = []
+    for name in _LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"no {name}")
+    return ", ".join(found)
+
+
+@lru_cache(maxsize=4)
+def _digest(known: tuple[tuple[Image, frozenset[str]], ...]) -> str:
+    """SHA-256 (hex) of labelled pictures, in their order."""
+    digest = hashlib.sha256()
+    for image, labels in known:
+        said = ", ".join(sorted(labels)).encode()
+        digest.update(b"%d %s %d %s" % (len(image.data), image.data, len(said), said))
+    return digest.hexdigest()
 
 
 @lru_cache(maxsize=256)

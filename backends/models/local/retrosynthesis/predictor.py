@@ -107,7 +107,15 @@ class Retrosynthesis:
 
     async def answer(self, question: Question) -> Answer:
         best = self.rank(question.instance.x, 1)[0]
-        return Answer(best.reactants, explained(best, self._sources.named))
+        return Answer(best.reactants, self.explain(best))
+
+    def predict(self, smiles: str) -> str:
+        """The reactants that it predicts for the product `smiles`; raises `NoAnswer`."""
+        return self.rank(smiles, 1)[0].reactants
+
+    def explain(self, candidate: Candidate) -> str:
+        """Why `candidate` is proposed: its reaction, and the precedents that speak for it."""
+        return explained(candidate, self._sources.named)
 
     def rank(self, smiles: str, limit: int = 10) -> tuple[Candidate, ...]:
         """The `limit` best candidates for the product `smiles`, best first; at least one.
