@@ -92,7 +92,8 @@ def alone(path: Path = COMMIT, **respondents: str) -> list[object]:
 def test_a_worker_is_sent_the_whole_run(path: str) -> None:
     with SqlBlackboard(":memory:") as board:
         run = started(board, ROOT / "examples" / path)
-        asked = Exchange(*list(run.system.places)[:2], "TAG")
+        first, second, *_ = run.system.places
+        asked = Exchange(first, second, "TAG")
         run = replace(run, follow=(asked,))
         found = received(run.sent(), run.name, board)
     assert found.system == run.system
@@ -139,7 +140,6 @@ def test_units_are_carried_as_one_process_carries_them(database: str) -> None:
         assert sum(one.sessions for one in done) == SESSIONS == run.finished
         found = transcript(board, run.name)
         assert found == alone()
-        assert sum(one.messages for one in done) == sum(len(one[-1]) for one in found)  # type: ignore[index] # tuples
         assert carry(Assignment(database, run.name, next(iter(run.units())), sent)).sessions == 0
 
 

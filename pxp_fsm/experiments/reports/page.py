@@ -26,6 +26,7 @@ from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Drawing, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
+from pxp_fsm.experiments.reports.systems import SystemReport, told
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.stored_plans import stored_deviations
 
@@ -72,11 +73,12 @@ def write(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
     drawings: Sequence[Drawings],
+    systems: Sequence[SystemReport],
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
     file: TextIO,
 ) -> None:
-    """Write the page of `reports` into `file`, a part at a time.
+    """Write the page of `reports` and of `systems` into `file`, a part at a time.
 
     `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
     whole, `beside` the files that are left beside the page. Raises `UsageError` where a library
@@ -96,7 +98,8 @@ def write(
     gallery = Gallery()
     template = environment.get_template("page.html.jinja")
     parts = template.generate(
-        title="Report of " + ", ".join(report.title for report in reports),
+        title="Report of "
+        + ", ".join([*(one.title for one in reports), *(one.title for one in systems)]),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=board.shown,
@@ -108,6 +111,8 @@ def write(
             _section(report, place, of_it, whole)
             for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
         ],
+        systems=systems,
+        told=lambda report: told(board, report, whole.get(report.name, ()), gallery),
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,
