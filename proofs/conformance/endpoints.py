@@ -155,8 +155,10 @@ class AgentEnd:
         else:
             context = tuple(map(update_context, self._history))
             move = self._run(self._participant.move(self._history, context))
-        if move.event != event:
-            raise NotEnabled(f"the agent's move is {move.event}, not {event}")
+        row = self.machine.automaton.sends(self.machine.state, move.tag)
+        does = sending(move.tag) if row is None else row.event
+        if does != event:
+            raise NotEnabled(f"the agent's move is {does}, not {event}")
         return Act(f"+{move.tag}", move.answer)
 
     def carried(self, message: Message) -> None:

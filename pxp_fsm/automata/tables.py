@@ -12,7 +12,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -194,8 +194,9 @@ def automaton_from(
     raise TableError(located(found))
 
 
+@lru_cache(maxsize=256)
 def stored_automaton(text: str) -> Automaton:
-    """The automaton that a session was stored with, as JSON, sound or not.
+    """The automaton that a session was stored with, as JSON, sound or not; sessions are alike.
 
     Raises `TableError` where it is none in its form.
     """

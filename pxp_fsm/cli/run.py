@@ -185,7 +185,8 @@ def _carry(
         for line in foregone(watched, run.plan.rules()):
             click.echo(printable(line))
         if executor is not None and database is not None:
-            _with_workers(run, board, database, executor)
+            said = printed.progress(run.finished, run.total)
+            executors.spread(run, database, board, executor, said)
         else:
             _with_progress(run, output, live)
         if request.anchor is not None and key is not None:
@@ -206,18 +207,6 @@ def _signing_key(request: Request) -> Ed25519PrivateKey | None:
     if request.sign is not None and request.anchor is None:
         raise UsageError("--sign has no effect without --anchor")
     return None if request.sign is None else anchors.private_key(request.sign)
-
-
-def _with_workers(run: runs.Run, board: SqlBlackboard, database: str, executor: str) -> None:
-    """A line whenever a worker has come to an end with its part."""
-    over = run.finished
-
-    def on_done(done: executors.Done) -> None:
-        nonlocal over
-        over += done.sessions
-        click.echo(f"{over} of {run.total} sessions are over", err=True)
-
-    executors.spread(run, database, board, executor, on_done)
 
 
 def _prepare(output: Path) -> None:

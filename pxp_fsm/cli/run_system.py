@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -16,10 +17,11 @@ from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.system import system_in
 from pxp_fsm.automata.system_files import TERMINAL, read_system
 from pxp_fsm.cli.options import sessions as options
+from pxp_fsm.cli.presentation.runs import progress
 from pxp_fsm.cli.presentation.text import printable, program
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import Halted, UsageError
-from pxp_fsm.experiments import proved, system_members, system_runs
+from pxp_fsm.experiments import executors, proved, system_members, system_runs
 from pxp_fsm.experiments.faults import Reporter
 from pxp_fsm.experiments.summary import counted
 from pxp_fsm.sessions.occurrences import Occurrence
@@ -35,6 +37,8 @@ def run(request: options.Run) -> None:
     Whatever can be wrong with the file, its tables and its members is found before the run.
     """
     _refuse(request)
+    if request.executor is not None:
+        executors.check_executor(request.executor, request.database)
     file = read_system(request.plan["task"])
     system = system_in(file)
     follow = () if request.follow is None else _trace(request.follow)
@@ -103,18 +107,27 @@ def run(request: options.Run) -> None:
             on_action=on_action,
             on_end=on_end,
         )
-        try:
-            endings = carried.execute()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"Stopped. {_resumable(request, name, database)}") from None
-        except Halted as error:
-            raise Halted(f"{error}\n{_resumable(request, name, database)}") from error
+        endings = _carry(carried, request, database)
         told = [one.line for one in tallies(monitors, board, name)] if request.monitors else []
     click.echo("; ".join(f"{ending}: {many}" for ending, many in sorted(endings.items())))
     for line in told:
         click.echo(printable(line))
     look = [program(), "sessions", f"{name}/1/1", "--database", database]
     click.echo(printable(f"Look at a session: {shlex.join(look)}"))
+
+
+def _carry(run: system_runs.SystemRun, request: options.Run, database: str) -> Counter[str]:
+    """Carry the run to its end, by itself or on workers; how many sessions have ended how."""
+    try:
+        if request.executor is None:
+            return run.execute()
+        said = progress(run.finished, run.sessions)
+        executors.spread(run, database, run.board, request.executor, said)
+        return run.endings()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"Stopped. {_resumable(request, run.name, database)}") from None
+    except Halted as error:
+        raise Halted(f"{error}\n{_resumable(request, run.name, database)}") from error
 
 
 def _trace(path: Path) -> tuple[SystemAction, ...]:
@@ -126,7 +139,7 @@ def _refuse(request: options.Run) -> None:
     others = [
         f"--{name.replace('_', '-')}" for name in request.plan if name not in ("task", "seed")
     ]
-    for name in ("unbounded", "executor", "anchor", "sign", "both"):
+    for name in ("unbounded", "anchor", "sign", "both"):
         if getattr(request, name):
             others.append(f"--{name}")
     if others:
@@ -141,8 +154,9 @@ def _resumable(request: options.Run, name: str, database: str) -> str:
     given = [word for text in request.respondents for word in ("--respondent", text)]
     follow = [] if request.follow is None else ["--follow", str(request.follow)]
     anyway = ["--anyway"] if request.anyway else []
+    spread = [] if request.executor is None else ["--executor", request.executor]
     command = [program(), "run", request.plan["task"], "--resume", name, "--database", database]
-    command += ["--output", str(request.output), *given, *follow, *anyway]
+    command += ["--output", str(request.output), *given, *follow, *anyway, *spread]
     return f"Everything that happened is stored; carry on with\n  {shlex.join(command)}"
 
 

@@ -28,7 +28,7 @@ from pxp_fsm.experiments.faults import Reporter, log
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plan_data import gate_of
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.units import Unit, together, units
+from pxp_fsm.experiments.units import ONE_BUDGET, ONE_TERMINAL, Unit, together, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
@@ -118,6 +118,17 @@ class Run:
     def carries(self) -> bool:
         """Whether a session depends on those before it in its repetition."""
         return self.plan.goes_on and (self.task.at_once == 1 or self.selection.machine is not None)
+
+    @property
+    def unshared(self) -> str:
+        """Why one process has to carry the run, if it has to."""
+        if self.plan.person is not None:
+            return ONE_TERMINAL
+        return ONE_BUDGET if self.selection.any else ""
+
+    def sent(self) -> str:
+        """Nothing has to be sent of it to a worker: plan and data are stored by their names."""
+        return ""
 
     def units(self) -> Iterator[Unit]:
         """The parts of the run that depend on no other, in order."""

@@ -11,17 +11,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from backends.databases.locks import RunLocked
 from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted, require_extra
-from pxp_fsm.experiments import runs
+from pxp_fsm.experiments import runs, system_runs
 from pxp_fsm.experiments.units import Unit
 
 PATIENCE = 600.0
@@ -33,11 +34,15 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a worker is given. It is never shown: a database's URL may hold a password."""
+    """What a worker is given. It is never shown: a database's URL may hold a password.
+
+    `system` is what a worker is sent of a run of a system, "" of another run.
+    """
 
     database: str = field(repr=False)
     run: str
     unit: Unit
+    system: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +121,24 @@ def _end_with_the_parent() -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
+class Shared(Protocol):
+    """A run that workers carry, of a task or of a system."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def unshared(self) -> str:
+        """Why one process has to carry it, if it has to."""
+
+    def units(self) -> Iterable[Unit]:
+        """The parts of it that depend on no other."""
+
+    def sent(self) -> str:
+        """What a worker has to be sent of it besides its name."""
+
+
 def spread(
-    run: runs.Run,
+    run: Shared,
     database: str,
     blackboard: SqlBlackboard,
     name: str,
@@ -128,23 +149,14 @@ def spread(
     Raises `UsageError` where a person takes part, and `BlackboardError` where another process works
     on the run by itself, or a worker was lost or could not do its part.
     """
-    if run.plan.person is not None:
-        raise UsageError(
-            "a person works at one terminal, so such a run cannot be spread over workers",
-            "executor",
-        )
-    if run.selection.any:
-        raise UsageError(
-            "limits and budgets of models are kept by one process, so such a run cannot be spread "
-            "over workers; allow more requests in flight instead",
-            "executor",
-        )
+    if run.unshared:
+        raise UsageError(run.unshared, "executor")
     blackboard.lock(run.name, shared=True)
     try:
         left = {unit.name: unit for unit in run.units()}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _deal_out(run.name, database, name, left, on_done)
+                _deal_out(run, database, name, left, on_done)
             except BrokenProcessPool as error:
                 if attempt == _ATTEMPTS:
                     raise BlackboardError(
@@ -158,11 +170,15 @@ def spread(
 
 
 def _deal_out(
-    run: str, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
+    run: Shared, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
 ) -> None:
     """Have every unit of `left` carried; what is done is taken out of it."""
+    system = run.sent()
     with open_executor(name) as executor:
-        given = [executor.submit(carry, Assignment(database, run, u)) for u in left.values()]
+        given = [
+            executor.submit(carry, Assignment(database, run.name, unit, system))
+            for unit in left.values()
+        ]
         try:
             for future in as_completed(given):
                 done = _result(future.result, name)
@@ -195,16 +211,26 @@ def carry(assignment: Assignment) -> Done:
     unit, started = assignment.unit, time.perf_counter()
     sessions = messages = 0
 
-    def count(step: runs.Progress) -> None:
+    def count(*, over: bool) -> None:
         nonlocal sessions, messages
-        sessions += step.message is None
-        messages += step.message is not None
+        sessions += over
+        messages += not over
 
     try:
         with SqlBlackboard(assignment.database, create=False) as board:
             board.lock(assignment.run, shared=True)
             _claim(board, f"{assignment.run}/{unit.name}")
-            runs.resume(assignment.run, board).execute_unit(unit, count)
+            if assignment.system:
+                found = system_runs.received(assignment.system, assignment.run, board)
+                found = replace(
+                    found,
+                    on_action=lambda _session, _occurrence: count(over=False),
+                    on_end=lambda _session: count(over=True),
+                )
+                found.execute_unit(unit)
+            else:
+                run = runs.resume(assignment.run, board)
+                run.execute_unit(unit, lambda step: count(over=step.message is None))
     except PXPError as error:
         return Done(unit, error=str(error))
     except Exception as error:  # noqa: BLE001 - what is raised here crosses processes

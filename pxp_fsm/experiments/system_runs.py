@@ -10,17 +10,21 @@ from types import MappingProxyType
 from typing import Any
 
 from backends.databases import CallsOf, RunRecord, SqlBlackboard
+from backends.databases.own_sessions import system_record
 from backends.models.settings import Settings
 from pxp_fsm import __version__, defaults
-from pxp_fsm.automata.actions import SystemAction
-from pxp_fsm.automata.system import System
-from pxp_fsm.automata.system_files import TERMINAL, SystemFile
+from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, record_of
+from pxp_fsm.automata.channels import parse_channel
+from pxp_fsm.automata.serialization import document
+from pxp_fsm.automata.system import System, system_in
+from pxp_fsm.automata.system_files import TERMINAL, MemberLine, SystemFile
+from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.networks.setup import models_of
 from pxp_fsm.experiments.plans import CAPS
 from pxp_fsm.experiments.stored_plans import with_stored_caps
 from pxp_fsm.experiments.system_members import is_local, members
-from pxp_fsm.experiments.units import together
+from pxp_fsm.experiments.units import ONE_BUDGET, ONE_TERMINAL, Unit, together, units
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
@@ -47,6 +51,30 @@ class SystemRun:
     on_action: Callable[[str, Occurrence], None] = lambda _session, _occurrence: None
     on_end: Callable[[SystemSession], None] = lambda _session: None
 
+    @property
+    def total(self) -> int:
+        return self.sessions
+
+    @property
+    def finished(self) -> int:
+        """How many sessions are over."""
+        return self.endings().total()
+
+    @property
+    def unshared(self) -> str:
+        """Why one process has to carry the run, if it has to."""
+        if TERMINAL in self.respondents.values():
+            return ONE_TERMINAL
+        return "" if all(map(is_local, self.respondents.values())) else ONE_BUDGET
+
+    def units(self) -> Iterator[Unit]:
+        """The parts of the run: no session depends on another."""
+        return units(1, self.sessions, carries=False)
+
+    def endings(self) -> Counter[str]:
+        """How many sessions that are over have ended how."""
+        return Counter(one.ending for one in self.board.sessions(self.name) if one.ending)
+
     def execute(self) -> Counter[str]:
         """Carry all that is left to its end; how many sessions have ended how, earlier ones too.
 
@@ -54,13 +82,18 @@ class SystemRun:
         """
         self.board.lock(self.name)
         try:
-            return waited_for(self._execute())
+            waited_for(self._execute(Unit(1, 1, self.sessions)))
         finally:
             self.board.unlock(self.name)
+        return self.endings()
 
-    async def _execute(self) -> Counter[str]:
-        stored = {one.session: one.ending for one in self.board.sessions(self.name)}
-        counted = Counter(ending for ending in stored.values() if ending is not None)
+    def execute_unit(self, unit: Unit) -> None:
+        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
+        waited_for(self._execute(unit))
+
+    async def _execute(self, unit: Unit) -> None:
+        place = unit.repetition, unit.first, unit.last
+        stored = {one.session: one.ending for one in self.board.sessions_at(self.name, *place)}
         calls = CallsOf(self.board, self.name)
         async with models_of(
             self.settings,
@@ -76,18 +109,37 @@ class SystemRun:
                     session = self._session(name, actors)
                     if name in stored:
                         self.board.resume(session)
+                    else:
+                        self.board.start_session(system_record(session, self.name, 1, number))
                     await session.run()
-                    counted[str(session.ending)] += 1
                     self.on_end(session)
 
             def left() -> Iterator[Any]:
-                for number in range(1, self.sessions + 1):
+                for number in range(unit.first, unit.last + 1):
                     name = f"{self.name}/1/{number}"
                     if stored.get(name) is None:
                         yield carry(name, number)
 
             await together(left(), 1 if self.sessions == 1 else self._at_once)
-        return counted
+
+    def sent(self) -> str:
+        """What a worker has to be sent of the run, as JSON; `received` reads it."""
+        members = [
+            {**{key: getattr(one, key) for key in _OF_MEMBERS}, "table": document(one.automaton)}
+            for one in self.file.members
+        ]
+        file = {key: getattr(self.file, key) for key in ("path", "name", "title", "about", "limit")}
+        file |= {"events": dict(self.file.events), "faults": dict(self.file.faults)}
+        follow = [record_of(action) for action in self.follow]
+        return json.dumps(
+            {
+                "file": file | {"members": members, "channel": self.system.channel.name},
+                "respondents": dict(self.respondents),
+                "sessions": self.sessions,
+                "seed": self.seed,
+                "follow": follow,
+            }
+        )
 
     @property
     def _at_once(self) -> int:
@@ -112,6 +164,42 @@ class SystemRun:
             on_action=lambda occurrence: self.on_action(name, occurrence),
             record_faults=True,
         )
+
+
+def _check_version(record: RunRecord) -> None:
+    if record.version != __version__:
+        raise UsageError(
+            f"run {record.run} was begun by version {record.version}, this is {__version__}; "
+            f"resume it with that version, or start a new run"
+        )
+
+
+_OF_MEMBERS = ("name", "respondent", "instructions", "timeout")
+
+
+def received(text: str, name: str, board: SqlBlackboard) -> SystemRun:
+    """The run `name` that `SystemRun.sent` describes, in a worker.
+
+    Raises `UsageError` where another version of the package began it.
+    """
+    _check_version(board.run(name))
+    raw = json.loads(text)
+    file, lines = raw["file"], list[MemberLine]()
+    for one in file.pop("members"):
+        table = parse_automaton(json.dumps(one.pop("table")), "table.json")
+        lines.append(MemberLine(**one, automaton=table))
+    channel = parse_channel(file.pop("channel"))
+    described = SystemFile(**file, channel=channel, members=tuple(lines))
+    return SystemRun(
+        name=name,
+        system=system_in(described),
+        file=described,
+        respondents=raw["respondents"],
+        board=board,
+        sessions=raw["sessions"],
+        seed=raw["seed"],
+        follow=tuple(action_of(ActionRecord(*one)) for one in raw["follow"]),
+    )
 
 
 def _source(text: str) -> EventSource:
@@ -158,11 +246,7 @@ def check_resumed(
         raise UsageError(
             f"run {quoted(name)} is no run of a system file; pxp run TASK --resume resumes others"
         ) from error
-    if record.version != __version__:
-        raise UsageError(
-            f"run {name} was begun by version {record.version}, this is {__version__}; "
-            f"resume it with that version, or start a new run"
-        )
+    _check_version(record)
     now = _plan(file, system, respondents, seed, sessions)
     for key, value in now.items():
         if stored.get(key) != value:

@@ -10,6 +10,14 @@ _PARTS = 256
 """Sessions that depend on no other are dealt out in about so many parts."""
 
 
+ONE_TERMINAL = "a person works at one terminal, so such a run cannot be spread over workers"
+ONE_BUDGET = (
+    "limits and budgets of models are kept by one process, so such a run cannot be spread "
+    "over workers; allow more requests in flight instead"
+)
+"""Why one process has to carry a run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The sessions of a repetition at the positions `first` to `last`, both included."""

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from pxp_fsm.automata.automaton import DECIDE, Event, Valuation, sending
+from pxp_fsm.automata.automaton import DECIDE, Valuation
 from pxp_fsm.errors import NOT_THEIRS, GuardError, NoAnswer, PXPError, UsageError, WrongType, quoted
 from pxp_fsm.protocol.interfaces import Learner, Respondent, Reviewer
 from pxp_fsm.protocol.messages import (
@@ -128,12 +128,9 @@ Members = Mapping[str, Agent]
 """The agents of a session by their names; the first begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """What an agent does when it is its turn: the event, what its guards said, tag and answer."""
+class Move(NamedTuple):
+    """What an agent sends when it is its turn; the row of the tag names the guard that is true."""
 
-    event: Event
-    valuation: Valuation | None
     tag: str
     answer: Answer
 
@@ -231,7 +228,7 @@ class Participant:
 
     def hang_up(self, latest: Message) -> Move:
         """TERM right after one's own `latest` message, with the same pair."""
-        return Move(sending(Tag.TERM), None, Tag.TERM, latest.answer)
+        return Move(Tag.TERM.value, latest.answer)
 
     async def move(
         self,
@@ -273,9 +270,9 @@ class Participant:
         else:
             fresh = before
         if number == 1:
-            return Move(sending(Tag.INIT), None, Tag.INIT, fresh)
+            return Move(Tag.INIT.value, fresh)
         if self._says_term(history):
-            return Move(sending(Tag.TERM), None, Tag.TERM, fresh)
+            return Move(Tag.TERM.value, fresh)
         return await self._answer(question, before or fresh, fresh)
 
     async def _fresh(self, question: Question, before: Answer | None) -> Answer:
@@ -326,8 +323,8 @@ class Participant:
             )
         answer = await situation.pair(self._rules.carries(row.guard))
         if self._says_term(question.history, row.label):
-            return Move(sending(Tag.TERM), None, Tag.TERM, answer)
-        return Move(DECIDE, valuation, row.label, answer)
+            return Move(Tag.TERM.value, answer)
+        return Move(row.label, answer)
 
     def _says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
         try:

@@ -1,4 +1,7 @@
-"""The channel between two machines: it delivers a message, or refuses it without any effect.
+"""The channel between two agents: it carries a message, or refuses it without any effect.
+
+It is a running system of two (`LiveSystem`) whose letters are messages. What it adds is what no
+table knows: the session, the number, both names, the answer, and what the guards said.
 
 Synchronous by default: sending and receiving are one step, as in the proofs. With a capacity it
 is a bounded FIFO queue each way: sending moves the sender, delivering moves the receiver. What the
@@ -8,15 +11,18 @@ unspecified reception, refused there, and the message stays at the head of the q
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import NoReturn
 
-from pxp_fsm.automata.automaton import Event, Valuation, one_hot, sending
+from pxp_fsm.automata.actions import Deliver, Exchange, External, Send
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Transition, Valuation, happening
 from pxp_fsm.automata.channels import Channel as Behaviour
 from pxp_fsm.automata.soundness import check_peers
+from pxp_fsm.automata.system import Member, System
 from pxp_fsm.errors import PXPError, Refused, UsageError, quoted
 from pxp_fsm.protocol.messages import Message, answer_problem
+from pxp_fsm.sessions.live import Letter, LiveSystem
 from pxp_fsm.sessions.machine import Machine
 
 Store = Callable[[Message], None]
@@ -37,16 +43,14 @@ class Channel:
     the other receives in no state, `UsageError` where there are not two.
     """
 
-    def __init__(self, session: str, ends: dict[str, Machine], capacity: int = 0) -> None:
+    def __init__(self, session: str, ends: Mapping[str, Machine], capacity: int = 0) -> None:
         if len(ends) != 2:
             raise UsageError(f"a channel joins two agents of different names, not {len(ends)}")
         self.session = session
-        self._ends = dict(ends)
-        self._behaviour = Behaviour(capacity)
-        self._queues: dict[str, deque[Message]] = {name: deque() for name in ends}
+        pair = _pair(tuple((name, end.automaton) for name, end in ends.items()), capacity)
+        self._live = LiveSystem(pair, ends)
         self._sent = 0
-        left, right = ends.values()
-        check_peers(left.automaton, right.automaton)
+        self._under_way: dict[int, Message] = {}
 
     def carry(
         self,
@@ -62,88 +66,84 @@ class Channel:
         Raises `Refused`, with the reason, for anything the session or the two automata do not
         allow; and whatever `store` raises. In either case nothing has moved.
         """
-        event, taken = self._check(message, valuation)
-        if store is not None:
-            store(message)
-        self._ends[message.sender].fire(event, taken)
+        self._check_envelope(message)
+        number, sender, tag, receiver = (
+            message.number,
+            message.sender,
+            message.tag,
+            message.receiver,
+        )
+        meets = self._live.system.channel.synchronous
+        action = Exchange(sender, receiver, tag) if meets else Send(sender, receiver, tag)
+        if valuation is not None:
+            self._check_guards(message, valuation)
+        letter = Letter(number, sender, receiver, tag)
+        storing = None if store is None else partial(store, message)
+        self._live.take(action, letter, storing, _called(message))
         self._sent += 1
-        self._queues[message.receiver].append(message)
-        if self._behaviour.synchronous:
-            self.deliver(message.receiver)
+        if not meets:
+            self._under_way[number] = message
 
     def deliver(self, name: str) -> Message | None:
         """Move the receiver `name` by the oldest message on its way to it; None if there is none.
 
         Raises `Refused` where the receiver cannot take it (an unspecified reception).
         """
-        if name not in self._queues:
-            raise UsageError(
-                f"there is no agent {name!r} here; there are {', '.join(self._queues)}"
-            )
-        queue = self._queues[name]
-        if not queue:
+        if name not in self._live.machines:
+            there = ", ".join(self._live.machines)
+            raise UsageError(f"there is no agent {name!r} here; there are {there}")
+        (sender,) = (other for other in self._live.machines if other != name)
+        letters = self._live.letters.get((sender, name))
+        if not letters:
             return None
-        machine = self._ends[name]
-        self._check_reception(machine, queue[0])
-        machine.receive(queue[0].tag, queue[0].sender)
-        return queue.popleft()
+        message = self._under_way[letters[0].number]
+        self._live.take(Deliver(sender, name, message.tag), letters[0], None, _called(message))
+        return self._under_way.pop(message.number)
+
+    def close(self, event: str) -> None:
+        """Let the event from outside bring both agents to their end, where TERM has not.
+
+        Raises `NotEnabled`, and moves neither, where one of them has no row for it.
+        """
+        open_ends = [end for end in self._live.machines.values() if not end.ended]
+        for end in open_ends:
+            end.automaton.step(end.state, happening(event))
+        if open_ends:
+            self._live.take(External(event))
 
     def withdrawing(self) -> Callable[[], None]:
-        """A function that takes machines and queues back to where they are now."""
-        sent, states = self._sent, {name: end.state for name, end in self._ends.items()}
-        queues = {name: tuple(queue) for name, queue in self._queues.items()}
+        """A function that takes machines and messages back to where they are now."""
+        sent, under_way, back = self._sent, dict(self._under_way), self._live.withdrawing()
 
         def withdraw() -> None:
-            self._sent = sent
-            for name, machine in self._ends.items():
-                machine.return_to(states[name])
-                self._queues[name] = deque(queues[name])
+            self._sent, self._under_way = sent, dict(under_way)
+            back()
 
         return withdraw
 
-    def _check(
-        self, message: Message, valuation: Valuation | None
-    ) -> tuple[Event, Valuation | None]:
-        self._check_envelope(message)
-        machine = self._ends[message.sender]
+    def _check_guards(self, message: Message, valuation: Valuation) -> None:
+        """Refuse a message of which the guards of a state that decides say something else."""
+        machine = self._live.machines[message.sender]
         row = machine.automaton.sends(machine.state, message.tag, message.receiver)
-        if row is None:
-            allowed = [t.label for t in machine.enabled() if t.kind.value == "+"]
-            self._refuse(
-                message,
-                f"{message.sender} is in state {machine.state}, in which it sends "
-                f"{', '.join(allowed) or 'nothing'}",
-            )
-        if row.guard is None:
-            event, taken = sending(message.tag, message.receiver), None
-        else:
-            event = row.event
-            taken = valuation
-            if taken is None:
-                taken = one_hot(row.guard, machine.automaton.guards_of(machine.state))
-            try:
-                decided = machine.automaton.step(machine.state, event, taken)
-            except PXPError as error:
-                self._refuse(message, str(error))
-            if decided.label != message.tag:
-                self._refuse(message, f"the guards of {message.sender} say {decided.label}")
-        waiting = tuple(each.tag for each in self._queues[message.receiver])
-        if self._behaviour.synchronous:
-            self._check_reception(self._ends[message.receiver], message)
-        elif not any(self._behaviour.after_sending(waiting, message.tag)):
-            self._refuse(message, f"{len(waiting)} messages are on their way already")
-        return event, taken
+        if row is None or row.guard is None:
+            return
+        try:
+            decided = machine.automaton.step(machine.state, DECIDE, valuation)
+        except PXPError as error:
+            self._refuse(message, str(error))
+        if decided != row:
+            self._refuse(message, f"the guards of {message.sender} say {decided.label}")
 
     def _check_envelope(self, message: Message) -> None:
         """Everything about a message that no automaton is needed for."""
+        names = self._live.machines
         if message.session != self.session:
             self._refuse(message, f"this channel belongs to session {self.session!r}")
         if type(message.number) is not int or message.number != self._sent + 1:
             self._refuse(message, f"the next message is number {self._sent + 1}")
-        if not isinstance(message.sender, str) or message.sender not in self._ends:
-            self._refuse(message, f"the agents here are {', '.join(self._ends)}")
-        others = [name for name in self._ends if name != message.sender]
-        if message.receiver not in others:
+        if not isinstance(message.sender, str) or message.sender not in names:
+            self._refuse(message, f"the agents here are {', '.join(names)}")
+        if message.receiver not in [name for name in names if name != message.sender]:
             self._refuse(message, "the receiver must be the other agent of this channel")
         problem = answer_problem(message.answer)
         if problem is not None:
@@ -151,18 +151,26 @@ class Channel:
         if not isinstance(message.tag, str):
             self._refuse(message, "a tag is text")
 
-    def _check_reception(self, machine: Machine, message: Message) -> None:
-        if machine.automaton.receives(machine.state, message.tag, message.sender) is None:
-            taken = [t.label for t in machine.enabled() if t.kind.value == "-"]
-            self._refuse(
-                message,
-                f"{message.receiver} is in state {machine.state}, in which it takes "
-                f"{', '.join(taken) or 'nothing'}",
-            )
-
     def _refuse(self, message: Message, reason: str) -> NoReturn:
-        raise Refused(
-            f"message {quoted(message.number)} ({quoted(message.tag)} from "
-            f"{quoted(message.sender)}) "
-            f"was refused: {reason}"
-        )
+        raise Refused(f"{_called(message)} was refused: {reason}")
+
+
+class _Pair(System):
+    """Two agents that talk. Any printable text is a name here, for nothing of it is exported."""
+
+    def __post_init__(self) -> None:
+        left, right = self.members
+        check_peers(left.automaton, right.automaton)
+
+    def _partners_of(self, place: int, row: Transition) -> tuple[int, ...]:
+        known = row.partner in ("", *self.places)
+        return super()._partners_of(place, row) if known else ()
+
+
+@lru_cache(maxsize=128)
+def _pair(ends: tuple[tuple[str, Automaton], ...], capacity: int) -> _Pair:
+    return _Pair(tuple(Member(*end) for end in ends), Behaviour(capacity))
+
+
+def _called(message: Message) -> str:
+    return f"message {quoted(message.number)} ({quoted(message.tag)} from {quoted(message.sender)})"

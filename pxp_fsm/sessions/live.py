@@ -1,13 +1,14 @@
 """A system as it runs: a machine for each member, and what is on its way between them.
 
 What can happen follows from the tables (`System`) and from what a channel may do (`Channel`), as in
-the model that is checked. Whoever chooses among it, an action that is taken here is one of those.
+the model that is checked. Whoever chooses among it, an action that is taken here is one of those:
+it is checked, then stored, and only then the machines move. All sessions move their machines here.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,15 +54,19 @@ class Letter:
 class LiveSystem:
     """The machines of `system`, the guards that they have settled ahead, and letters on their way.
 
+    `machines`, by member, are those that run already; without them new ones are wound.
+
     >>> import pxp_fsm as pxp
     >>> live = LiveSystem(pxp.System.load("m=interact", "h=interact"))
     >>> [str(action) for action in live.possible()]
     ['m>h +INIT', 'h>m +INIT']
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, machines: Mapping[str, Machine] | None = None) -> None:
         self.system = system
-        self.machines = {member.name: Machine(member.automaton) for member in system.members}
+        self.machines = dict(machines or {}) or {
+            member.name: Machine(member.automaton) for member in system.members
+        }
         self.chosen: dict[str, Transition | None] = dict.fromkeys(self.machines)
         names = tuple(self.machines)
         links = () if system.channel.synchronous else system.links
@@ -157,10 +162,13 @@ class LiveSystem:
         same = tuple(letter for letter in letters if letter.tag == action.tag)
         return same if self.system.channel.reordering else same[:1]
 
-    def check(self, action: SystemAction) -> None:
-        """Raise `Refused`, with the reason and what is possible, where `action` cannot happen."""
+    def check(self, action: SystemAction, what: str = "") -> None:
+        """Raise `Refused` where `action` cannot happen: why, and what is possible.
+
+        `what` is what the refusal calls it; by default the action itself.
+        """
         if action not in self._alike(action):
-            raise Refused(self.refusal(action))
+            raise Refused(self.refusal(action, what))
 
     def _alike(self, action: SystemAction) -> Iterable[SystemAction]:
         """What is possible of the same kind: by the member's row, over the link, from outside."""
@@ -184,13 +192,20 @@ class LiveSystem:
                 return self.externals()
 
     def take(
-        self, action: SystemAction, letter: Letter | None = None
+        self,
+        action: SystemAction,
+        letter: Letter | None = None,
+        store: Callable[[], None] | None = None,
+        what: str = "",
     ) -> tuple[tuple[str, Transition], ...]:
-        """`move`, where `action` is possible.
+        """Check `action`, `store` it, and let it happen (`move`).
 
-        Raises `Refused`, with the reason, where it cannot happen: nothing has moved then.
+        Raises `Refused`, with the reason, where it cannot happen, and whatever `store` raises. In
+        either case nothing has moved. `what` is what a refusal calls it.
         """
-        self.check(action)
+        self.check(action, what)
+        if store is not None:
+            store()
         return self.move(action, letter)
 
     def move(
@@ -242,21 +257,57 @@ class LiveSystem:
             return row
         return self._decided(action.member, action.guard)
 
-    def refusal(self, action: SystemAction) -> str:
-        """Why `action` cannot happen now, and what can."""
+    def withdrawing(self) -> Callable[[], None]:
+        """A function that takes machines, guards and letters back to where they are now."""
+        states, chosen = self.states, dict(self.chosen)
+        letters = {link: tuple(some) for link, some in self.letters.items()}
+
+        def withdraw() -> None:
+            self.chosen.update(chosen)
+            for name, state in states.items():
+                self.machines[name].return_to(state)
+            for link, some in letters.items():
+                self.letters[link][:] = some
+
+        return withdraw
+
+    def refusal(self, action: SystemAction, what: str = "") -> str:
+        """Why `action`, called `what`, cannot happen now, and what can."""
         there = ", ".join(map(str, self.possible())) or "nothing"
-        at = ", ".join(f"{name} in {state}" for name, state in self.states.items())
-        why = "".join(f"; {reason}" for reason in self.obstacles())
-        return f"{action} was refused, with {at}: possible now is {there}{why}"
+        why = self._reason(action)
+        others = "".join(f"; {one}" for one in self.obstacles() if one != why)
+        return f"{what or action} was refused: {why}; possible now is {there}{others}"
+
+    def _reason(self, action: SystemAction) -> str:
+        """Why `action` in particular cannot happen now."""
+        match action:
+            case Exchange(member, receiver, tag) | Send(member, receiver, tag):
+                rows = self.rows(member) if member in self.machines else ()
+                sends = any((row.kind, row.label) == (Kind.SEND, tag) for row in rows)
+                passes = sends and receiver in self.machines
+                return self._not_passed(receiver) if passes else self._not_sent(member)
+            case Deliver(sender, receiver, tag):
+                tags = [letter.tag for letter in self.letters.get((sender, receiver), ())]
+                if tag in tags[: None if self.system.channel.reordering else 1]:
+                    return self._not_taken(receiver)
+                return f"on the way from {sender} to {receiver} is {', '.join(tags) or 'nothing'}"
+            case Choose(member) | Decide(_, _, member):
+                return self._not_sent(member)
+            case External():
+                return f"no member takes it, for {', '.join(map(self._at, self.machines))}"
 
     def obstacles(self) -> Iterator[str]:
         """Why members cannot do now what their tables say, and letters cannot be delivered."""
         for name, machine in self.machines.items():
-            settled, where = self.chosen[name], f"{name} in {machine.state}"
+            settled = self.chosen[name]
             for row in machine.enabled() if settled is None else (settled,):
                 if row.kind is Kind.SEND and not any(self.sendings(name, row)):
                     chosen = f" has chosen {row.guard} and" if settled else ""
-                    yield f"{where}{chosen} cannot send {row.label}: {self._why_not(name, row)}"
+                    why = ", ".join(
+                        self._not_passed(self.system.members[other].name)
+                        for other in self.system.partners(self.system.places[name], row)
+                    )
+                    yield f"{name} in {machine.state}{chosen} cannot send {row.label}: {why}"
         for (sender, receiver), letters in self.letters.items():
             tags = self.buffer((sender, receiver)) if self.system.channel.reordering else ()
             for tag in dict.fromkeys(tags or [letter.tag for letter in letters[:1]]):
@@ -272,20 +323,33 @@ class LiveSystem:
             awaited = f"waits for {', '.join(row.action for row in rows)}"
             yield f"{name} in {machine.state} {'is over' if machine.ended else awaited}"
 
-    def _why_not(self, name: str, row: Transition) -> str:
-        partners = self.system.partners(self.system.places[name], row)
-        receivers = [self.system.members[other].name for other in partners]
+    def _at(self, name: str) -> str:
+        return f"{name} is in {self.machines[name].state}"
+
+    def _not_sent(self, sender: str) -> str:
+        """What `sender` can do, which is something else."""
+        if sender not in self.machines:
+            return f"the members are {', '.join(self.machines)}"
+        settled = self.chosen[sender]
+        if settled is not None:
+            return f"{sender} has {settled.label} to send first"
+        sends = [row.action for row in self.rows(sender) if row.kind is Kind.SEND]
+        return f"{self._at(sender)}, which sends {', '.join(sends) or 'nothing'}"
+
+    def _not_passed(self, receiver: str) -> str:
+        """Why a message that is sent to `receiver` cannot go now."""
         if self.system.channel.synchronous:
-            return ", ".join(map(self._not_taken, receivers))
-        size = self.system.channel.capacity
-        return ", ".join(f"the buffer to {one} is full ({size})" for one in receivers)
+            return self._not_taken(receiver)
+        return f"the buffer to {receiver} is full ({self.system.channel.capacity})"
 
     def _not_taken(self, receiver: str) -> str:
-        machine, settled = self.machines[receiver], self.chosen[receiver]
+        settled = self.chosen[receiver]
         if settled is not None:
             return f"{receiver} has {settled.label} to send first"
-        takes = [row.action for row in machine.enabled() if row.kind is Kind.RECEIVE]
-        return f"{receiver} is in {machine.state}, which takes {', '.join(takes) or 'nothing'}"
+        takes = [
+            row.action for row in self.machines[receiver].enabled() if row.kind is Kind.RECEIVE
+        ]
+        return f"{self._at(receiver)}, which takes {', '.join(takes) or 'nothing'}"
 
     def _taken(self, sender: str, receiver: str, tag: str) -> Transition | None:
         if self.chosen[receiver] is not None:

@@ -213,14 +213,8 @@ class Session:
         if move is None:
             self._raise_fault()
             return None
-        message = Message(
-            self.name,
-            len(self.history) + 1,
-            speaker.name,
-            str(move.tag),
-            move.answer,
-            listener.name,
-        )
+        number, (tag, answer) = len(self.history) + 1, move
+        message = Message(self.name, number, speaker.name, tag, answer, listener.name)
         context = self._added(message)
         judgements = speaker.relations.take_log()
 
@@ -228,7 +222,7 @@ class Session:
             if self._blackboard is not None:
                 self._blackboard.append(carried, context, judgements)
 
-        self._channel.carry(message, move.valuation, store)
+        self._channel.carry(message, None, store)
         self._sent(Entry(message, context, judgements), listener)
         if self._on_message is not None:
             self._on_message(message)
@@ -345,9 +339,7 @@ class Session:
 
     def _close(self, ending: Ending) -> None:
         """End the session; machines that TERM has not brought to their end, the schedule does."""
-        for participant in self._participants:
-            if not participant.machine.ended:
-                participant.machine.happen(CLOSE)
+        self._channel.close(CLOSE)
         tags = " ".join(message.tag for message in self.history[-2:])
         causes = {
             Ending.BOUND: f"the bound of {self.rules.n} messages",

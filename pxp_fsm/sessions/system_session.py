@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -179,7 +180,6 @@ class SystemSession:
         for occurrence in occurrences:
             if self.ending is not None or occurrence.number != len(self._history) + 1:
                 raise Refused(f"stored action {occurrence.number} of {self.name} is out of place")
-            self.live.check(occurrence.action)
             self._take(occurrence)
 
     def _begin(self) -> None:
@@ -291,7 +291,6 @@ class SystemSession:
 
     def _happen(self, action: SystemAction, decision: Decision | None) -> Occurrence:
         """Store what happens, and let it happen; refused before anything is stored."""
-        self.live.check(action)
         number, letter = len(self._history) + 1, None
         to, text, memory, judgements = "", "null", "", tuple[Judgement, ...]()
         if decision is not None:
@@ -308,17 +307,17 @@ class SystemSession:
                     letter = self._chance("letter").choice(offered)
         guard = "" if decision is None else decision.row.guard
         occurrence = Occurrence(number, action, guard or "", letter, memory, judgements)
-        if self._blackboard is not None:
-            self._blackboard.append_action(self.name, occurrence)
-        self._take(occurrence)
+        board = self._blackboard
+        store = None if board is None else partial(board.append_action, self.name, occurrence)
+        self._take(occurrence, store)
         if self._on_action is not None:
             self._on_action(occurrence)
         return occurrence
 
-    def _take(self, occurrence: Occurrence) -> None:
+    def _take(self, occurrence: Occurrence, store: Callable[[], None] | None = None) -> None:
         """Move the machines, and note who knows what; who has moved is asked anew."""
         action, letter = occurrence.action, occurrence.letter
-        moved = self.live.move(action, letter)
+        moved = self.live.take(action, letter, store)
         self._history.append(occurrence)
         if occurrence.memory:
             self._memory[actor_of(action)] = occurrence.memory

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable
 
 import pytest
 
+from guards import Chance
 from proofs.core.explore import TooLarge, explore
 from proofs.systems import Composition
 from proofs.systems.replay import configuration_of
-from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.automata.actions import Exchange, External
+from pxp_fsm.automata.system import system_of
+from pxp_fsm.protocol.decisions import concluded
+from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.live import LiveSystem
+from pxp_fsm.sessions.session import CLOSE
 from tests.proofs.random_systems import CHANNELS, random_channel, random_system
+from tests.sessions.agents import agent, run
 from tests.sessions.random_sessions import drawn_system, random_session, states_of
 
 RUNS, PARTS = 10_000, 10
@@ -102,6 +109,34 @@ def test_what_can_happen_is_what_the_model_says() -> None:
             assert configuration_of(live) == model.encoding.configuration(state)
             if not moves:
                 break
+            back, before = live.withdrawing(), configuration_of(live)
+            live.take(chance.choice(moves).action)
+            back()
+            assert configuration_of(live) == before, seed
             move = chance.choice(moves)
             live.take(move.action)
             state += move.difference
+
+
+@pytest.mark.parametrize("rules", [Interact(n=6, k=2), Pxp(k=2), Pxp(hang_up=concluded)], ids=repr)
+def test_sessions_of_interact_and_pxp_are_traces_of_the_model(rules: Rules) -> None:
+    """Their schedule chooses among what the system of their table can do, and does nothing else."""
+    system = system_of([("m", rules.automaton), ("h", rules.automaton)])
+    model, endings = Composition(system), set[str]()
+    for seed in range(30):
+        found = run(agent(guards=Chance(seed)), agent(guards=Chance(-seed)), rules, limit=30)
+        actions: list[Hashable] = [
+            Exchange(one.sender, one.receiver, one.tag) for one in found.history
+        ]
+        if found.ending not in (Ending.TERM, Ending.LIMIT):
+            actions.append(External(CLOSE))
+        (state,) = model.initial()
+        for action in actions:
+            (state,) = (
+                state + move.difference for move in model.moves(state) if move.action == action
+            )
+        at = model.encoding.configuration(state).at
+        assert dict(zip("mh", at, strict=True)) == found.states
+        assert model.ended(state) is (found.ending is not Ending.LIMIT)
+        endings.add(str(found.ending))
+    assert len(endings) > (rules.n is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,15 @@ import click
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
-from pxp_fsm.experiments import comparison, coverage, forecasts, plan_data, runs, summary
+from pxp_fsm.experiments import (
+    comparison,
+    coverage,
+    executors,
+    forecasts,
+    plan_data,
+    runs,
+    summary,
+)
 from pxp_fsm.experiments.outcomes import Outcomes, estimates
 from pxp_fsm.experiments.statistics import Published, Statistics
 from pxp_fsm.experiments.summary import counted
@@ -29,6 +37,18 @@ class Finished:
     outcomes: Outcomes
     left: Sequence[tuple[str, Path]]
     monitored: Sequence[str]
+
+
+def progress(finished: int, total: int) -> Callable[[executors.Done], None]:
+    """Prints a line whenever a worker has come to an end with its part of a run."""
+    over = finished
+
+    def on_done(done: executors.Done) -> None:
+        nonlocal over
+        over += done.sessions
+        click.echo(f"{over} of {total} sessions are over", err=True)
+
+    return on_done
 
 
 def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, again: bool) -> None:

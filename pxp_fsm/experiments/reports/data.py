@@ -12,15 +12,21 @@ from pxp_fsm.experiments.intervals import Estimate
 from pxp_fsm.experiments.reports import figures, sheets
 from pxp_fsm.experiments.reports.contents import RunReport
 from pxp_fsm.experiments.reports.published import SESSIONS, points
+from pxp_fsm.experiments.reports.systems import SystemReport
 from pxp_fsm.experiments.reports.tallies import KINDS, Point
 from pxp_fsm.experiments.statistics import ROWS, published
 
 FORMAT = "pxp-report-1"
 
 
-def as_json(reports: Sequence[RunReport]) -> str:
+def as_json(reports: Sequence[RunReport], systems: Sequence[SystemReport] = ()) -> str:
     """The report as JSON text: ASCII, keys in one order, numbers as they are."""
-    whole = {"format": FORMAT, "version": __version__, "runs": [_run(report) for report in reports]}
+    whole = {
+        "format": FORMAT,
+        "version": __version__,
+        "runs": [_run(report) for report in reports],
+        "systems": [report.as_data() for report in systems],
+    }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 

@@ -26,6 +26,7 @@ from pxp_fsm.experiments.reports.conversations import Conversation, conversation
 from pxp_fsm.experiments.reports.figures import Curve, Drawing, Mark
 from pxp_fsm.experiments.reports.pictures import Gallery
 from pxp_fsm.experiments.reports.published import SESSIONS, points
+from pxp_fsm.experiments.reports.systems import SystemReport, told
 from pxp_fsm.experiments.reports.tallies import NOT_OVER
 from pxp_fsm.experiments.stored_plans import stored_deviations
 
@@ -72,12 +73,13 @@ def write(
     board: SqlBlackboard,
     reports: Sequence[RunReport],
     drawings: Sequence[Drawings],
+    systems: Sequence[SystemReport],
     whole: Mapping[str, Sequence[str]],
     beside: Sequence[str],
     file: TextIO,
     source: str | None = None,
 ) -> None:
-    """Write the page of `reports` into `file`, a part at a time.
+    """Write the page of `reports` and of `systems` into `file`, a part at a time.
 
     `drawings` are the figures of each run, `whole` names the sessions of each run that are shown
     whole, `beside` the files that are left beside the page. `source` says where the sessions
@@ -98,7 +100,8 @@ def write(
     gallery = Gallery()
     template = environment.get_template("page.html.jinja")
     parts = template.generate(
-        title="Report of " + ", ".join(report.title for report in reports),
+        title="Report of "
+        + ", ".join([*(one.title for one in reports), *(one.title for one in systems)]),
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own file, with no word from elsewhere
         database=source or board.shown,
@@ -110,6 +113,8 @@ def write(
             _section(report, place, of_it, whole)
             for place, (report, of_it) in enumerate(zip(reports, drawings, strict=True))
         ],
+        systems=systems,
+        told=lambda report: told(board, report, whole.get(report.name, ()), gallery),
         conversations=lambda section: _conversations(board, section, gallery),
         listed=lambda section: _listed(board, section),
         listed_at_most=LISTED,

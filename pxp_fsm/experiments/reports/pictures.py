@@ -6,11 +6,12 @@ import base64
 import io
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
 
+from backends.databases import StoredSession
 from guards.relations.pathways import ARROW, read_pathway
 from pxp_fsm.automata.automaton import Automaton, Transition
 from pxp_fsm.diagrams import render, state_diagram
@@ -87,6 +88,15 @@ class Gallery:
             state = taken[-1].target if taken else automaton.initial
             drawing = render(state_diagram(automaton, marked=state, path=taken), "svg").decode()
             words = f"the way through {automaton.name}, ending in {state}"
+            self._known[key] = self._kept(drawing, words, palette.INK)
+        return self._known[key]
+
+    def chart(self, stored: StoredSession) -> Markup | None:
+        """The sequence chart of a system's session; alike for all sessions of those actions."""
+        key = tuple(one.action for one in stored.actions)
+        if key not in self._known:
+            drawing = render(replace(stored.diagram(), title="", note=""), "svg").decode()
+            words = f"the {len(key)} actions of {stored.record.session}"
             self._known[key] = self._kept(drawing, words, palette.INK)
         return self._known[key]
 

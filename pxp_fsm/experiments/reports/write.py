@@ -10,6 +10,7 @@ from typing import TextIO
 from backends.databases import RunRecord, SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from pxp_fsm.artifacts import atomic_path, write_atomically
+from pxp_fsm.automata.actions import ActionRecord
 from pxp_fsm.diagrams.latex import Cell, as_latex
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.experiments.drawings import chosen_runs, file_name
@@ -17,6 +18,7 @@ from pxp_fsm.experiments.reports import data, page, sheets
 from pxp_fsm.experiments.reports.contents import RunReport, gather
 from pxp_fsm.experiments.reports.figures import rows
 from pxp_fsm.experiments.reports.published import SESSIONS
+from pxp_fsm.experiments.reports.systems import SystemReport, gather_system
 from pxp_fsm.experiments.reports.tables import as_csv
 from pxp_fsm.experiments.statistics import ROWS
 from pxp_fsm.experiments.stored_plans import WITHOUT_PLAN
@@ -71,7 +73,7 @@ def write(
     figures: Path | None = None,
     source: str | None = None,
 ) -> tuple[Sequence[RunReport], Sequence[Path]]:
-    """Report `runs` (none: all that have a plan) as `path` and files beside it.
+    """Report `runs` as `path` and files beside it; none: those with a plan or of a system.
 
     Every figure is also written into the folder `figures`, as SVG and PDF. `source` says where the
     sessions are from; else it is the database's name.
@@ -85,11 +87,13 @@ def write(
         path.parent.mkdir(parents=True)
     records = _records(board, runs)
     whole = chosen(board, [record.run for record in records], sessions)
-    reports = [gather(board, record, test_set=test_set, catalogue=catalogue) for record in records]
+    planned = [record for record in records if record.task not in WITHOUT_PLAN]
+    systems = [gather_system(board, record) for record in records if record not in planned]
+    reports = [gather(board, one, test_set=test_set, catalogue=catalogue) for one in planned]
     stem = path.with_suffix("")
     drawings = list(map(page.drawings_of, reports))
     left = {} if figures is None else _figures(reports, drawings, figures)
-    texts = dict(_texts(board, reports))
+    texts = dict(_texts(board, reports, systems))
     names = {suffix: stem.with_name(stem.name + suffix) for suffix in texts}
     with ExitStack() as stack:
 
@@ -98,7 +102,7 @@ def write(
             return stack.enter_context(draft.open("w", encoding="utf-8", newline=""))
 
         beside = [name.name for name in names.values()]
-        page.write(board, reports, drawings, whole, beside, opened(path), source)
+        page.write(board, reports, drawings, systems, whole, beside, opened(path), source)
         for suffix, target in names.items():
             opened(target).writelines(texts[suffix])
     for file, content in left.items():
@@ -125,29 +129,60 @@ def _figures(
 
 def left_out(board: SqlBlackboard, runs: Sequence[str]) -> tuple[str, ...]:
     """The runs that `write` leaves out where none is named, each with the reason."""
-    return () if runs else tuple(_reasons(board.runs()))
+    return () if runs else tuple(_reasons(board, board.runs()))
 
 
-def _reasons(records: Sequence[RunRecord]) -> Iterator[str]:
+def _reasons(board: SqlBlackboard, records: Sequence[RunRecord]) -> Iterator[str]:
     for one in records:
-        if one.task in WITHOUT_PLAN:
+        if not _is_reported(board, one):
             yield f"run {one.run} {WITHOUT_PLAN[one.task]}"
+
+
+def _is_reported(board: SqlBlackboard, record: RunRecord) -> bool:
+    """Whether a run has a plan, or sessions of a system."""
+    if record.task not in WITHOUT_PLAN:
+        return True
+    return any(session.channel for session in board.sessions(record.run, limit=1))
 
 
 def _records(board: SqlBlackboard, runs: Sequence[str]) -> Sequence[RunRecord]:
     found = chosen_runs(board, runs)
     if runs:
+        for why in _reasons(board, found):
+            raise UsageError(why)
         return found
-    reported = [record for record in found if record.task not in WITHOUT_PLAN]
+    reported = [record for record in found if _is_reported(board, record)]
     if not reported:
-        raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(found))}")
+        raise NotThere(f"{board.shown} has no run to report: {'; '.join(_reasons(board, found))}")
     return reported
 
 
 def _texts(
-    board: SqlBlackboard, reports: Sequence[RunReport]
+    board: SqlBlackboard, reports: Sequence[RunReport], systems: Sequence[SystemReport]
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """The files beside the page, by what their names end in."""
+    if reports:
+        yield from _texts_of_tasks(board, reports)
+    if systems:
+        yield "-systems.tex", (as_latex(table) for one in systems for table in one.tables)
+        actions = (
+            (one.name, *words, many) for one in systems for words, many in one.counts.items()
+        )
+        yield "-actions.csv", iter([as_csv(("run", *ActionRecord._fields, "times"), actions)])
+        each = (
+            (line.session, one.name, line.ending or "", line.cause or "", line.messages, seconds)
+            for one in systems
+            for line in one.sessions
+            for seconds in (one.seconds.get(line.session, 0.0),)
+        )
+        headings = ("session", "run", "ending", "cause", "actions", "seconds")
+        yield "-endings.csv", iter([as_csv(headings, each)])
+    yield ".json", iter([data.as_json(reports, systems)])
+
+
+def _texts_of_tasks(
+    board: SqlBlackboard, reports: Sequence[RunReport]
+) -> Iterator[tuple[str, Iterator[str]]]:
     flow = (("run", "message", "tag", "next", "sessions"),
             ((r.name, *row) for r in reports for row in rows(r.tally)))  # fmt: skip
     yield "-table1.csv", iter([as_csv(*_table1(reports))])
@@ -163,7 +198,6 @@ def _texts(
     if (pairs := sheets.paired(reports)) is not None:
         yield "-paired.tex", iter([as_latex(pairs)])
     yield "-sessions.csv", _sessions(board, reports)
-    yield ".json", iter([data.as_json(reports)])
 
 
 def _table1(reports: Sequence[RunReport]) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:

@@ -1,0 +1,249 @@
+"""What is reported of the runs of systems: what can be counted without MATCH and AGREE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Any
+
+from markupsafe import Markup
+
+from backends.databases import Cost, RunRecord, SessionRecord, SqlBlackboard
+from backends.databases.action_counts import action_counts, durations
+from pxp_fsm.automata.actions import ActionRecord
+from pxp_fsm.diagrams.latex import Cell, Table
+from pxp_fsm.experiments.intervals import CONFIDENCE, wilson
+from pxp_fsm.experiments.reports.pictures import Gallery
+from pxp_fsm.experiments.reports.tallies import NOT_OVER
+from pxp_fsm.sessions.occurrences import Occurrence
+
+CAUSES = 10
+"""Causes of endings that are listed, the most frequent first."""
+
+MESSAGES = ("sent", "lost", "delivered", "delivered again")
+_COUNTED = {
+    "exchange": ("sent", "delivered"),
+    "send": ("sent",),
+    "lose": ("sent", "lost"),
+    "deliver": ("delivered",),
+    "duplicate": ("delivered", "delivered again"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemReport:
+    """A run of a system as it is reported.
+
+    `seconds` are, by session, from its opening to its last action; `counts` how often each action
+    happened.
+    """
+
+    record: RunRecord
+    sessions: tuple[SessionRecord, ...]
+    seconds: Mapping[str, float]
+    counts: Mapping[ActionRecord, int]
+    costs: tuple[Cost, ...]
+
+    @property
+    def name(self) -> str:
+        return self.record.run
+
+    title = name
+
+    @property
+    def first(self) -> SessionRecord:
+        """The session that says what the run was; sessions of one's own may be of others too."""
+        return self.sessions[0]
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What the run was, in words."""
+        systems = len({one.fingerprint for one in self.sessions})
+        others = f"; and {systems - 1} other systems" if systems > 1 else ""
+        told = ", ".join(f"{one.name} ({one.automaton})" for one in self.first.members) + others
+        who = ", ".join(f"{one.name}: {one.description}" for one in self.first.members)
+        return (
+            ("about", self.first.instance.x),
+            ("members", told),
+            ("who answered", who),
+            ("channel", self.first.channel),
+            ("faults", self.first.faults),
+            ("sessions begun", f"{len(self.sessions):,}"),
+            ("fingerprint", self.first.fingerprint[:12]),
+            ("begun at", self.record.created),
+            ("version", self.record.version),
+        )
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """What was counted; a table without rows is left out."""
+        found = self.endings(), self.causes(), self.messages(), self.decisions(), self.spent()
+        return tuple(table for table in found if table.rows)
+
+    def endings(self) -> Table:
+        """How sessions ended: how many, and how long they were."""
+        headings = "ending", "sessions", "share", f"{CONFIDENCE:.0%}", "actions", "seconds"
+        groups = dict[str, list[SessionRecord]]()
+        for line in self.sessions:
+            groups.setdefault(line.ending or NOT_OVER, []).append(line)
+        rows = []
+        for ending, lines in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
+            share = wilson(len(lines), len(self.sessions))
+            rows.append(
+                (
+                    ending,
+                    len(lines),
+                    f"{len(lines) / len(self.sessions):.0%}",
+                    f"{share.low:.0%} to {share.high:.0%}",
+                    _spread([line.messages for line in lines]),
+                    _spread([self.seconds.get(line.session, 0.0) for line in lines]),
+                )
+            )
+        caption = (
+            "How sessions ended; actions and seconds of a session: the median, and in parentheses "
+            "least to most. Seconds are from its opening to its last action; a session that was "
+            "resumed waited in them."
+        )
+        return self._table("endings", caption, headings, rows)
+
+    def causes(self) -> Table:
+        """Why sessions ended that did not finish, the most frequent first."""
+        found = Counter(
+            (line.ending, line.cause or "")
+            for line in self.sessions
+            if line.ending not in (None, "finished")
+        )
+        rows = [(ending, cause, times) for (ending, cause), times in found.most_common(CAUSES)]
+        caption = f"Why sessions ended that did not finish; at most {CAUSES} causes."
+        return self._table("causes", caption, ("ending", "cause", "sessions"), rows)
+
+    def messages(self) -> Table:
+        """What became of the messages of each member, by receiver and tag."""
+        found = dict[tuple[str, str, str], Counter[str]]()
+        for action, times in self.counts.items():
+            if action.kind in _COUNTED:
+                link = action.member, action.partner, action.label
+                counted = found.setdefault(link, Counter())
+                counted.update(dict.fromkeys(_COUNTED[action.kind], times))
+        rows = list[tuple[Cell, ...]]()
+        for link in sorted(found):
+            rows.append((*link, *(found[link][what] for what in MESSAGES)))
+        headings = "sender", "receiver", "tag", *MESSAGES
+        return self._table("messages", "Messages by sender, receiver and tag.", headings, rows)
+
+    def decisions(self) -> Table:
+        """What was decided and what happened besides: guards, and events from outside."""
+        found = Counter[tuple[str, str, str]]()
+        for action, times in self.counts.items():
+            if action.kind == "external":
+                found["outside", "", action.label] += times
+            elif action.guard and action.kind != "choose":  # its message is sent by the same guard
+                found[action.member, action.guard, action.label] += times
+        rows = [(*key, times) for key, times in sorted(found.items())]
+        caption = "Guards that were true for what members did; events from outside."
+        return self._table("decisions", caption, ("member", "guard", "tag or event", "times"), rows)
+
+    def spent(self) -> Table:
+        """What models cost."""
+        rows = [
+            (
+                one.model,
+                one.calls,
+                one.cached,
+                one.failed,
+                one.usage.sent + one.usage.cache_read + one.usage.cache_written,
+                one.usage.received,
+                "not known" if one.dollars is None else f"{one.dollars:.4f}",
+                f"{one.seconds / one.calls:.2f}" if one.calls else "",
+            )
+            for one in self.costs
+        ]
+        headings = "model", "calls", "from cache", "failed", "tokens in", "tokens out", "dollars"
+        return self._table("costs", "What models cost.", (*headings, "seconds a call"), rows)
+
+    def as_data(self) -> dict[str, Any]:
+        """The report as JSON values, in the format of `schema.json`."""
+        return {
+            "run": self.name,
+            "created": self.record.created,
+            "version": self.record.version,
+            "members": [
+                {"name": one.name, "table": one.automaton, "respondent": one.description}
+                for one in self.first.members
+            ],
+            "channel": self.first.channel,
+            "fingerprint": self.first.fingerprint,
+            "sessions": [
+                {
+                    "session": line.session,
+                    "ending": line.ending,
+                    "cause": line.cause,
+                    "actions": line.messages,
+                    "seconds": self.seconds.get(line.session, 0.0),
+                }
+                for line in self.sessions
+            ],
+            "actions": [{**one._asdict(), "times": many} for one, many in self.counts.items()],
+        }
+
+    def _table(
+        self, key: str, caption: str, headings: Iterable[str], rows: Iterable[tuple[Cell, ...]]
+    ) -> Table:
+        return Table(f"{key}-{self.name}", caption, tuple(headings), tuple(rows))
+
+
+def gather_system(board: SqlBlackboard, record: RunRecord) -> SystemReport:
+    """Everything that is reported of a run that has sessions of a system."""
+    lines = tuple(one for one in board.sessions(record.run) if one.channel)
+    return SystemReport(
+        record,
+        lines,
+        durations(board, record.run),
+        action_counts(board, record.run),
+        board.costs(record.run),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A session as the page shows it: its chart, and each action with what it carried."""
+
+    name: str
+    ended: str
+    cause: str
+    chart: Markup | None
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def told(
+    board: SqlBlackboard, report: SystemReport, names: Iterable[str], gallery: Gallery
+) -> Iterator[Told]:
+    """The sessions of `names`, one at a time."""
+    wanted = frozenset(names)
+    for line in report.sessions:
+        if line.session in wanted:
+            stored = board.session(line.session)
+            rows = tuple(
+                (one.number, str(one.action), one.guard, _payload(one))
+                for one in islice(stored.actions, LONGEST)
+            )
+            chart = gallery.chart(stored) if len(stored.actions) <= DRAWN else None
+            yield Told(line.session, line.ending or NOT_OVER, line.cause or "", chart, rows)
+
+
+LONGEST, DRAWN = 1000, 60
+"""Actions of a session that are listed, and actions up to which it is drawn."""
+
+
+def _payload(one: Occurrence) -> str:
+    return "" if one.letter is None or one.letter.text == "null" else one.letter.text
+
+
+def _spread(values: list[float] | list[int]) -> str:
+    least, middle, most = min(values), median(values), max(values)
+    if least == most:
+        return f"{middle:,.3g}" if isinstance(least, float) else f"{middle:,}"
+    return f"{middle:,.4g} ({least:,.4g} to {most:,.4g})"

