@@ -62,6 +62,8 @@ class CallsOf:
 
         def store(connection: Connection) -> Prompts:
             _check_run(connection, run)
+            if session and connection.scalar(sql.ERASURE, {"named": session}) is not None:
+                raise BlackboardError(f"session {quoted(session)} was erased: no call is kept")
             known = self._prompts.get(run)
             if known is None:
                 found = connection.execute(sql.PROMPTS, {"named": run})

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import check_values, now
-from backends.databases.schema import exports, identifiers
+from backends.databases.schema import exports, identifiers, tokens
 
-_i, _x = identifiers.c, exports.c
+_i, _x, _t = identifiers.c, exports.c, tokens.c
 
 
 class Export(NamedTuple):
@@ -61,12 +61,20 @@ def subject_with(board: SqlBlackboard, run: str, name: str, value: str) -> str |
     return board.read(lambda connection: connection.scalar(query))
 
 
-def forget(connection: Connection, run: str, subject: str | None = None) -> int:
-    """Remove the identifiers of a subject, or of all subjects of `run`; how many there were."""
-    rows = delete(identifiers).where(_i.run == run)
+def forget(board: SqlBlackboard, run: str, subject: str | None = None) -> int:
+    """Remove who a subject of `run` is outside, and their links; how many identifiers there were.
+
+    None is every subject.
+    """
+    known, links = delete(identifiers).where(_i.run == run), delete(tokens).where(_t.scope == run)
     if subject is not None:
-        rows = rows.where(_i.subject == subject)
-    return connection.execute(rows).rowcount
+        known, links = known.where(_i.subject == subject), links.where(_t.subject == subject)
+
+    def store(connection: Connection) -> int:
+        connection.execute(links)
+        return connection.execute(known).rowcount
+
+    return board.write(store)
 
 
 def note_export(board: SqlBlackboard, runs: Sequence[str], kind: str, name: str, sha: str) -> None:

@@ -101,8 +101,9 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
 
     with ExitStack() as locked:
         for run in sorted({each.run for each in chosen}):
-            board.lock(run)
-            locked.callback(board.unlock, run)
+            if not board.holds(run):
+                board.lock(run)
+                locked.callback(board.unlock, run)
         return board.write(store)
 
 

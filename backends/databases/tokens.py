@@ -12,7 +12,7 @@ import time
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.schema import tokens
@@ -116,11 +116,6 @@ def revoke(
     if subject is not None:
         rows = rows.where(_t.subject == subject)
     return board.write(lambda connection: connection.execute(rows.values(revoked=at)).rowcount)
-
-
-def forget(connection: Connection, scope: str, subject: str) -> None:
-    """Remove every token of a subject."""
-    connection.execute(delete(tokens).where(_t.scope == scope, _t.subject == subject))
 
 
 def _valid(connection: Connection, token: str, at: float) -> Holder | None:
