@@ -38,6 +38,7 @@ from backends.databases.schema import (
     runs,
     sessions,
     texts,
+    timings,
 )
 
 CLOSING = ("ending", "cause", "length", "seal", "cause_digest")
@@ -80,6 +81,7 @@ ERASURES = (
     .where(_s.run == _NAMED)
     .order_by(_s.ordinal)
 )
+ADD_TIMING = insert(timings)
 ADD_MEMBER = insert(members)
 MEMBERS = select(members).where(members.c.session == _NAMED).order_by(members.c.place)
 ADD_ACTION = insert(actions)
