@@ -63,6 +63,7 @@ SECTIONS = {
     "Run sessions": {
         "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
         "experiment": Entry("run the experiment in a file", "sessions", "run"),
+        "serve": Entry("let experts take part in a browser", "web"),
         "data": Entry("check, select and split data of your own", module="main"),
         "lan": Entry("run and train networks of LLM agents", module="main"),
     },
