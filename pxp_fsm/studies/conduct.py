@@ -32,6 +32,8 @@ from pxp_fsm.studies.participations import (
     begin,
     check_stored,
     read,
+    run_name,
+    runs_of,
 )
 from pxp_fsm.studies.questions import checked_answers, understood
 from pxp_fsm.studies.tasks import Sessions, Standing
@@ -251,16 +253,17 @@ class Conduct:
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
         """The runs of the tasks that `subject` was given, in order."""
-        given = len(self._of(subject).letters("TASK"))
-        return tuple(self._run(subject, place) for place in range(1, given + 1))
-
-    def _run(self, subject: str, place: int) -> str:
-        return f"{self.study.run}-{subject}-{place}"
+        return runs_of(self.study, self._of(subject))
 
     def assigned(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` does, in order."""
         self._of(subject)
         return assignment(self.study, number_of(subject))
+
+    def doing(self, subject: str) -> tuple[Assigned, ...]:
+        """What `subject` was given so far, in order; the debrief tells which arms these were."""
+        given = len(self._of(subject).letters("TASK"))
+        return self.assigned(subject)[:given]
 
     def task(self, subject: str) -> tuple[str, Assigned, Plan]:
         """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
@@ -269,7 +272,8 @@ class Conduct:
             raise Refused(f"{subject} is {one.status}, and at no task")
         place = len(one.letters("TASK"))
         does = self.assigned(subject)[place - 1]
-        return self._run(subject, place), does, self.study.plan(does.arm, does.task, subject)
+        run = run_name(self.study, subject, place)
+        return run, does, self.study.plan(does.arm, does.task, subject)
 
     def follow(self, subject: str) -> Standing:
         """Bring the partner in line with what is stored of the task, as far as it is released.
@@ -394,7 +398,7 @@ class Conduct:
 
     def _given(self, one: Participation) -> dict[str, Any]:
         place = len(one.letters("TASK")) + 1
-        return {"place": place, "run": self._run(one.subject, place)}
+        return {"place": place, "run": run_name(self.study, one.subject, place)}
 
     def _erase(self, one: Participation) -> None:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""

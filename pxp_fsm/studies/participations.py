@@ -179,6 +179,17 @@ def _written(label: str, payload: Any) -> str:
     return text
 
 
+def run_name(study: Study, subject: str, place: int) -> str:
+    """The name of the run of a participant's task at `place`; it tells nothing of the arm."""
+    return f"{study.run}-{subject}-{place}"
+
+
+def runs_of(study: Study, one: Participation) -> tuple[str, ...]:
+    """The runs of the tasks that a participant was given, in order; not all need be stored."""
+    given = range(1, len(one.letters("TASK")) + 1)
+    return tuple(run_name(study, one.subject, place) for place in given)
+
+
 def check_stored(study: Study, stored: RunRecord) -> None:
     """Raise `UsageError` where the stored run of that name is not this very study."""
     try:

@@ -196,8 +196,8 @@ _SOURCE = re.compile(
     r"""
     https?:// | \bwww\. | \bdoi\b | \b10\.\d{4,}/ | \barXiv\b | \bPubMed\b | \bPMID\b
     | \b(?:US|EP|WO|JP|CN|DE|GB|FR|KR)[ -]?\d[\d,./ ]{4,}\w* | \bpatents?\b | \bprecedents?\b
-    | \bReaxys\b | \bUSPTO\b | \bChEMBL\b | \bCAS\b | \bref(?:s|erences?)?\b\.? ?\[? ?\d
-    | \[\d+(?:[,–-] ?\d+)*\] | \bet\ al\b
+    | \bReaxys\b | \bUSPTO\b | \bChEMBL\b | \bCAS\b | \bref(?:s|erences?)?\b\.?\s?\[?\s?\d
+    | \[\d+(?:[,–-]\s?\d+)*\] | \bet\ al\b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
