@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    delete,
     or_,
     select,
     union,
@@ -156,6 +157,8 @@ def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
     outside = and_(_c.run == each.run, _c.session.is_(None))
     asked = select(_c.prompt).where(or_(_c.session.in_(later), outside))
     _empty_failures(connection, _c.session == each.session)
+    drafts = schema.drafts
+    connection.execute(delete(drafts).where(drafts.c.session == each.session))
     return texts, _empty(connection, schema.prompts, asked)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
 from backends.databases.drafts import Timing, keep_timing
 from pxp_fsm import __version__
-from pxp_fsm.automata.actions import Exchange
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.defaults import SYSTEMS
 from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
@@ -25,6 +24,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import text_problem
 from pxp_fsm.studies.assignment import Assigned, assignment
 from pxp_fsm.studies.files import Study, number_of, pseudonym
+from pxp_fsm.studies.guide import next_message
 from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, PARTNER, STUDY, participation
 from pxp_fsm.studies.participations import (
     NOBODY,
@@ -35,12 +35,15 @@ from pxp_fsm.studies.participations import (
     run_name,
     runs_of,
 )
-from pxp_fsm.studies.questions import checked_answers, understood
+from pxp_fsm.studies.questions import checked_answers
 from pxp_fsm.studies.tasks import Sessions, Standing
 from pxp_fsm.studies.withdrawal import erase_runs, forget
 
 LINK_SECONDS = 90 * 86400.0
 """For how long a participant's link is valid."""
+
+AT_TASK = ("WAITING", "ANSWERING")
+"""The statuses of a participant who is at a task."""
 
 _LONGEST = 200
 """Characters of an identifier that a panel gives."""
@@ -268,12 +271,14 @@ class Conduct:
     def task(self, subject: str) -> tuple[str, Assigned, Plan]:
         """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
         one = self._of(subject)
-        if one.status not in ("WAITING", "ANSWERING"):
+        if one.status not in AT_TASK:
             raise Refused(f"{subject} is {one.status}, and at no task")
-        place = len(one.letters("TASK"))
-        does = self.assigned(subject)[place - 1]
-        run = run_name(self.study, subject, place)
+        does = self._does(one)
+        run = run_name(self.study, subject, does.place)
         return run, does, self.study.plan(does.arm, does.task, subject)
+
+    def _does(self, one: Participation) -> Assigned:
+        return self.doing(one.subject)[-1]
 
     def follow(self, subject: str) -> Standing:
         """Bring the partner in line with what is stored of the task, as far as it is released.
@@ -282,8 +287,11 @@ class Conduct:
         """
         with self._doing:
             one = self._of(subject)
-            if one.status not in ("WAITING", "ANSWERING"):
+            if one.status not in AT_TASK:
                 return Standing()
+            if self._does(one).task.network:
+                self._partner(one, Standing(is_theirs=True))
+                return Standing(is_theirs=True)
             run, does, plan = self.task(subject)
             sessions = Sessions(self.study, self.board, subject, does, run, self._total(plan))
             found = sessions.standing(self._clock(), self._noticed)
@@ -316,8 +324,16 @@ class Conduct:
         """The partner of `subject` has gone: the participant is told, and can go on."""
         with self._doing:
             one = self._of(subject)
-            if one.status in ("WAITING", "ANSWERING"):
+            if one.status in AT_TASK:
                 self._lose(one)
+
+    def finish(self, subject: str) -> None:
+        """A task about a network is done; raises `Refused` where there is none."""
+        with self._doing:
+            one = self._of(subject)
+            if one.status not in AT_TASK or not self._does(one).task.network:
+                raise Refused(f"{subject} is {one.status}, and at no task about a network")
+            self._partner(one, Standing(is_over=True))
 
     def _lose(self, one: Participation) -> None:
         if one.state(PARTNER) != "LEAVING":
@@ -362,7 +378,7 @@ class Conduct:
         if one.subject in self._erased:
             return
         while one.state(GUIDE) != "ERASING":
-            chosen = self._next(one)
+            chosen = next_message(self.study, one)
             if chosen is None:
                 break
             one.send(*chosen)
@@ -370,35 +386,6 @@ class Conduct:
             self._erase(one)
         elif one.status == "ERASED":
             self._erase_lifecycle(one)
-
-    def _next(self, one: Participation) -> tuple[str, str, Any] | None:
-        for member in (STUDY, GUIDE):
-            for row in one.live.rows(member):
-                if row.guard is not None and row.guard != self._guard(one):
-                    continue
-                if any(isinstance(each, Exchange) for each in one.live.by_row(member, row)):
-                    payload = self._given(one) if row.label == "TASK" else None
-                    return member, row.label, payload
-        return None
-
-    def _guard(self, one: Participation) -> str:
-        """The one guard that is true where the guide decides."""
-        study, state = self.study, one.state(GUIDE)
-        if state == "CHOOSING":
-            if len(one.letters("TASK")) < len(study.tasks):
-                return "MORE"
-            return "ASKS" if study.after else "PLAIN"
-        if state == "PREPARING" and study.training:
-            return "TRAINS"
-        if state == "WEIGHING":
-            tried = one.letters("TRAINED")
-            if not understood(study.training, tried[-1].value):
-                return "AGAIN" if len(tried) < study.attempts else "EXCLUDED"
-        return "ASKS" if study.before else "PLAIN"
-
-    def _given(self, one: Participation) -> dict[str, Any]:
-        place = len(one.letters("TASK")) + 1
-        return {"place": place, "run": run_name(self.study, one.subject, place)}
 
     def _erase(self, one: Participation) -> None:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""

@@ -201,7 +201,7 @@ _SOURCE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\[(0-9])")
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!\bref\.)(?<!\brefs\.)(?<!\bal\.)\s+(?=[A-Z\[(0-9])")
 
 
 def without_sources(text: str, longest: int) -> str:
