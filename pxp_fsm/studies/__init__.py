@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
-    from pxp_fsm.studies.assignment import assignment as assignment
     from pxp_fsm.studies.conduct import Conduct as Conduct
+    from pxp_fsm.studies.export import export_study as export_study
     from pxp_fsm.studies.files import Study as Study
     from pxp_fsm.studies.files import load_study as load_study
     from pxp_fsm.studies.lifecycles import prove as prove

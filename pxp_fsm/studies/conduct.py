@@ -95,9 +95,8 @@ class Conduct:
         study, board = self.study, self.board
         stored = {record.run: record for record in board.runs()}.get(study.run)
         if stored is None:
-            plan = json.dumps(
-                {"study": dict(study.raw), "fingerprint": study.fingerprint}, sort_keys=True
-            )
+            said = {"study": dict(study.raw), "fingerprint": study.fingerprint}
+            plan = json.dumps(said, sort_keys=True)
             system = participation().fingerprint
             record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)
             board.start_run(record)
@@ -200,14 +199,11 @@ class Conduct:
 
     def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
         """A new token for the link of `subject`; it is not stored."""
-        self._of(subject)
+        self.participation(subject)
         return tokens.issue(self.board, self.study.run, subject, seconds=seconds, now=self._clock())
 
     def participation(self, subject: str) -> Participation:
         """The lifecycle of `subject`; raises `NotThere` where nobody has that pseudonym."""
-        return self._of(subject)
-
-    def _of(self, subject: str) -> Participation:
         found = None if subject == NOBODY else self._known.get(subject)
         if found is None:
             raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
@@ -215,7 +211,7 @@ class Conduct:
 
     def status(self, subject: str) -> str:
         """The status of `subject`."""
-        return self._of(subject).status
+        return self.participation(subject).status
 
     def act(
         self, subject: str, label: str, payload: Any = None, timing: Timing | None = None
@@ -226,15 +222,14 @@ class Conduct:
         second device, or a second click, finds the status already changed, and is refused.
         """
         with self._doing:
-            one = self._of(subject)
+            one = self.participation(subject)
             if label == "WITHDRAW":
                 self._leave(one)
                 return one.status
             self._check_payload(one, label, payload)
-            number = len(one.history) + 1
             one.send(PARTICIPANT, label, payload)
             if timing is not None:
-                keep_timing(self.board, one.name, number, timing)
+                keep_timing(self.board, one.name, len(one.history), timing)
             self._seen[subject] = self._clock()
             self._drive(one)
             if one.status == "DECLINED":
@@ -256,21 +251,21 @@ class Conduct:
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
         """The runs of the tasks that `subject` was given, in order."""
-        return runs_of(self.study, self._of(subject))
+        return runs_of(self.study, self.participation(subject))
 
     def assigned(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` does, in order."""
-        self._of(subject)
+        self.participation(subject)
         return assignment(self.study, number_of(subject))
 
     def doing(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` was given so far, in order; the debrief tells which arms these were."""
-        given = len(self._of(subject).letters("TASK"))
+        given = len(self.participation(subject).letters("TASK"))
         return self.assigned(subject)[:given]
 
     def task(self, subject: str) -> tuple[str, Assigned, Plan]:
         """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
-        one = self._of(subject)
+        one = self.participation(subject)
         if one.status not in AT_TASK:
             raise Refused(f"{subject} is {one.status}, and at no task")
         does = self._does(one)
@@ -286,7 +281,7 @@ class Conduct:
         May be called at any time, and again.
         """
         with self._doing:
-            one = self._of(subject)
+            one = self.participation(subject)
             if one.status not in AT_TASK:
                 return Standing()
             if self._does(one).task.network:
@@ -323,14 +318,14 @@ class Conduct:
     def lose(self, subject: str) -> None:
         """The partner of `subject` has gone: the participant is told, and can go on."""
         with self._doing:
-            one = self._of(subject)
+            one = self.participation(subject)
             if one.status in AT_TASK:
                 self._lose(one)
 
     def finish(self, subject: str) -> None:
         """A task about a network is done; raises `Refused` where there is none."""
         with self._doing:
-            one = self._of(subject)
+            one = self.participation(subject)
             if one.status not in AT_TASK or not self._does(one).task.network:
                 raise Refused(f"{subject} is {one.status}, and at no task about a network")
             self._partner(one, Standing(is_over=True))
