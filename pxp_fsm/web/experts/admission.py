@@ -58,7 +58,7 @@ class Who:
 
 
 class Budget:
-    """How often something may be done: `rate` a second on average, `burst` at once, for each key."""
+    """How often each key may do something: `rate` times a second on average, `burst` at once."""
 
     def __init__(
         self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
@@ -168,9 +168,9 @@ def checked_url(url: str) -> str:
 class Bounded:
     """Requests of bounded size and number; stands behind `Guarded`, which says whose they are."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, budget: Budget | None = None) -> None:
         self._app = app
-        self._budget = Budget(PER_SECOND, BURST)
+        self._budget = budget or Budget(PER_SECOND, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
 from backends.people.browser import LONGEST, OWN, SEND, Given, Step
+from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import text_problem
@@ -258,7 +259,10 @@ def _add_pictures(app: FastAPI, runner: Runner) -> None:
     @app.get("/api/drawing", response_class=Response)
     def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
         """The molecules of a SMILES text, drawn."""
-        return sent(None if text_problem(smiles) else pictures.structure(smiles))
+        image = None if text_problem(smiles) else pictures.structure(smiles)
+        if image is None:
+            raise DataError("these are no molecules")
+        return sent(image)
 
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:

@@ -1,6 +1,6 @@
 """What the page of an expert is sent: queue and sessions as plain data.
 
-Sessions and pictures have opaque names; the expert is "you", whoever else there is "the other side".
+Sessions and pictures have opaque names; the expert is "you", whoever they talk to "the other side".
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ Error generating stack: `+a.message+`
           onChange=${()=>i({...n,inverted:!n.inverted})} /> Invert</label>`}
       <button type="button" onClick=${()=>{e(wo),i(Yd)}}>Reset</button>
     </figcaption>
-  </figure>`}function Bd(t,l){let u=(l?.clientWidth??400)*t.zoom/2,a=(l?.clientHeight??400)*t.zoom/2;return{...t,x:Math.max(-u,Math.min(u,t.x)),y:Math.max(-a,Math.min(a,t.y))}}var Yg={INIT:"begins",RATIFY:"agrees",REFUTE:"disagrees",REVISE:"has changed the answer",REJECT:"gives up",TERM:"ends it"},Bg=t=>t?"You":"The other side";function Qi({id:t,news:l,next:u,onChange:a}){let[e,n]=(0,nl.useState)(null),[i,c]=(0,nl.useState)(""),f=(0,nl.useRef)(0),m=(0,nl.useCallback)(async()=>{let v=f.current+=1;try{let S=await(await _u(`/api/sessions/${t}`)).json();v===f.current&&(n(S),c(""))}catch(S){v===f.current&&S.status&&c(S.message)}},[t]);(0,nl.useEffect)(()=>{m()},[m,l]);let r=(0,nl.useCallback)(v=>{f.current+=1,n(v),a()},[a]);if(!e)return E`<section className="empty"><p role="status">${i||"Loading …"}</p></section>`;let d=v=>e.messages.filter(S=>S.mine===v).at(-1),o=e.smiles?[d(!1),d(!0)].filter(Boolean):[];return E`<article className="session" aria-label=${e.title}>
+  </figure>`}function Bd(t,l){let u=(l?.clientWidth??400)*t.zoom/2,a=(l?.clientHeight??400)*t.zoom/2;return{...t,x:Math.max(-u,Math.min(u,t.x)),y:Math.max(-a,Math.min(a,t.y))}}var Yg={INIT:["begins","begin"],RATIFY:["agrees","agree"],REFUTE:["disagrees","disagree"],REVISE:["has changed the answer","have changed your answer"],REJECT:["gives up","give up"],TERM:["ends it","end it"]},Bg=t=>t?"You":"The other side";function Qi({id:t,news:l,next:u,onChange:a}){let[e,n]=(0,nl.useState)(null),[i,c]=(0,nl.useState)(""),f=(0,nl.useRef)(0),m=(0,nl.useCallback)(async()=>{let v=f.current+=1;try{let S=await(await _u(`/api/sessions/${t}`)).json();v===f.current&&(n(S),c(""))}catch(S){v===f.current&&S.status&&c(S.message)}},[t]);(0,nl.useEffect)(()=>{m()},[m,l]);let r=(0,nl.useCallback)(v=>{f.current+=1,n(v),a()},[a]);if(!e)return E`<section className="empty"><p role="status">${i||"Loading …"}</p></section>`;let d=v=>e.messages.filter(S=>S.mine===v).at(-1),o=e.smiles?[d(!1),d(!0)].filter(Boolean):[];return E`<article className="session" aria-label=${e.title}>
     <div className="subject">
       <h2>${e.title}</h2>
       <p className="query">${e.query}</p>
@@ -130,7 +130,7 @@ Error generating stack: `+a.message+`
     <ol className="messages" aria-live="polite">${t.messages.map(u=>E`<li key=${u.number}
       className=${u.mine?"mine":"theirs"}>
       <p className="speaker"><span className="muted">${u.number}</span> <strong>${Bg(u.mine)}</strong>
-        ${" "}${Yg[u.tag]??""} <span className="tag">${u.tag}</span></p>
+        ${" "}${Yg[u.tag]?.[u.mine?1:0]??""} <span className="tag">${u.tag}</span></p>
       <p className="prediction">${u.prediction}</p>
       ${u.drawn&&E`<${xd} session=${l} message=${u} />`}
       <p className="explanation">${u.explanation}</p></li>`)}</ol>

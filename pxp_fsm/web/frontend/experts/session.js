@@ -6,9 +6,11 @@ import { html } from "../html.js";
 import { Form } from "./form.js";
 import { Viewer } from "./viewer.js";
 
+/** What a tag says, of the other side and of oneself. */
 const WORDS = {
-  INIT: "begins", RATIFY: "agrees", REFUTE: "disagrees", REVISE: "has changed the answer",
-  REJECT: "gives up", TERM: "ends it",
+  INIT: ["begins", "begin"], RATIFY: ["agrees", "agree"], REFUTE: ["disagrees", "disagree"],
+  REVISE: ["has changed the answer", "have changed your answer"], REJECT: ["gives up", "give up"],
+  TERM: ["ends it", "end it"],
 };
 export const who = (mine) => (mine ? "You" : "The other side");
 
@@ -71,7 +73,7 @@ function Conversation({ view, session }) {
     <ol className="messages" aria-live="polite">${view.messages.map((one) => html`<li key=${one.number}
       className=${one.mine ? "mine" : "theirs"}>
       <p className="speaker"><span className="muted">${one.number}</span> <strong>${who(one.mine)}</strong>
-        ${" "}${WORDS[one.tag] ?? ""} <span className="tag">${one.tag}</span></p>
+        ${" "}${WORDS[one.tag]?.[one.mine ? 1 : 0] ?? ""} <span className="tag">${one.tag}</span></p>
       <p className="prediction">${one.prediction}</p>
       ${one.drawn && html`<${Drawing} session=${session} message=${one} />`}
       <p className="explanation">${one.explanation}</p></li>`)}</ol>
