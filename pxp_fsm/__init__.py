@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pxp_fsm import diagrams as diagrams
     from pxp_fsm import experiments as experiments
     from pxp_fsm import networks as networks
+    from pxp_fsm import studies as studies
     from pxp_fsm import tasks as tasks
     from pxp_fsm.analysis import audits as audits
     from pxp_fsm.analysis.languages.operands import language as language

@@ -22,7 +22,13 @@ BESIDE = ("guards", "backends", "proofs")
 HOME = Path(__file__).parents[1]
 """The folder of our packages."""
 
-_IMPORT_THEM = (*BESIDE, "pxp_fsm.tasks", "pxp_fsm.experiments", "pxp_fsm.analysis")
+_IMPORT_THEM = (
+    *BESIDE,
+    "pxp_fsm.tasks",
+    "pxp_fsm.experiments",
+    "pxp_fsm.studies",
+    "pxp_fsm.analysis",
+)
 
 
 def door(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

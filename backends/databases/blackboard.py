@@ -91,6 +91,10 @@ class SqlBlackboard:
         if lock is not None:
             lock.release()
 
+    def holds(self, run: str) -> bool:
+        """Whether this blackboard has locked `run`."""
+        return run in self._locks
+
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
         row = records.run_row(record)

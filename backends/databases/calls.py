@@ -94,16 +94,22 @@ class CallsOf:
 
         def store(connection: Connection) -> None:
             _check_run(connection, run)
+            if session and connection.scalar(sql.ERASURE, {"named": session}) is not None:
+                raise BlackboardError(f"session {quoted(session)} was erased: no call is kept")
             if _is_stored(connection, sql.CALL, run, tried, row):
                 return
             if new is not None:
                 connection.execute(sql.ADD_PROMPT, new)
             if texts:
                 connection.execute(sql.KEEP_TEXT, texts)
-            tried.append(connection.execute(sql.NEXT_CALL, _in(run, row)).scalar_one())
+            tried.append(
+                connection.execute(sql.NEXT_CALL, {**_in(run, row), "of": session}).scalar_one()
+            )
 
         steps = [(self._sql.add_prompt, [new] if new else []), (self._sql.keep_text, texts)]
-        if not self._commit([*steps, (self._sql.add_call, [_in(run, row)])], tried):
+        if not self._commit(
+            [*steps, (self._sql.add_call, [{**_in(run, row), "of": session}])], tried
+        ):
             self.board.write(store)
         known[asked] = prompt, salt
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    delete,
     or_,
     select,
     union,
@@ -101,8 +102,9 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
 
     with ExitStack() as locked:
         for run in sorted({each.run for each in chosen}):
-            board.lock(run)
-            locked.callback(board.unlock, run)
+            if not board.holds(run):
+                board.lock(run)
+                locked.callback(board.unlock, run)
         return board.write(store)
 
 
@@ -155,6 +157,8 @@ def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
     outside = and_(_c.run == each.run, _c.session.is_(None))
     asked = select(_c.prompt).where(or_(_c.session.in_(later), outside))
     _empty_failures(connection, _c.session == each.session)
+    drafts = schema.drafts
+    connection.execute(delete(drafts).where(drafts.c.session == each.session))
     return texts, _empty(connection, schema.prompts, asked)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, case, func, select, text
@@ -44,6 +45,30 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
         .order_by(r.ordinal)
     )
     return tuple(RunSummary(*row) for row in connection.execute(query))
+
+
+def times(connection: Connection, session: str) -> tuple[float, ...]:
+    """When `session` was opened, and each of its messages stored, in seconds since 1970."""
+    s = schema.sessions.c
+    opened = connection.scalars(select(s.created).where(s.session == session)).all()
+    stored = [created for _number, created in connection.execute(sql.TIMES, {"named": session})]
+    return tuple(map(_seconds, [*opened, *stored]))
+
+
+def latest_actions(connection: Connection, run: str) -> dict[str, float]:
+    """When the latest action of each system's session of `run` was stored, since 1970."""
+    a, s = schema.actions.c, schema.sessions.c
+    query = (
+        select(a.session, func.max(a.created))
+        .join(schema.sessions, s.session == a.session)
+        .where(s.run == run)
+        .group_by(a.session)
+    )
+    return {session: _seconds(created) for session, created in connection.execute(query)}
+
+
+def _seconds(created: str) -> float:
+    return datetime.fromisoformat(created).timestamp()
 
 
 _SESSIONS = f"""

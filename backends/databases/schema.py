@@ -22,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = "7"
+SCHEMA_VERSION = "8"
 ERASED = "(erased)"
 """What is shown in place of a text that was erased."""
 
@@ -235,6 +235,62 @@ erasures = Table(
     sqlite_with_rowid=False,
 )
 
+# How a person arrived at a message or an action: seconds in which they did something and in which
+# they did not, and with which version of the page and of the consent.
+timings = Table(
+    "timings",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("number", Integer, CheckConstraint("number >= 1", name="first_is_1"), primary_key=True),
+    Column("active", Double, nullable=False),
+    Column("idle", Double, nullable=False),
+    Column("edits", Integer, nullable=False),
+    Column("pastes", Integer, nullable=False),
+    *_texts("page", "consent", "created"),
+    sqlite_with_rowid=False,
+)
+
+# What was given out of a run as files, which no erasure reaches.
+exports = Table(
+    "exports",
+    metadata,
+    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    *_texts("kind", "name", "digest", "created"),
+    sqlite_with_rowid=False,
+)
+
+# The three that are no part of what a run holds: they change, and rows are removed.
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("number", Integer, nullable=False),
+    *_texts("content", "saved"),
+)
+
+# Only the SHA-256 of a token is stored; times are seconds since 1970.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    *_texts("scope", "subject", "purpose"),
+    Column("created", Double, nullable=False),
+    Column("expires", Double, nullable=False),
+    Column("used", Double),
+    Column("revoked", Double),
+)
+
+# Who a subject is outside: the only place with an identifier of a person.
+identifiers = Table(
+    "identifiers",
+    metadata,
+    Column("run", Text, ForeignKey("runs.run"), primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
 TEXTS_OF_SESSIONS = tuple(
     column
     for table in metadata.sorted_tables
@@ -281,6 +337,7 @@ SHAPES = {
         _shape(calls),
         _shape(reservations),
         _shape(erasures),
+        _shape(timings),
     )
 }
 """What is exchanged, in the order in which it comes in."""

@@ -22,9 +22,11 @@ from sqlalchemy import (
     Text,
     bindparam,
     case,
+    exists,
     func,
     insert,
     literal_column,
+    null,
     select,
     text,
     update,
@@ -45,6 +47,7 @@ from backends.databases.schema import (
     runs,
     sessions,
     texts,
+    timings,
 )
 
 Steps = Sequence[tuple[str, Sequence[Row]]]
@@ -99,13 +102,18 @@ ERASURES = (
     .where(_s.run == _NAMED)
     .order_by(_s.ordinal)
 )
+ADD_TIMING = insert(timings)
 ADD_MEMBER = insert(members)
 MEMBERS = select(members).where(members.c.session == _NAMED).order_by(members.c.place)
 ADD_ACTION = insert(actions)
 ADD_ENTRY = insert(entries)
 ADD_JUDGEMENT = insert(judgements)
 ADD_CALL = insert(calls)
-NEXT_CALL = ADD_CALL.values(number=_after(calls)).returning(calls.c.number)
+_IS_ERASED = exists().where(erasures.c.session == bindparam("of", type_=Text()))
+NEXT_CALL = ADD_CALL.values(
+    # nothing is kept of a session that was erased: a number must not be null
+    number=case((_IS_ERASED, null()), else_=_after(calls))
+).returning(calls.c.number)
 CALL = select(calls).where(calls.c.run == _NAMED, calls.c.number == _AT)
 ADD_PROMPT = insert(prompts)
 PROMPTS = (

@@ -27,7 +27,7 @@ from pxp_fsm.artifacts import atomic_path
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, quoted, require_extra
 
 FORMAT = "pxp-fsm blackboard"
-READ = ("2", "3", "4", "5", "6", SCHEMA_VERSION)
+READ = ("2", "3", "4", "5", "6", "7", SCHEMA_VERSION)
 """The schema versions whose exports come in."""
 _BATCH = 500
 _PARQUET_BATCH = 10_000
@@ -42,6 +42,7 @@ _LATER = {
     "members": "6",
     "actions": "6",
     "erasures": "7",
+    "timings": "8",
 }
 """Tables with the versions that brought them."""
 
@@ -84,6 +85,7 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
     e, j, c = schema.entries.c, schema.judgements.c, schema.calls.c
     p, v = schema.prompts.c, schema.reservations.c
     m, a, x = schema.members.c, schema.actions.c, schema.erasures.c
+    w = schema.timings.c
     mine = select(s.session).where(s.run == run)
     used = union(
         select(m.table_digest).where(m.session.in_(mine)),
@@ -113,6 +115,7 @@ def _queries(run: str) -> Iterator[tuple[str, Select[Any]]]:
         "calls": (schema.calls, c.run == run, [c.number]),
         "reservations": (schema.reservations, v.run == run, [v.number]),
         "erasures": (schema.erasures, x.session.in_(mine), [x.session]),
+        "timings": (schema.timings, w.session.in_(mine), [w.session, w.number]),
     }
     for name, shape in SHAPES.items():
         table, wanted, order = chosen[name]
@@ -175,6 +178,7 @@ _STORE: dict[str, Executable] = {
     "prompts": sql.ADD_PROMPT,
     "reservations": sql.ADD_RESERVATION,
     "erasures": sql.ADD_ERASURE,
+    "timings": sql.ADD_TIMING,
 }
 
 

@@ -24,6 +24,8 @@ APPEND_ONLY = (
     "prompts",
     "reservations",
     "erasures",
+    "timings",
+    "exports",
 )
 """Tables whose rows are never removed."""
 
@@ -64,6 +66,8 @@ KEYS = {
     "prompts": ("digest",),
     "reservations": ("run", "number"),
     "erasures": ("session",),
+    "timings": ("session", "number"),
+    "exports": ("run", "number"),
 }
 """What may not be given again: SQLite's INSERT OR REPLACE would remove a row unseen."""
 

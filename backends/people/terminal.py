@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from backends.people.choices import choices_of, words_of
 from backends.people.input import (
     Draft,
     Drafts,
@@ -32,12 +33,6 @@ __all__ = ["PersonsRelation", "TerminalPerson", "WhyNot", "has_terminal"]
 WhyNot = Callable[[Instance, str], str | None]
 """Why the other agent does not give that prediction of an instance; None where it cannot tell."""
 
-_MEANING = {
-    "RAT": "the prediction matches yours, and you agree with the explanation",
-    "REF": "something differs, and you stay with your answer",
-    "REV": "something differs, and you have changed your answer",
-    "REJ": "prediction and explanation both differ, and you give up",
-}
 _SAID = {"yes": Outcome.YES, "no": Outcome.NO, "unsure": Outcome.UNSURE}
 _SEND, _EDIT, _WHY = "send", "edit", "why"
 _THEIRS, _MINE = "theirs", "mine"
@@ -96,7 +91,7 @@ class TerminalPerson:
                 "Your prediction: ",
                 self._problem.from_text,
                 default=self._draft.prediction,
-                words=_words(self._problem),
+                words=words_of(self._problem),
                 earlier=[answer.prediction for answer in said],
             )
         self._draft = replace(self._draft, prediction=typed)
@@ -120,17 +115,11 @@ class TerminalPerson:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
         self._come_to(situation.received.session, situation.number)
         self._show_new([situation.received])
-        tags = {
-            row.guard: row.label
-            for row in situation.rules.automaton.transitions
-            if row.guard in situation.guards
-        }
+        choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
         say((_HEADING, f"What may you send as message {situation.number}?"))
-        for guard, tag in tags.items():
-            may = guard in allowed
-            why = _MEANING.get(guard or "", "") if may else _why_not(situation)
-            say("  ", (_NAME if may else "", f"{tag:8}"), why)
-        may_be = {tags[guard].upper(): guard for guard in allowed}
+        for one in choices:
+            say("  ", (_NAME if one.allowed else "", f"{one.tag:8}"), one.about)
+        may_be = {one.tag.upper(): one.guard for one in choices if one.allowed}
         with self._kept():
             return may_be[await one_of("Your tag: ", tuple(may_be))]
 
@@ -239,21 +228,9 @@ class PersonsRelation:
         return await self._person.judge(self._what, left, right)
 
 
-def _words(problem: Problem) -> tuple[str, ...]:
-    """The words that a prediction is made of, to be completed as they are typed."""
-    return problem.labels if problem.none is None else (*problem.labels, problem.none)
-
-
 def _session(question: Question) -> str:
     """The session's name; before its first message the instance stands for it."""
     return question.history[-1].session if question.history else question.instance.key
-
-
-def _why_not(situation: Situation) -> str:
-    k = situation.rules.k
-    if situation.rules.asks_each_time and k is not None and situation.number <= k:
-        return f"not now: only after message {k} (k = {k})"
-    return "not now: nothing that could be said makes it true at this message"
 
 
 def _show_text(label: str, text: str) -> None:

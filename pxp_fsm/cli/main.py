@@ -53,6 +53,13 @@ _DATA = {
     "split": Entry("draw rows for sessions, validation and test", "data", "data"),
 }
 
+_STUDY = {
+    "check": Entry("check a study and prove its lifecycles", "studies", "study"),
+    "change": Entry("open, pause, resume, close, anonymise a study", "studies", "study"),
+    "status": Entry("show who takes part, and who waits for whom", "studies", "study"),
+    "export": Entry("export a study without names", "studies", "study"),
+}
+
 SECTIONS = {
     "Verify tables": {
         "check": Entry("check properties of tables, protocols, systems", "proofs"),
@@ -63,8 +70,10 @@ SECTIONS = {
     "Run sessions": {
         "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
         "experiment": Entry("run the experiment in a file", "sessions", "run"),
+        "serve": Entry("let experts take part in a browser", "web"),
         "data": Entry("check, select and split data of your own", module="main"),
         "lan": Entry("run and train networks of LLM agents", module="main"),
+        "study": Entry("let people take part in a study", module="main"),
     },
     "Show results": {
         "explore": Entry("explore a system step by step in a browser", "web"),
@@ -186,6 +195,11 @@ def commands() -> None:
 @click.group(cls=Group, sections={"Commands": _NETWORKS})
 def lan() -> None:
     """Run and train networks of LLM agents, kept in files such as my.lan.json."""
+
+
+@click.group(cls=Group, sections={"Commands": _STUDY})
+def study() -> None:
+    """Conduct studies with people, set up in files such as my_study.toml (pxp help studies)."""
 
 
 @click.group(cls=Group, sections={"Commands": _DATA})

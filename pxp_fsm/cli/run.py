@@ -226,6 +226,8 @@ def _unwritable(path: Path, error: OSError) -> OSError:
 
 def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
+    if plan.in_browser:
+        raise UsageError(f"human {plan.person} is a person on a page; pxp serve asks them", "human")
     if plan.person is not None and not has_terminal():
         raise UsageError(
             f"--human {plan.person} requires a terminal as input and output; run the command in a "

@@ -20,6 +20,7 @@ from backends.databases import SessionRecord, SqlBlackboard
 from backends.databases.own_sessions import session_record
 from backends.models.registry import Serving
 from backends.models.settings import Settings
+from backends.people.browser import Desk
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import costs, participants
@@ -88,7 +89,7 @@ class Run:
         self._blackboard = blackboard
         self._rules = plan.rules()
         self.settings = settings or Settings()
-        self._folder = Path(defaults.OUTPUT)
+        self._where: Path | Desk = Path(defaults.OUTPUT)
 
     @property
     def total(self) -> int:
@@ -144,10 +145,25 @@ class Run:
         What a person looks at, and what they leave unsent, is kept in `folder`. Raises
         `BlackboardError` where another process is working on the run.
         """
-        self._folder = folder
+        self._where = folder
         self._blackboard.lock(self.name)
         try:
             waited_for(self._execute(on_step))
+        finally:
+            self._blackboard.unlock(self.name)
+
+    async def carry(
+        self, desk: Desk, on_step: Callable[[Progress], None] = lambda _step: None
+    ) -> None:
+        """Carry the run to its end in the loop of a server; people are asked at `desk`.
+
+        A session that waits for its person holds up none that does not depend on it. Raises what
+        `execute` raises.
+        """
+        self._where = desk
+        self._blackboard.lock(self.name)
+        try:
+            await self._execute(on_step)
         finally:
             self._blackboard.unlock(self.name)
 
@@ -166,7 +182,9 @@ class Run:
         async with self._serving() as serving:
             roles = self._participants(serving)
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
-            if serving is None or self.plan.person is not None:
+            if self.plan.in_browser:
+                await together(chain.from_iterable(lanes), defaults.AT_ONCE)
+            elif serving is None or self.plan.person is not None:
                 for each in lanes:
                     await together(each, 1 if self.carries else self._at_once(serving))
             else:  # who waits for a server holds up nobody
@@ -179,7 +197,7 @@ class Run:
 
         opened = none if serving is None else serving.model
         about = (self.plan, self.task, self.data)
-        roles = participants.Participants(*about, self._folder, self.selection, opened)
+        roles = participants.Participants(*about, self._where, self.selection, opened)
         if self.selection.judge is not None:
             for record in self._blackboard.sessions(self.name):
                 entries = self._blackboard.entries(record.session)
@@ -208,7 +226,9 @@ class Run:
             return self._gated(roles.agents(unit.repetition))
 
         def noted() -> AbstractContextManager[object]:  # batches wait for each open session
-            return nullcontext() if serving is None else serving.session()
+            if serving is None or self.plan.in_browser:
+                return nullcontext()
+            return serving.session()
 
         async def carry_on(both: Members) -> None:
             earlier = dict[str, tuple[Episode, ...]]()

@@ -108,14 +108,18 @@ def load(path: Path, subject: str | None = None) -> Experiment:
 
 
 def open_run(
-    experiment: Experiment, blackboard: SqlBlackboard, settings: Settings | None = None
+    experiment: Experiment,
+    blackboard: SqlBlackboard,
+    settings: Settings | None = None,
+    *,
+    may_be_over: bool = False,
 ) -> runs.Run:
     """The run of `experiment` on `blackboard`: what is there of it, or a new one.
 
-    `settings` are how its models are asked.
+    `settings` are how its models are asked; `may_be_over` as for `runs.resume`.
     """
     if experiment.run in {record.run for record in blackboard.runs()}:
-        return runs.resume(experiment.run, blackboard, settings)
+        return runs.resume(experiment.run, blackboard, settings, may_be_over=may_be_over)
     found = (experiment.task, experiment.data)
     return runs.start(experiment.plan, blackboard, found, settings, experiment.run)
 

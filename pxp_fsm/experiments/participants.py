@@ -15,12 +15,13 @@ from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson, WhyNot
+from backends.people.browser import BrowserPerson, BrowserRelation, Desk, Step
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.deviations import as_in, not_told, otherwise, paper_of
-from pxp_fsm.experiments.plans import PERSONS, Plan
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Capability, Image, Model
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompts
@@ -32,8 +33,6 @@ from pxp_fsm.sessions.functions import AnswerFunction, as_respondent
 from pxp_fsm.sessions.session import Entry
 from pxp_fsm.tasks import prompts as written
 from pxp_fsm.tasks.task import HUMAN, MACHINE, DataSet, Task
-
-NAMES_TAGS, JUDGES = PERSONS
 
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg"}
 
@@ -67,17 +66,26 @@ def check_person(human: str | None, task: Task) -> None:
 
 
 def with_person(
-    human: Agent, way: str, problem: Problem, folder: Path, why_not: WhyNot = lambda *_: None
+    human: Agent, plan: Plan, problem: Problem, where: Path | Desk, why_not: WhyNot | None
 ) -> Agent:
-    """`human` with a person at the terminal in its role.
+    """`human` with a person in its role: at a desk, or at the terminal.
 
-    What they look at, and what they leave unsent, is kept in `folder`; `why_not` answers their
-    question why the machine does not predict the same.
+    What they look at there, and what they leave unsent, is kept in the folder `where`; `why_not`
+    answers their question why the machine does not predict the same.
     """
-
+    if not isinstance(where, Path):
+        guest = BrowserPerson(where, why_not)
+        return replace(
+            human,
+            respondent=guest,
+            guards=AskPerson(guest) if plan.names_tags else Derived(),
+            match=BrowserRelation(where, Step.MATCH),
+            agree=BrowserRelation(where, Step.AGREE),
+        )
+    folder = where
     pictures = Pictures(problem, folder / "pictures")
-    person = TerminalPerson(problem, pictures, folder / "drafts", why_not)
-    guards: Guards = AskPerson(person) if way == NAMES_TAGS else Derived()
+    person = TerminalPerson(problem, pictures, folder / "drafts", why_not or (lambda *_: None))
+    guards: Guards = AskPerson(person) if plan.names_tags else Derived()
     return replace(
         human,
         respondent=person,
@@ -299,8 +307,9 @@ Opened = Callable[[str], Model]
 class Participants:
     """Who sits in the sessions of one run; judges live as long as it does.
 
-    What people look at, and what they leave unsent, is kept in `folder`; `opened` opens the models
-    that `selection` names. Raises `UsageError`.
+    People are asked at the desk `where`, or at the terminal, and then what they look at and leave
+    unsent is kept in the folder `where`; `opened` opens the models that `selection` names. Raises
+    `UsageError`.
     """
 
     def __init__(
@@ -308,15 +317,20 @@ class Participants:
         plan: Plan,
         task: Task,
         data: DataSet,
-        folder: Path,
+        where: Path | Desk,
         selection: Selection,
         opened: Opened,
     ) -> None:
         check_person(plan.person, task)
+        if plan.in_browser and isinstance(where, Path):
+            raise UsageError(
+                f"human {plan.human} is a person on a page; carry the run on with pxp serve",
+                "human",
+            )
         self._plan = plan
         self._task = task
         self._data = data
-        self._folder = folder
+        self._where = where
         self._selection = selection
         self._opened = opened
         self._judges = self._make_judges()
@@ -334,9 +348,9 @@ class Participants:
             first, second = self._judges
             machine, human = replace(machine, agree=first), replace(human, agree=second)
         if self._plan.person is not None and problem is not None:
-            why_not = self._task.why_not or (lambda *_: None)
-            ask = partial(why_not, machine.respondent)
-            human = with_person(human, self._plan.person, problem, self._folder, ask)
+            why_not = self._task.why_not
+            ask = None if why_not is None else partial(why_not, machine.respondent)
+            human = with_person(human, self._plan, problem, self._where, ask)
         return {MACHINE: machine, HUMAN: human}
 
     def _model(self, agent: Agent, name: str, repetition: int) -> Agent:

@@ -22,8 +22,11 @@ from pxp_fsm.tasks.prompts import prompts_text
 MOST = 10**9
 """The greatest bound, number of repetitions and timeout: more than any run gets to."""
 
-PERSONS = ("terminal", "terminal:relations")
-"""The ways of a person at the terminal: they name the tag, or answer MATCH and AGREE."""
+TERMINAL, BROWSER = "terminal", "browser"
+"""Where a person is asked: at the terminal of the run, or on the page of `pxp serve`."""
+
+PERSONS = tuple(f"{place}{way}" for place in (TERMINAL, BROWSER) for way in ("", ":relations"))
+"""The ways of a person: they name the tag, or (`:relations`) answer MATCH and AGREE."""
 
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
@@ -140,9 +143,10 @@ class Plan:
     )
     human: str | None = option(
         "Who has the human's role: you at this terminal, who choose the tags (terminal) or answer "
-        "MATCH and AGREE (terminal:relations); or a model, as for machine.",
+        "MATCH and AGREE (terminal:relations); for pxp serve a person in a browser, in the same "
+        "ways (browser, browser:relations); or a model, as for machine.",
         None,
-        metavar="terminal|terminal:relations|MODEL",
+        metavar="terminal[:relations]|browser[:relations]|MODEL",
         default="the task's own human",
         key="agents.human",
     )
@@ -244,6 +248,16 @@ class Plan:
     def person(self) -> str | None:
         """The way of the person in the human's role; None where no person is."""
         return self.human if self.human in PERSONS else None
+
+    @property
+    def in_browser(self) -> bool:
+        """Whether a person in the human's role is asked on the page of `pxp serve`."""
+        return self.person is not None and self.person.partition(":")[0] == BROWSER
+
+    @property
+    def names_tags(self) -> bool:
+        """Whether a person in the human's role names the tags; else MATCH and AGREE are theirs."""
+        return self.person in (TERMINAL, BROWSER)
 
     @property
     def human_model(self) -> str | None:

@@ -114,10 +114,13 @@ def resume(
     blackboard: SqlBlackboard,
     settings: Settings | None = None,
     task: Task | None = None,
+    *,
+    may_be_over: bool = False,
 ) -> Run:
     """The run `name`, to be carried on at the next message; `task`, where it is not installed.
 
-    It keeps the caps that it was begun with where `settings` set none.
+    It keeps the caps that it was begun with where `settings` set none. Where it `may_be_over`, one
+    with a person may be too, and nobody is asked anything.
 
     Raises `NotThere` where there is no such run, and `UsageError` or `DataError` where the package,
     its plan, data or automaton are not what they were (what was learned could not be rebuilt), or a
@@ -147,7 +150,7 @@ def resume(
     for session in blackboard.sessions(name, limit=1):
         check_table(session)
     found = Run(name, plan, task, data, blackboard, with_stored_caps(settings, record))
-    if plan.person is not None and found.finished == found.total:
+    if plan.person is not None and not may_be_over and found.finished == found.total:
         raise UsageError(
             f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
             f"would be asked anything; for somebody else give another subject, and to see what "

@@ -8,8 +8,10 @@ origin, and carry the token, which is new at each start.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from typing import Protocol
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +37,19 @@ HEADERS = {
 NOT_OPENED = "Open the address that the command has printed, with its token.\n"
 
 
+class Admission(Protocol):
+    """Who may talk to a server."""
+
+    def who(self, headers: Headers) -> object | None:
+        """Who sends a request; None where it is nobody who may."""
+
+    def is_here(self, headers: Headers) -> bool:
+        """Whether a request names this host, and comes from no other origin."""
+
+    def opened(self, query: str) -> Response | None:
+        """The answer to a request whose query has a right token: it sets the cookie."""
+
+
 @dataclass(frozen=True)
 class Access:
     """Access to the server on `port`; `token` is drawn anew at each start."""
@@ -57,9 +72,10 @@ class Access:
         """What the page's host may be called."""
         return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
 
-    def admits(self, headers: Headers) -> bool:
-        """Whether a request comes from the page: its host, its origin and its token are right."""
-        return self.is_here(headers) and self._knows(self._given(headers))
+    def who(self, headers: Headers) -> object | None:
+        """The page, where host, origin and token of a request are right."""
+        right = self.is_here(headers) and self._knows(given_token(headers, self.cookie))
+        return self if right else None
 
     def is_here(self, headers: Headers) -> bool:
         """Whether a request names this host, and comes from no other origin."""
@@ -67,16 +83,6 @@ class Access:
         return headers.get("host") in self.hosts and (
             origin is None or origin == f"http://{headers['host']}"
         )
-
-    def _given(self, headers: Headers) -> str:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return token
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            return ""
-        return morsel.value if morsel else ""
 
     def _knows(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
@@ -91,20 +97,37 @@ class Access:
         return response
 
 
-class Guarded:
-    """The application `app` behind `access`."""
+def given_token(headers: Headers, cookie: str) -> str:
+    """The token that a request carries, as a bearer or in that cookie; "" where there is none."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(cookie)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+
+class Guarded:
+    """The application `app` behind `access`, which is told `who` asks in the request's state."""
+
+    def __init__(
+        self, app: ASGIApp, access: Admission, headers: Mapping[str, str] = HEADERS
+    ) -> None:
         self._app = app
         self._access = access
+        self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        who = self._access.who(headers)
+        scope["state"] = {**scope.get("state", {}), "who": who}
         if scope["type"] == "websocket":
-            if self._access.admits(headers) and "origin" in headers:
+            if who is not None and "origin" in headers:
                 await self._app(scope, receive, send)
             else:
                 await send({"type": "websocket.close", "code": 1008, "reason": ""})
@@ -112,15 +135,17 @@ class Guarded:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
         answer: ASGIApp = self._app
-        if not self._access.admits(headers):
-            query = scope.get("query_string", b"").decode("latin-1")
-            at_root = scope["path"] == "/" and self._access.is_here(headers)
-            opened = self._access.opened(query) if at_root else None
-            answer = opened or PlainTextResponse(NOT_OPENED, 403)
-        elif scope["path"] == "/" and scope.get("query_string"):
+        query = scope.get("query_string", b"").decode("latin-1")
+        at_root = scope["path"] == "/" and bool(query) and self._access.is_here(headers)
+        opened = self._access.opened(query) if at_root else None
+        if opened is not None:
+            answer = opened
+        elif who is None:
+            answer = PlainTextResponse(NOT_OPENED, 403)
+        elif at_root:
             answer = RedirectResponse("/", 303)  # the token does not stay in the address
         await answer(scope, receive, send_guarded)

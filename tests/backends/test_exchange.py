@@ -117,7 +117,7 @@ def test_an_export_of_version_2_comes_in(
         patched.setattr(transfer, "SCHEMA_VERSION", "2")
         patched.setattr(transfer, "SHAPES", shapes)
         write(iter(then), tmp_path / name)
-    for later in ("calls", "prompts", "reservations", "members", "actions", "erasures"):
+    for later in ("calls", "prompts", "reservations", "members", "actions", "erasures", "timings"):
         for file in tmp_path.glob(f"*/{later}.parquet"):
             file.unlink()
     with SqlBlackboard(":memory:") as other:

@@ -102,7 +102,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_an_up_to_date_database_needs_no_upgrade(folder: Path) -> None:
     done = pxp(folder, "upgrade", DATABASE)
-    assert "schema version 7, is up to date" in done.stdout
+    assert "schema version 8, is up to date" in done.stdout
 
 
 def test_a_long_list_is_cut_and_says_so(folder: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_upgrade_is_told_before_it_is_done(tmp_path: Path) -> None:
     engine.dispose()
     before = (tmp_path / "old.sqlite").read_bytes()
     told = pxp(tmp_path, "upgrade", "--dry-run", "old.sqlite")
-    assert "schema version 2; an upgrade to 7 would do" in told.stdout
+    assert "schema version 2; an upgrade to 8 would do" in told.stdout
     assert "Version 3: Table 1 by the agents' roles" in told.stdout
     assert (tmp_path / "old.sqlite").read_bytes() == before
     assert "upgraded from version 2" in pxp(tmp_path, "upgrade", "old.sqlite").stdout

@@ -65,6 +65,7 @@ ROOMS = [
     "models",
     "networks",
     "proofs",
+    "studies",
     "tasks",
 ]
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Options of the commands that open pages in a browser: `pxp explore`."""
+"""Options of the commands that open pages in a browser: `pxp explore`, `pxp serve`."""
 
 from __future__ import annotations
 
@@ -47,3 +47,37 @@ class Explore:
         "The port of the server; 0 is any free one.", 0, least=0, most=65535, metavar="PORT"
     )
     browser: bool = option("Open the page in the browser.", True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serve:
+    """Let experts take part in a browser: in the experiments of FILEs, or in stored RUNs.
+
+    In the file, human = "browser" (who names the tags) or "browser:relations" (who answers MATCH
+    and AGREE) stands below [agents]. The command prints a link for each expert and one for whoever
+    runs the experiments. The server listens on this machine alone; behind a server that terminates
+    TLS, --url says where experts reach it. What was asked is asked again after a restart.
+    """
+
+    targets: tuple[str, ...] = option("", argument=True, metavar="FILE|RUN...")
+    subjects: tuple[str, ...] = option(
+        "The pseudonym of an expert, who has a run of each FILE; repeatable.",
+        (),
+        name="subject",
+        metavar="NAME",
+        default="that of the file, or expert",
+    )
+    database: str | None = option(
+        "The database: a file or a URL.", None, metavar="URL", default=defaults.STORED
+    )
+    port: int = option(
+        "The port of the server; 0 is any free one.", 8765, least=0, most=65535, metavar="PORT"
+    )
+    url: str | None = option(
+        "Where experts reach the server: https://HOST of the server that terminates TLS.",
+        None,
+        metavar="URL",
+        default="this machine alone",
+    )
+    days: float = option("The days for which a link is valid.", 14.0, above=0, most=3650)
+    browser: bool = option("Open the researcher's page in the browser.", True)

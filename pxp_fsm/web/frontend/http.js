@@ -3,35 +3,43 @@
 async function answered(response) {
   if (response.ok) return response;
   const { detail } = await response.json().catch(() => ({ detail: response.statusText }));
-  throw new Error(typeof detail === "string" ? detail : "the server cannot read the request");
+  const error = new Error(typeof detail === "string" ? detail : "the server cannot read the request");
+  throw Object.assign(error, { status: response.status });
 }
 
 export async function get(path) {
   return answered(await fetch(path));
 }
 
-export async function post(path, body) {
-  return answered(
+function sent(method) {
+  return async (path, body, keepalive = false) => answered(
     await fetch(path, {
-      method: "POST",
+      method,
+      keepalive,
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     }),
   );
 }
 
-/** Events by WebSocket; the function that is returned sends one. Of those sent before the
- * connection stands the last is kept. */
-export function socket(path, tell, lost) {
+export const post = sent("POST"), put = sent("PUT");
+
+/** Events by WebSocket; `send` of what is returned sends one, `close` ends it. Of those sent before
+ * the connection stands the last is kept. */
+export function socket(path, tell, lost, stands = () => {}) {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const connection = new WebSocket(`${scheme}://${location.host}${path}`);
   const waiting = [];
   connection.onmessage = (event) => tell(JSON.parse(event.data));
-  connection.onopen = () => waiting.splice(0).forEach((one) => connection.send(one));
+  connection.onopen = () => {
+    waiting.splice(0).forEach((one) => connection.send(one));
+    stands();
+  };
   connection.onclose = () => lost();
-  return (message) => {
+  const send = (message) => {
     const text = JSON.stringify(message);
     if (connection.readyState === WebSocket.OPEN) connection.send(text);
     else waiting.splice(0, waiting.length, text);
   };
+  return { send, close: () => connection.close() };
 }

@@ -29,7 +29,7 @@ export class ServerSource {
 
   /** Listen to events; the function that is returned asks for the verdict on a formula. */
   listen(tell, lost) {
-    const send = socket("/api/events", tell, lost);
+    const { send } = socket("/api/events", tell, lost);
     return (id, formula) => send({ type: "check", id, formula });
   }
 }

@@ -1,0 +1,128 @@
+"""What a person has typed and not sent, and how they arrived at what they sent.
+
+A draft is replaced as its person types, and is gone once they send; times stay with the message.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from backends.databases import statements as sql
+from backends.databases.blackboard import SqlBlackboard
+from backends.databases.records import GREATEST, check_values, now
+from backends.databases.schema import drafts, timings
+from pxp_fsm.errors import BlackboardError, UsageError, quoted
+from pxp_fsm.protocol.messages import text_problem
+
+LONGEST = 100_000
+"""Characters of a draft that are kept, as JSON."""
+_d = drafts.c
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How a person arrived at a message: seconds, edits and pastes, and the versions they saw.
+
+    `active` are the seconds in which they did something, `idle` the others; `page` and `consent`
+    are the versions of the page and of the consent.
+    """
+
+    active: float
+    idle: float
+    edits: int = 0
+    pastes: int = 0
+    page: str = ""
+    consent: str = ""
+
+
+def keep_draft(board: SqlBlackboard, session: str, number: int, content: Any) -> None:
+    """Keep what is typed for message `number` of `session`, in place of what was kept before.
+
+    Raises `UsageError` where it is no JSON or too long, `BlackboardError` where there is no such
+    session, or its texts were erased.
+    """
+    text = _written(content)
+    row = {"session": session, "number": number, "content": text, "saved": now()}
+    check_values("the draft", row, {"number"})
+
+    def store(connection: Connection) -> None:
+        if connection.scalar(sql.ERASURE, {"named": session}) is not None:
+            raise BlackboardError(f"session {quoted(session)} was erased: nothing is kept of it")
+        connection.execute(delete(drafts).where(_d.session == session))
+        connection.execute(insert(drafts), row)
+
+    board.write(store)
+
+
+def read_draft(board: SqlBlackboard, session: str, number: int) -> Any:
+    """What was typed for message `number` of `session`; None where nothing was kept."""
+    query = select(_d.content).where(_d.session == session, _d.number == number)
+    found = board.read(lambda connection: connection.scalar(query))
+    return None if found is None else json.loads(found)
+
+
+def drop_draft(board: SqlBlackboard, session: str) -> None:
+    """Forget the draft of `session`: it was sent."""
+    board.write(lambda connection: connection.execute(delete(drafts).where(_d.session == session)))
+
+
+def keep_timing(board: SqlBlackboard, session: str, number: int, timing: Timing) -> None:
+    """Store how message `number` of `session` was arrived at; the first that is stored stays.
+
+    Raises `UsageError` for what is no time, `BlackboardError` where there is no such session.
+    """
+    seconds = (timing.active, timing.idle)
+    if any(type(one) not in (int, float) or not 0 <= one < math.inf for one in seconds):
+        raise UsageError("active and idle are seconds, numbers from 0")
+    counts = (timing.edits, timing.pastes)
+    if any(type(one) is not int or not 0 <= one <= GREATEST for one in counts):
+        raise UsageError("edits and pastes are counts, whole numbers from 0")
+    row = {
+        "session": session,
+        "number": number,
+        "edits": timing.edits,
+        "pastes": timing.pastes,
+        "page": timing.page,
+        "consent": timing.consent,
+        "created": now(),
+    }
+    check_values("the timing", row, {"number", "edits", "pastes"})
+    row |= {"active": float(timing.active), "idle": float(timing.idle)}
+
+    def store(connection: Connection) -> None:
+        w = timings.c
+        there = select(w.number).where(w.session == session, w.number == number)
+        if connection.scalar(there) is None:
+            connection.execute(insert(timings), row)
+
+    board.write(store)
+
+
+def timings_of(board: SqlBlackboard, session: str) -> dict[int, Timing]:
+    """The times of a session's messages, by their numbers."""
+    w = timings.c
+    query = (
+        select(w.number, w.active, w.idle, w.edits, w.pastes, w.page, w.consent)
+        .where(w.session == session)
+        .order_by(w.number)
+    )
+    rows = board.read(lambda connection: connection.execute(query).all())
+    return {row[0]: Timing(*row[1:]) for row in rows}
+
+
+def _written(content: Any) -> str:
+    try:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"a draft is JSON, and this is not: {quoted(str(error))}") from error
+    problem = text_problem(text)
+    if problem is not None:
+        raise UsageError(f"the draft cannot be kept: {problem}")
+    if len(text) > LONGEST:
+        raise UsageError(f"the draft has {len(text):,} characters; at most {LONGEST:,} are kept")
+    return text

@@ -1,0 +1,136 @@
+"""Tokens of links that are given to people: stored as digests, they expire and can be revoked.
+
+A token is 256 random bits, so that its SHA-256 needs no salt. Whoever reads the database cannot
+make a link from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from enum import StrEnum
+from typing import NamedTuple
+
+from sqlalchemy import Connection, insert, select, update
+
+from backends.databases.blackboard import SqlBlackboard
+from backends.databases.schema import tokens
+from pxp_fsm.errors import Refused
+
+_t = tokens.c
+_BYTES = 32
+_LONGEST = 200
+"""Characters of a token that are looked at: what is longer is none of ours."""
+PAIRING_SECONDS = 600.0
+"""For how long a second device may be paired."""
+
+
+class Purpose(StrEnum):
+    """What a token is for: the link of a person, a device of theirs, or to pair one, once."""
+
+    LINK = "link"
+    PAIRING = "pairing"
+    DEVICE = "device"
+
+
+class Holder(NamedTuple):
+    """Whose a valid token is: a subject of `scope`, a run or a study."""
+
+    scope: str
+    subject: str
+    purpose: Purpose
+
+
+def issue(
+    board: SqlBlackboard,
+    scope: str,
+    subject: str,
+    purpose: Purpose = Purpose.LINK,
+    *,
+    seconds: float,
+    now: float | None = None,
+) -> str:
+    """A new token for `subject` of `scope`, valid for `seconds`; it is shown once, and not stored.
+
+    `now` is the time in seconds since 1970, by default the clock's.
+    """
+    token, at = secrets.token_urlsafe(_BYTES), time.time() if now is None else now
+    row = {
+        "digest": _digest(token),
+        "scope": scope,
+        "subject": subject,
+        "purpose": purpose.value,
+        "created": at,
+        "expires": at + seconds,
+    }
+    board.write(lambda connection: connection.execute(insert(tokens), row))
+    return token
+
+
+def holder(board: SqlBlackboard, token: str, now: float | None = None) -> Holder:
+    """Whose `token` is; raises `Refused`, the same for every reason, where it is not valid."""
+    at = time.time() if now is None else now
+    found = board.read(lambda connection: _valid(connection, token, at))
+    if found is None or found.purpose is Purpose.PAIRING:
+        raise _refused()
+    return found
+
+
+def pair(
+    board: SqlBlackboard, token: str, *, seconds: float, now: float | None = None
+) -> tuple[str, Holder]:
+    """Exchange a pairing token, once, for the token of a device; raises `Refused`."""
+    at, new = time.time() if now is None else now, secrets.token_urlsafe(_BYTES)
+
+    def store(connection: Connection) -> Holder | None:
+        found = _valid(connection, token, at)
+        if found is None or found.purpose is not Purpose.PAIRING:
+            return None
+        spent = update(tokens).where(_t.digest == _digest(token), _t.used.is_(None))
+        if connection.execute(spent.values(used=at)).rowcount != 1:
+            return None
+        row = {
+            "digest": _digest(new),
+            "scope": found.scope,
+            "subject": found.subject,
+            "purpose": Purpose.DEVICE.value,
+            "created": at,
+            "expires": at + seconds,
+        }
+        connection.execute(insert(tokens), row)
+        return found._replace(purpose=Purpose.DEVICE)
+
+    found = board.write(store)
+    if found is None:
+        raise _refused()
+    return new, found
+
+
+def revoke(
+    board: SqlBlackboard, scope: str, subject: str | None = None, now: float | None = None
+) -> int:
+    """Revoke every token of `scope` (of `subject` alone, where given); how many there were."""
+    at = time.time() if now is None else now
+    rows = update(tokens).where(_t.scope == scope, _t.revoked.is_(None))
+    if subject is not None:
+        rows = rows.where(_t.subject == subject)
+    return board.write(lambda connection: connection.execute(rows.values(revoked=at)).rowcount)
+
+
+def _valid(connection: Connection, token: str, at: float) -> Holder | None:
+    if not isinstance(token, str) or not 0 < len(token) <= _LONGEST:
+        return None
+    query = select(_t.scope, _t.subject, _t.purpose).where(
+        _t.digest == _digest(token), _t.expires > at, _t.revoked.is_(None), _t.used.is_(None)
+    )
+    found = connection.execute(query).one_or_none()
+    return None if found is None else Holder(found.scope, found.subject, Purpose(found.purpose))
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _refused() -> Refused:
+    return Refused("this link is not valid, or not any more; ask for a new one")

@@ -1,0 +1,190 @@
+"""A person on a page as an agent of a session: each question waits at a desk until it is answered.
+
+The session asks as it asks at the terminal: the answer, then the tag (or MATCH and AGREE), then a
+last look. A question that waits is not stored: a run that goes on asks it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from backends.people.choices import Choice, choices_of
+from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
+from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
+from pxp_fsm.protocol.situation import Situation
+
+LONGEST = 20_000
+"""Characters of a prediction or an explanation that are taken."""
+OWN, THEIRS, MINE = "own", "theirs", "mine"
+"""An answer that is typed, the other agent's, or one's latest."""
+SEND, EDIT, WHY = "send", "edit", "why"
+
+
+class Step(StrEnum):
+    """What a person is asked on the way to one message."""
+
+    ANSWER = "answer"
+    TAG = "tag"
+    MATCH = "match"
+    AGREE = "agree"
+    LOOK = "look"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to a person, in `session`.
+
+    `offers` are answers that need not be typed. `choices` are the tags, for TAG; `texts` are the
+    two that may count as the same, for MATCH and AGREE; `tag` and `answer` are the message, for
+    LOOK, with `why` the other agent does not predict the same once that was asked.
+    """
+
+    session: str
+    step: Step
+    offers: Mapping[str, Answer] = field(default_factory=dict)
+    choices: tuple[Choice, ...] = ()
+    texts: tuple[str, str] = ("", "")
+    tag: str = ""
+    answer: Answer | None = None
+    why: str = ""
+    tells_why: bool = False
+
+    def key(self, number: int) -> str:
+        """What tells it from any other question about message `number`, now and after a restart."""
+        about = repr((self.session, number, self.step.value, self.texts, self.tag, self.answer))
+        return hashlib.sha256(f"{about}{self.why}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a person gave: a choice among what was offered, or an answer that they typed."""
+
+    choice: str
+    prediction: str = ""
+    explanation: str = ""
+
+
+class Desk(Protocol):
+    """Where questions wait for a person."""
+
+    async def ask(self, asked: Asked) -> Given:
+        """What the person gave, `accepted`; waits as long as it takes."""
+
+
+def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
+    """`given` as an answer to `asked`, a prediction as messages carry it.
+
+    Raises `UsageError` or `DataError`, saying what is wrong, for what cannot be one.
+    """
+    words = _words(asked)
+    if given.choice not in words:
+        raise UsageError(f"the answer must be one of: {', '.join(words)}")
+    if asked.step is not Step.ANSWER:
+        return Given(given.choice)
+    if given.choice != OWN:
+        answer = asked.offers[given.choice]
+        problem.from_text(answer.prediction)
+    else:
+        answer = Answer(given.prediction, given.explanation)
+        wrong = answer_problem(answer)
+        if wrong is not None:
+            raise DataError(wrong)
+        for name, text in (("prediction", answer.prediction), ("explanation", answer.explanation)):
+            if len(text) > LONGEST:
+                raise DataError(f"the {name} has {len(text):,} characters; at most {LONGEST:,}")
+        answer = Answer(problem.from_text(answer.prediction), answer.explanation.strip())
+    return Given(given.choice, answer.prediction, answer.explanation)
+
+
+def _words(asked: Asked) -> tuple[str, ...]:
+    if asked.step is Step.ANSWER:
+        return (OWN, *asked.offers)
+    if asked.step is Step.TAG:
+        return tuple(one.guard for one in asked.choices if one.allowed)
+    if asked.step is Step.LOOK:
+        return (SEND, EDIT, WHY) if asked.tells_why and not asked.why else (SEND, EDIT)
+    return tuple(word.value for word in (Outcome.YES, Outcome.NO, Outcome.UNSURE))
+
+
+WhyNot = Callable[[Instance, str], str | None]
+"""Why the other agent does not give that prediction of an instance; None where it cannot tell."""
+
+
+class BrowserPerson:
+    """Answers, names tags, and looks at each message before it is sent, on a page.
+
+    `why_not` answers, at the last look, why the other agent does not predict the same; None where
+    that is not told.
+    """
+
+    name = "person in a browser"
+
+    def __init__(self, desk: Desk, why_not: WhyNot | None = None) -> None:
+        self.desk = desk
+        self._why_not = why_not
+
+    async def answer(self, question: Question) -> Answer:
+        """Their prediction and explanation: typed, the other agent's, or their own latest."""
+        said = [message.answer for message in question.history[-2:]]
+        offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
+        given = await self.desk.ask(Asked(question.session, Step.ANSWER, offers))
+        return Answer(given.prediction, given.explanation)
+
+    async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
+        """The guard whose tag they name; only what automaton, j and k allow is accepted."""
+        choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
+        asked = Asked(situation.received.session, Step.TAG, choices=choices)
+        return (await self.desk.ask(asked)).choice
+
+    async def review(self, question: Question, tag: str, answer: Answer) -> bool:
+        """A last look at the message; whether to send it, or to make it again."""
+        asked = Asked(
+            question.session,
+            Step.LOOK,
+            tag=tag,
+            answer=answer,
+            tells_why=self._why_not is not None and bool(question.history),
+        )
+        while True:
+            word = (await self.desk.ask(asked)).choice
+            if word != WHY:
+                return word == SEND
+            why = self._why(question.instance, answer.prediction)
+            asked = replace(asked, why=why)
+
+    def _why(self, instance: Instance, prediction: str) -> str:
+        try:
+            found = None if self._why_not is None else self._why_not(instance, prediction)
+        except NoAnswer as error:
+            found = str(error)
+        return found or "The other side cannot tell."
+
+
+class BrowserRelation:
+    """MATCH or AGREE by a person's own word, for one agent; nothing is assumed of it."""
+
+    name = "person"
+    assumptions: frozenset[Assumption] = NOISY
+
+    def __init__(self, desk: Desk, step: Step, session: str = "") -> None:
+        self._desk = desk
+        self._step = step
+        self._session = session
+
+    def for_session(self, session: str) -> BrowserRelation:
+        """The same, asked in the session of that name."""
+        return BrowserRelation(self._desk, self._step, session)
+
+    async def holds(self, left: str, right: str) -> Outcome:
+        asked = Asked(self._session, self._step, texts=(left, right))
+        given = await self._desk.ask(asked)
+        try:
+            return Outcome(given.choice)
+        except ValueError as error:
+            raise UsageError(f"{quoted(given.choice)} is no answer") from error

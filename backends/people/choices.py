@@ -1,0 +1,54 @@
+"""What a person may send, and why not the rest: the same at the terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.rules import Rules
+
+_MEANING = {
+    "RAT": "the prediction matches yours, and you agree with the explanation",
+    "REF": "something differs, and you stay with your answer",
+    "REV": "something differs, and you have changed your answer",
+    "REJ": "prediction and explanation both differ, and you give up",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tag of the present state: whether it may be sent, and what it means or why it may not."""
+
+    guard: str
+    tag: str
+    allowed: bool
+    about: str
+
+
+def choices_of(
+    rules: Rules, guards: Sequence[str], number: int, allowed: Sequence[str]
+) -> tuple[Choice, ...]:
+    """The tags of the state with `guards`, for message `number`, in the order of its table."""
+    tags = {row.guard: row.label for row in rules.automaton.transitions if row.guard in guards}
+    why_not = _why_not(rules, number)
+    return tuple(
+        Choice(
+            str(guard),
+            tag,
+            guard in allowed,
+            _MEANING.get(str(guard), "") if guard in allowed else why_not,
+        )
+        for guard, tag in tags.items()
+    )
+
+
+def words_of(problem: Problem) -> tuple[str, ...]:
+    """The words that a prediction is made of, to be completed as they are typed."""
+    return problem.labels if problem.none is None else (*problem.labels, problem.none)
+
+
+def _why_not(rules: Rules, number: int) -> str:
+    if rules.asks_each_time and rules.k is not None and number <= rules.k:
+        return f"not now: only after message {rules.k} (k = {rules.k})"
+    return "not now: nothing that could be said makes it true at this message"

@@ -1,0 +1,68 @@
+"""`pxp serve`: runs with people in browsers."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from backends.databases import SqlBlackboard
+from pxp_fsm import defaults, web
+from pxp_fsm.cli.options import web as options
+from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.errors import UsageError, quoted, require_extra
+from pxp_fsm.experiments import files, runs
+from pxp_fsm.experiments.execution import Run
+
+EXPERT = "expert"
+"""The pseudonym of a person whom neither the file nor --subject names."""
+
+
+def serve(request: options.Serve) -> None:
+    """Serve the pages of experiments and runs until Ctrl-C."""
+    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
+    require_extra("web", "the server of pages", modules)
+    database = request.database or defaults.STORED
+    if "://" not in database:
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(database) as board:
+        served = [run for target in request.targets for run in _opened(target, request, board)]
+        names = [run.name for run in served]
+        if len(set(names)) < len(names):
+            raise UsageError("the same run is given twice; leave one of them out")
+
+        def ready(links: dict[str, str]) -> None:
+            for subject, link in links.items():
+                click.echo(printable(f"{subject or 'researcher'}: {link}"))
+            click.echo("Each link is one person's own. Ctrl-C ends the server; nothing is lost.")
+            if request.browser:
+                webbrowser.open(links[""])
+
+        web.serve_experts(board, served, request.port, ready, url=request.url, days=request.days)
+
+
+def _opened(target: str, request: options.Serve, board: SqlBlackboard) -> Iterator[Run]:
+    """The runs that a target means: one for each expert of a file, or the run of that name."""
+    if Path(target).suffix not in (".toml", ".json"):
+        if request.subjects:
+            raise UsageError(f"run {quoted(target)} keeps its own expert", "subjects")
+        yield _with_page(runs.resume(target, board, may_be_over=True), target)
+        return
+    for subject in request.subjects or (None,):
+        found = files.load(Path(target), subject)
+        if found.plan.subject is None:
+            found = replace(found, plan=replace(found.plan, subject=EXPERT))
+        if not found.plan.in_browser:
+            raise UsageError(
+                f'{target}: nobody takes part in a browser; write human = "browser" below [agents]'
+            )
+        yield files.open_run(found, board, may_be_over=True)
+
+
+def _with_page(run: Run, target: str) -> Run:
+    if not run.plan.in_browser:
+        raise UsageError(f"in run {quoted(target)} nobody takes part in a browser")
+    return run

@@ -1,0 +1,400 @@
+"""The conduct of a study: participants come, act, lapse, withdraw; every step is one of the tables.
+
+What a participant does is their own message; the guide's and the study's follow at once, as the
+study file decides. Whatever stops a process, the next one goes on where the tables stand.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
+from backends.databases.drafts import Timing, keep_timing
+from pxp_fsm import __version__
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.defaults import SYSTEMS
+from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.studies.assignment import Assigned, assignment
+from pxp_fsm.studies.files import Study, number_of, pseudonym
+from pxp_fsm.studies.guide import next_message
+from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, PARTNER, STUDY, participation
+from pxp_fsm.studies.participations import (
+    NOBODY,
+    Participation,
+    begin,
+    check_stored,
+    read,
+    run_name,
+    runs_of,
+)
+from pxp_fsm.studies.questions import checked_answers
+from pxp_fsm.studies.tasks import Sessions, Standing
+from pxp_fsm.studies.withdrawal import erase_runs, forget
+
+LINK_SECONDS = 90 * 86400.0
+"""For how long a participant's link is valid."""
+
+AT_TASK = ("WAITING", "ANSWERING")
+"""The statuses of a participant who is at a task."""
+
+_LONGEST = 200
+"""Characters of an identifier that a panel gives."""
+
+
+class Conduct:
+    """A study on a blackboard, new or gone on with; one process at a time conducts it.
+
+    `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
+    not go on, before they are erased. `unclean` says that pages of the database's files may still
+    hold what was erased, since another process has them open; `pxp erase` does it then.
+
+    Raises `RunLocked` where another process conducts it, and `UsageError` where the study there is
+    not this one. Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        board: SqlBlackboard,
+        *,
+        clock: Callable[[], float] = time.time,
+        stop: Callable[[Iterable[str]], None] = lambda _runs: None,
+    ) -> None:
+        self.study = study
+        self.board = board
+        self._clock = clock
+        self._stop = stop
+        self._doing = threading.RLock()
+        self._seen: dict[str, float] = {}
+        self._known: dict[str, Participation] = {}
+        self._noticed: dict[str, float] = {}
+        self._totals: dict[object, int] = {}
+        self.unclean = False
+        board.lock(study.run)
+        try:
+            self._open()
+        except BaseException:
+            board.unlock(study.run)
+            raise
+
+    def __enter__(self) -> Conduct:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.board.unlock(self.study.run)
+
+    def _open(self) -> None:
+        study, board = self.study, self.board
+        stored = {record.run: record for record in board.runs()}.get(study.run)
+        if stored is None:
+            said = {"study": dict(study.raw), "fingerprint": study.fingerprint}
+            plan = json.dumps(said, sort_keys=True)
+            system = participation().fingerprint
+            record = RunRecord(study.run, SYSTEMS, plan, study.seed, __version__, system)
+            board.start_run(record)
+        else:
+            check_stored(study, stored)
+        there = {record.session: record for record in board.sessions(study.run)}
+        if f"{study.run}/{NOBODY}" not in there:
+            begin(board, study.run, NOBODY, 1, study.title)
+        erased = {one.session for one in board.erasures(study.run)}
+        latest = board.read(lambda connection: queries.latest_actions(connection, study.run))
+        for name in [f"{study.run}/{NOBODY}", *there]:
+            subject = name.removeprefix(f"{study.run}/")
+            if subject not in self._known:
+                self._known[subject] = read(board, study.run, subject)
+                self._seen[subject] = latest.get(name, self._clock())
+        self._erased = {name.removeprefix(f"{study.run}/") for name in erased}
+        for subject in self.subjects:
+            self._align(self._known[subject])
+            self._drive(self._known[subject])
+        for subject in set(disclosure.identifiers_of(board, study.run)) & set(self._known):
+            if self.state == "ANONYMISED" or self.status(subject) in ("DECLINED", "ERASED"):
+                self._forget(subject)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The pseudonyms of all who came, in their order."""
+        return tuple(sorted(set(self._known) - {NOBODY}, key=number_of))
+
+    @property
+    def state(self) -> str:
+        """The state of the study itself."""
+        return self._known[NOBODY].state(STUDY)
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """How many participants have each status."""
+        return Counter(self.status(subject) for subject in self.subjects)
+
+    def raise_event(self, label: str) -> None:
+        """OPEN, PAUSE, RESUME, CLOSE or ANONYMISE, for everybody; raises `Refused` where it cannot.
+
+        ANONYMISE removes all identifiers and links as well.
+        """
+        with self._doing:
+            if label not in {row.label for row in self._rows_of_study()}:
+                there = ", ".join(dict.fromkeys(row.label for row in self._rows_of_study()))
+                raise Refused(f"the study is {self.state}: possible now is {there or 'nothing'}")
+            self._known[NOBODY].happen(label)
+            for subject in self.subjects:
+                self._align(self._known[subject])
+                self._drive(self._known[subject])
+            if label == "ANONYMISE":
+                self._forget()
+
+    def _rows_of_study(self) -> list[Any]:
+        rows = self._known[NOBODY].live.machines[STUDY].enabled()
+        return [row for row in rows if row.kind is Kind.EVENT]
+
+    def join(self, identifiers: Mapping[str, str] | None = None) -> str:
+        """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
+
+        Raises `Refused` where the study is not open or has no place left, `UsageError` for
+        identifiers that the study file does not name.
+        """
+        given = dict(identifiers or {})
+        self._check_identifiers(given)
+        with self._doing:
+            run = self.study.run
+            known = disclosure.identifiers_of(self.board, run)
+            came = next((who for who, values in known.items() if given and values == given), None)
+            if came in self._known:
+                return str(came)
+            if self.state != "OPEN":
+                raise Refused("the study does not take anybody new at present")
+            numbers = [number_of(who) for who in {*self.subjects, *known}]
+            number = number_of(came) if came else max(numbers, default=0) + 1
+            if number > self.study.experts:
+                raise Refused("the study has no place left")
+            subject = pseudonym(number)
+            if given:
+                disclosure.identify(self.board, run, subject, given)
+            does = [
+                {"place": one.place, "task": one.task.name, "arm": one.arm.name}
+                for one in assignment(self.study, number)
+            ]
+            self._known[subject] = begin(self.board, run, subject, number + 1, json.dumps(does))
+            self._seen[subject] = self._clock()
+            self._align(self._known[subject])
+            return subject
+
+    def _check_identifiers(self, given: Mapping[str, str]) -> None:
+        for name, value in given.items():
+            if name not in self.study.payment.parameters:
+                there = ", ".join(self.study.payment.parameters) or "none"
+                raise UsageError(
+                    f"the study takes no identifier {quoted(name)}; there are: {there}"
+                )
+            if not isinstance(value, str) or not 0 < len(value) <= _LONGEST or text_problem(value):
+                raise UsageError(f"{name} is a text of at most {_LONGEST} characters")
+
+    def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
+        """A new token for the link of `subject`; it is not stored."""
+        self.participation(subject)
+        return tokens.issue(self.board, self.study.run, subject, seconds=seconds, now=self._clock())
+
+    def participation(self, subject: str) -> Participation:
+        """The lifecycle of `subject`; raises `NotThere` where nobody has that pseudonym."""
+        found = None if subject == NOBODY else self._known.get(subject)
+        if found is None:
+            raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
+        return found
+
+    def status(self, subject: str) -> str:
+        """The status of `subject`."""
+        return self.participation(subject).status
+
+    def act(
+        self, subject: str, label: str, payload: Any = None, timing: Timing | None = None
+    ) -> str:
+        """Let a participant do what their page offers; their status after it.
+
+        Raises `Refused` where it is not offered, and `UsageError` for answers that are none. A
+        second device, or a second click, finds the status already changed, and is refused.
+        """
+        with self._doing:
+            one = self.participation(subject)
+            if label == "WITHDRAW":
+                self._leave(one)
+                return one.status
+            self._check_payload(one, label, payload)
+            one.send(PARTICIPANT, label, payload)
+            if timing is not None:
+                keep_timing(self.board, one.name, len(one.history), timing)
+            self._seen[subject] = self._clock()
+            self._drive(one)
+            if one.status == "DECLINED":
+                self._forget(subject)
+            return one.status
+
+    def _check_payload(self, one: Participation, label: str, payload: Any) -> None:
+        if label == "ANSWER" or not one.may(label):
+            raise Refused(f"{one.subject} is {one.status}, where {label} is not possible")
+        if label == "CONSENT" and payload != {"version": self.study.consent.version}:
+            raise Refused("the consent has changed since the page was shown; read it again")
+        asked = {"BEFORE": self.study.before, "AFTER": self.study.after}.get(one.status, ())
+        if label == "ANSWERED":
+            checked_answers(asked, payload)
+        elif label == "TRAINED":
+            checked_answers(self.study.training, payload)
+        elif label != "CONSENT" and payload is not None:
+            raise UsageError(f"{label} carries nothing")
+
+    def runs_of(self, subject: str) -> tuple[str, ...]:
+        """The runs of the tasks that `subject` was given, in order."""
+        return runs_of(self.study, self.participation(subject))
+
+    def assigned(self, subject: str) -> tuple[Assigned, ...]:
+        """What `subject` does, in order."""
+        self.participation(subject)
+        return assignment(self.study, number_of(subject))
+
+    def doing(self, subject: str) -> tuple[Assigned, ...]:
+        """What `subject` was given so far, in order; the debrief tells which arms these were."""
+        given = len(self.participation(subject).letters("TASK"))
+        return self.assigned(subject)[:given]
+
+    def task(self, subject: str) -> tuple[str, Assigned, Plan]:
+        """The run that `subject` is at, what it is, and its plan; raises `Refused` if at none."""
+        one = self.participation(subject)
+        if one.status not in AT_TASK:
+            raise Refused(f"{subject} is {one.status}, and at no task")
+        does = self._does(one)
+        run = run_name(self.study, subject, does.place)
+        return run, does, self.study.plan(does.arm, does.task, subject)
+
+    def _does(self, one: Participation) -> Assigned:
+        return self.doing(one.subject)[-1]
+
+    def follow(self, subject: str) -> Standing:
+        """Bring the partner in line with what is stored of the task, as far as it is released.
+
+        May be called at any time, and again.
+        """
+        with self._doing:
+            one = self.participation(subject)
+            if one.status not in AT_TASK:
+                return Standing()
+            if self._does(one).task.network:
+                self._partner(one, Standing(is_theirs=True))
+                return Standing(is_theirs=True)
+            run, does, plan = self.task(subject)
+            sessions = Sessions(self.study, self.board, subject, does, run, self._total(plan))
+            found = sessions.standing(self._clock(), self._noticed)
+            self._partner(one, found)
+            return found
+
+    def _total(self, plan: Plan) -> int:
+        """How many sessions a run of `plan` has."""
+        about = plan.task, plan.data, plan.instances, plan.label, plan.repetitions
+        if about not in self._totals:
+            self._totals[about] = len(read_plan(plan)[1].sessions) * plan.repetitions
+        return self._totals[about]
+
+    def _partner(self, one: Participation, found: Standing) -> None:
+        listening = one.state(PARTNER) == "LISTENING"
+        if found.is_over:
+            if listening:
+                one.send(PARTICIPANT, "ANSWER")
+            if found.is_lost:
+                self._lose(one)
+            else:
+                one.send(PARTNER, "OVER")
+        elif found.is_theirs and not listening:
+            one.send(PARTNER, "TURN")
+        elif not found.is_theirs and listening:
+            one.send(PARTICIPANT, "ANSWER")
+            self._seen[one.subject] = self._clock()
+
+    def lose(self, subject: str) -> None:
+        """The partner of `subject` has gone: the participant is told, and can go on."""
+        with self._doing:
+            one = self.participation(subject)
+            if one.status in AT_TASK:
+                self._lose(one)
+
+    def finish(self, subject: str) -> None:
+        """A task about a network is done; raises `Refused` where there is none."""
+        with self._doing:
+            one = self.participation(subject)
+            if one.status not in AT_TASK or not self._does(one).task.network:
+                raise Refused(f"{subject} is {one.status}, and at no task about a network")
+            self._partner(one, Standing(is_over=True))
+
+    def _lose(self, one: Participation) -> None:
+        if one.state(PARTNER) != "LEAVING":
+            one.happen("LOST")
+        one.send(PARTNER, "GONE")
+
+    def lapse(self) -> tuple[str, ...]:
+        """Let those lapse who have given no sign since the deadline; their pseudonyms."""
+        with self._doing:
+            now, gone = self._clock(), list[str]()
+            for subject in self.subjects:
+                one = self._known[subject]
+                late = now - self._seen[subject] > self.study.deadline
+                if late and one.status not in (*OVER, "DONE", "LAPSED", "WITHDRAWN"):
+                    self._stop(self.runs_of(subject))
+                    one.happen("LAPSE")
+                    gone.append(subject)
+                    if one.status == "DECLINED":
+                        self._forget(subject)
+            return tuple(gone)
+
+    def _leave(self, one: Participation) -> None:
+        """A withdrawal: what was said is erased at once, or as soon as it can be."""
+        if one.status in (*OVER, "WITHDRAWN"):
+            raise Refused(f"{one.subject} is {one.status}: there is nothing to withdraw from")
+        one.happen("WITHDRAW")
+        self._drive(one)
+
+    def _align(self, one: Participation) -> None:
+        """Let what happened to the study happen to a participation, as far as it has not."""
+        if one.subject in self._erased:
+            return
+        of_study = set(self._known[NOBODY].events())
+        there = [label for label in one.events() if label in of_study]
+        for label in self._known[NOBODY].events()[len(there) :]:
+            if label in ("CLOSE", "ANONYMISE"):
+                self._stop(self.runs_of(one.subject))
+            one.happen(label)
+
+    def _drive(self, one: Participation) -> None:
+        """Let the guide and the study do what is theirs, until somebody else is to act."""
+        if one.subject in self._erased:
+            return
+        while one.state(GUIDE) != "ERASING":
+            chosen = next_message(self.study, one)
+            if chosen is None:
+                break
+            one.send(*chosen)
+        if one.state(GUIDE) == "ERASING":
+            self._erase(one)
+        elif one.status == "ERASED":
+            self._erase_lifecycle(one)
+
+    def _erase(self, one: Participation) -> None:
+        """Erase what was said, then say so; where a run goes on, it is tried again later."""
+        runs = self.runs_of(one.subject)
+        self._stop(runs)
+        if erase_runs(self.board, runs):
+            one.send(GUIDE, "ERASED")
+            self._erase_lifecycle(one)
+
+    def _erase_lifecycle(self, one: Participation) -> None:
+        erase_runs(self.board, [one.name])
+        self._forget(one.subject)
+        self._erased.add(one.subject)
+
+    def _forget(self, subject: str | None = None) -> None:
+        """Remove who somebody was, and their links; None is everybody."""
+        self.unclean = not forget(self.board, self.study.run, subject)

@@ -1,0 +1,208 @@
+"""The lifecycle of one participant as it is stored: each action in a transaction of its own.
+
+A study is a run of the blackboard, and each participation a session of a system in it, so that
+`pxp verify`, `pxp sessions`, `pxp monitor` and `pxp erase` take them as all others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from backends.databases.own_sessions import SYSTEM
+from backends.databases.records import MemberRecord
+from pxp_fsm.automata.actions import Exchange, External, SystemAction
+from pxp_fsm.automata.automaton import Kind
+from pxp_fsm.automata.payloads import payload_problem
+from pxp_fsm.automata.serialization import canonical_json
+from pxp_fsm.defaults import SYSTEMS
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.protocol.messages import Instance, text_problem
+from pxp_fsm.sessions.live import Letter, LiveSystem
+from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.lifecycles import GUIDE, PARTICIPANT, PARTNER, STUDY, participation
+
+NOBODY = "study"
+"""Whose participation holds the state of the study itself: nobody is ever in it."""
+
+_IS = {
+    STUDY: "the study",
+    GUIDE: "the server",
+    PARTICIPANT: "a person",
+    PARTNER: "the other side of a task",
+}
+
+
+@dataclass
+class Participation:
+    """A participation on `board`; `subject` is the participant's pseudonym.
+
+    >>> one = Participation(None, "study", "p001")
+    >>> one.status, one.name
+    ('INVITED', 'study/p001')
+    """
+
+    board: SqlBlackboard | None
+    run: str
+    subject: str
+    live: LiveSystem = field(default_factory=lambda: LiveSystem(participation()), repr=False)
+    history: list[Occurrence] = field(default_factory=list, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of its session."""
+        return f"{self.run}/{self.subject}"
+
+    @property
+    def status(self) -> str:
+        """The participant's state."""
+        return self.live.machines[PARTICIPANT].state
+
+    def state(self, member: str) -> str:
+        """The state of a member."""
+        return self.live.machines[member].state
+
+    def may(self, label: str) -> bool:
+        """Whether the participant may send `label`, or the event may happen, now."""
+        return any(_label(action) == label for action in self._own())
+
+    def _own(self) -> Iterator[SystemAction]:
+        yield from self.live.externals()
+        for row in self.live.rows(PARTICIPANT):
+            yield from self.live.by_row(PARTICIPANT, row)
+
+    def send(self, member: str, label: str, payload: Any = None) -> None:
+        """Let `member` send `label`, by the row of its guard if it has one.
+
+        Raises `Refused`, with what is possible, where it cannot; `UsageError` where the payload
+        does not fit. Nothing is stored then.
+        """
+        machine = self.live.machines[member]
+        rows = [
+            row
+            for row in self.live.rows(member)
+            if (row.kind, row.label) == (Kind.SEND, label) and row.partner
+        ]
+        partner = rows[0].partner if rows else GUIDE
+        text = _written(label, payload)
+        problem = payload_problem(machine.automaton, label, text)
+        if problem is not None:
+            raise UsageError(f"{label}: what was sent does not fit: {problem}")
+        action = Exchange(member, partner, label)
+        guard = rows[0].guard or "" if rows else ""
+        letter = Letter(len(self.history) + 1, member, partner, label, text)
+        self._take(action, guard, letter)
+
+    def happen(self, label: str) -> None:
+        """Let an event from outside happen; raises `Refused` where it cannot."""
+        self._take(External(label))
+
+    def _take(self, action: SystemAction, guard: str = "", letter: Letter | None = None) -> None:
+        self.live.check(action)
+        occurrence = Occurrence(len(self.history) + 1, action, guard, letter)
+        if self.board is not None:
+            self.board.append_action(self.name, occurrence)
+        self.live.move(action, letter)
+        self.history.append(occurrence)
+
+    def letters(self, label: str) -> list[Letter]:
+        """What was sent under `label`, in order."""
+        return [
+            one.letter for one in self.history if one.letter is not None and one.letter.tag == label
+        ]
+
+    def events(self) -> list[str]:
+        """The events from outside that happened, in order."""
+        return [one.action.label for one in self.history if isinstance(one.action, External)]
+
+
+def begin(board: SqlBlackboard, run: str, subject: str, place: int, about: str) -> Participation:
+    """Store a new participation; `about` is what it is to do, in words or as JSON."""
+    system = participation()
+    members = tuple(
+        MemberRecord(
+            one.name,
+            one.automaton.name,
+            one.automaton.fingerprint,
+            canonical_json(one.automaton),
+            _IS[one.name],
+        )
+        for one in system.members
+    )
+    record = SessionRecord(
+        session=f"{run}/{subject}",
+        run=run,
+        repetition=1,
+        position=place,
+        instance=Instance(subject, about),
+        protocol=SYSTEM,
+        n=None,
+        k=None,
+        automaton=system.name,
+        fingerprint=system.fingerprint,
+        memo=False,
+        assumptions=(),
+        agents=tuple((one.name, one.description) for one in members[:2]),
+        subject="" if subject == NOBODY else subject,
+        channel=system.channel.name,
+        members=members,
+    )
+    board.start_session(record)
+    return Participation(board, run, subject)
+
+
+def read(board: SqlBlackboard, run: str, subject: str) -> Participation:
+    """The participation as it is stored; raises `NotThere` where there is none."""
+    found = Participation(board, run, subject)
+    for occurrence in board.actions(found.name):
+        found.live.take(occurrence.action, occurrence.letter)
+        found.history.append(occurrence)
+    return found
+
+
+def _label(action: SystemAction) -> str:
+    return action.label if isinstance(action, External) else getattr(action, "tag", "")
+
+
+def _written(label: str, payload: Any) -> str:
+    try:
+        text = json.dumps(payload, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{label}: what was sent is no JSON: {quoted(str(error))}") from error
+    problem = text_problem(text)
+    if problem is not None:
+        raise UsageError(f"{label}: what was sent cannot be stored: {problem}")
+    return text
+
+
+def run_name(study: Study, subject: str, place: int) -> str:
+    """The name of the run of a participant's task at `place`; it tells nothing of the arm."""
+    return f"{study.run}-{subject}-{place}"
+
+
+def runs_of(study: Study, one: Participation) -> tuple[str, ...]:
+    """The runs of the tasks that a participant was given, in order; not all need be stored."""
+    given = range(1, len(one.letters("TASK")) + 1)
+    return tuple(run_name(study, one.subject, place) for place in given)
+
+
+def check_stored(study: Study, stored: RunRecord) -> None:
+    """Raise `UsageError` where the stored run of that name is not this very study."""
+    try:
+        fingerprint = json.loads(stored.plan)["fingerprint"]
+    except (ValueError, KeyError, TypeError):
+        fingerprint = None
+    if stored.task != SYSTEMS or fingerprint != study.fingerprint:
+        raise UsageError(
+            f"run {study.run} is of another study, or of this one before its file was changed; "
+            f"give the study another name, or take the file as it was"
+        )
+    if stored.data_fingerprint != participation().fingerprint:
+        raise UsageError(
+            f"study {study.run} was begun with other lifecycles, by version {stored.version}; go "
+            f"on with that version"
+        )

@@ -1,0 +1,51 @@
+"""The state of a study in lines: how far everybody is, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.lifecycles import GUIDE, PARTNER, STUDY
+from pxp_fsm.studies.participations import Participation
+
+ON_WHOM = {
+    "READY": "the study",
+    "WAITING": "the partner",
+    "WITHDRAWN": "the server",
+    **dict.fromkeys(
+        (
+            "CONSENTING",
+            "READING",
+            "TRAINING",
+            "BEFORE",
+            "ANSWERING",
+            "BREAK",
+            "ABANDONED",
+            "AFTER",
+            "DEBRIEF",
+        ),
+        "the participant",
+    ),
+}
+"""Who is to act, by the status of the participant; in the others nobody is."""
+
+
+def summary(study: Study, state: Participation, people: Sequence[Participation]) -> Iterator[str]:
+    """The study, then a line for each participant. Arms are not named: nothing unblinds.
+
+    `state` is the participation that holds the state of the study itself.
+    """
+    places = study.experts - len(people)
+    yield f"Study {study.name}: {state.state(STUDY)}, {len(people)} came, {places} places left"
+    for status, count in sorted(Counter(one.status for one in people).items()):
+        yield f"  {count:5}  {status}"
+    for one in people:
+        given = len(one.letters("TASK"))
+        on = ON_WHOM.get(one.status)
+        waits = "" if on is None else f", waits for {on}"
+        if one.status == "READY" and one.state(STUDY) == "HOLDING":
+            waits = ", waits until the study goes on"
+        if one.status == "WAITING" and one.state(PARTNER) == "ABSENT":
+            waits = f", waits for the {one.state(GUIDE).lower()} of the task"
+        yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{waits}"

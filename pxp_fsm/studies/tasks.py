@@ -1,0 +1,146 @@
+"""How a task of a participant stands, from what is stored of its run, as far as it is released.
+
+Of a blinded arm a partner's message is there once its slot is over; of another, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backends.databases import FAULTS, SessionRecord, SqlBlackboard, queries
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.studies.assignment import Assigned
+from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.slots import Release, released, slot_length
+from pxp_fsm.tasks.task import HUMAN
+
+
+class Timed(NamedTuple):
+    """A message with when it is shown; slots are 0 where it was not held back."""
+
+    message: Message
+    release: Release
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A task as its participant may know it now.
+
+    `shown` are the released messages of the session that goes on, about the instance `x`, number
+    `position` of them; `is_theirs` says that it is the participant's turn, `is_over` that all
+    sessions are over, `is_lost` that the partner failed in the last one. `until` is the end of the
+    slot that is waited for; `slots` are how many went by for each of the partner's messages.
+    """
+
+    session: str = ""
+    position: int = 0
+    x: str = ""
+    shown: tuple[Message, ...] = ()
+    is_theirs: bool = False
+    is_over: bool = False
+    is_lost: bool = False
+    until: float | None = None
+    slots: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The sessions of the task `does` of `subject`, `total` of them, carried as `run`."""
+
+    study: Study
+    board: SqlBlackboard
+    subject: str
+    does: Assigned
+    run: str
+    total: int
+
+    def standing(self, now: float, noticed: MutableMapping[str, float]) -> Standing:
+        """How the task stands at `now`.
+
+        `noticed` keeps when the fault of a session was first seen, which is stored nowhere.
+        """
+        stored = self.board.sessions(self.run)
+        found, before = Standing(), 0.0
+        for session in stored:
+            messages = self.timed(session, before)
+            found = self._at(session, messages, before, now, noticed)
+            if found.until is not None or not found.is_over:
+                return found
+            before = messages[-1].release.at if messages else before
+        return found if found.is_over and len(stored) >= self.total else _open(found)
+
+    def timed(self, session: SessionRecord, before: float = 0.0) -> tuple[Timed, ...]:
+        """The messages of a session, each with when it is shown, none earlier than `before`."""
+        messages = [entry.message for entry in self.board.entries(session.session)]
+        times = list(self._times(session))
+        times[0] = max(times[0], before)
+        if not self.does.arm.blinded:
+            return tuple(
+                Timed(one, Release(ready, 0))
+                for one, ready in zip(messages, times[1:], strict=False)
+            )
+        return tuple(held_back(self.study, self._place(session), messages, times))
+
+    def _times(self, session: SessionRecord) -> tuple[float, ...]:
+        return self.board.read(lambda connection: queries.times(connection, session.session))
+
+    def _place(self, session: SessionRecord) -> str:
+        return f"{self.study.name}/{self.subject}/{self.does.place}/{session.position}"
+
+    def _at(
+        self,
+        session: SessionRecord,
+        messages: Sequence[Timed],
+        before: float,
+        now: float,
+        noticed: MutableMapping[str, float],
+    ) -> Standing:
+        out = [one for one in messages if one.release.at <= now]
+        shown = tuple(one.message for one in out)
+        until = messages[len(out)].release.at if len(out) < len(messages) else None
+        lost = session.ending in FAULTS
+        if lost and until is None and self.does.arm.blinded:
+            seen = noticed.setdefault(session.session, now)
+            asked = messages[-1].release.at if messages else max(self._times(session)[0], before)
+            place = f"{self._place(session)}/{len(messages) + 1}"
+            end = released(asked, seen, slot_length(self.study.seed, place, *self.study.slots)).at
+            until = end if end > now else None
+        over = session.ending is not None and until is None
+        theirs = shown[-1].sender != HUMAN if shown else session.agents[0][0] == HUMAN
+        return Standing(
+            session.session,
+            session.position,
+            session.instance.x,
+            shown,
+            is_theirs=theirs and not over and until is None,
+            is_over=over,
+            is_lost=over and lost,
+            until=until,
+            slots=tuple(one.release.slots for one in out if one.release.slots),
+        )
+
+
+def _open(found: Standing) -> Standing:
+    """A session is over and the next one has not been opened: the partner is waited for."""
+    return Standing(found.session, found.position, found.x, found.shown, slots=found.slots)
+
+
+def held_back(
+    study: Study, place: str, messages: Sequence[Message], times: Sequence[float]
+) -> Iterator[Timed]:
+    """Messages with their release: `times` are the opening of the session, and of each message.
+
+    The participant's own are shown at once. A partner's message was asked for by what was shown
+    last before it.
+    """
+    asked = times[0]
+    for message, ready in zip(messages, times[1:], strict=False):
+        if message.sender == HUMAN:
+            release = Release(max(ready, asked), 0)
+        else:
+            length = slot_length(study.seed, f"{place}/{message.number}", *study.slots)
+            release = released(asked, ready, length)
+        yield Timed(message, release)
+        asked = release.at

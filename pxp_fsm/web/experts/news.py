@@ -1,0 +1,57 @@
+"""News of sessions, from the thread that carries runs to the loop that serves pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_MOST = 1_000
+"""Items that wait for one listener; whoever is so slow asks for everything again anyway."""
+
+
+class News:
+    """How often each session has changed, and who wants to hear of it."""
+
+    def __init__(self) -> None:
+        self._changes: Counter[str] = Counter()
+        self._heard = set[asyncio.Queue[str]]()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin(self) -> None:
+        """Serve the running loop from now on."""
+        self._loop = asyncio.get_running_loop()
+
+    def tell(self, session: str) -> None:
+        """Say that something of `session` may look otherwise; from any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended: nobody listens
+                self._loop.call_soon_threadsafe(self._told, session)
+
+    def version(self, session: str) -> int:
+        """How often a session has changed."""
+        return self._changes[session]
+
+    async def after(self, session: str, seen: int, seconds: float) -> None:
+        """Wait until a session has changed since it was at `seen`, at most so many seconds."""
+        with self.listening() as heard, suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._changes[session] == seen:
+                    await heard.get()
+
+    @contextmanager
+    def listening(self) -> Iterator[asyncio.Queue[str]]:
+        """A queue of the names of sessions that have changed."""
+        queue: asyncio.Queue[str] = asyncio.Queue(_MOST)
+        self._heard.add(queue)
+        try:
+            yield queue
+        finally:
+            self._heard.discard(queue)
+
+    def _told(self, session: str) -> None:
+        self._changes[session] += 1
+        for queue in self._heard:
+            with suppress(asyncio.QueueFull):
+                queue.put_nowait(session)

@@ -1,0 +1,139 @@
+"""The researcher's page: runs as they go, whom they wait for, what they cost; links; pause.
+
+Only the link of a researcher opens it; for an expert nothing of it is there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, HTTPException
+from starlette.requests import Request
+
+from pxp_fsm.experiments import summary
+from pxp_fsm.experiments.statistics import statistics_of
+from pxp_fsm.web.experts.admission import EXPERTS, Links, Who
+from pxp_fsm.web.experts.runner import Hosted, Runner, RunState
+from pxp_fsm.web.experts.views import SessionLine, Standing, queue_of
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it goes: `waits` counts its sessions by whom they wait for.
+
+    `endings` counts those that are over; `table` is Table 1 of the papers for it, so far.
+    """
+
+    number: int
+    name: str
+    task: str
+    subject: str
+    protocol: str
+    state: RunState
+    trouble: str
+    total: int
+    over: int
+    waits: dict[Standing, int]
+    endings: dict[str, int]
+    costs: str
+    headings: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
+    """A link for an expert; it is shown once."""
+
+    subject: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """How many links and devices of an expert were revoked."""
+
+    subject: str
+    revoked: int
+
+
+def _researcher(request: Request) -> Who:
+    who = request.state.who
+    if not isinstance(who, Who) or not who.is_researcher:
+        raise HTTPException(404, "there is no such page")
+    return who
+
+
+Researcher = Annotated[Who, Depends(_researcher)]
+
+
+def add_research(app: FastAPI, runner: Runner, links: Links) -> None:
+    """The routes of the researcher's page."""
+    hosts = list(runner.hosted.values())
+
+    def numbered(number: int) -> Hosted:
+        if not 0 <= number < len(hosts):
+            raise HTTPException(404, "there is no such run")
+        return hosts[number]
+
+    def known(subject: str) -> str:
+        if subject not in {hosted.subject for hosted in hosts}:
+            raise HTTPException(404, "there is no such expert")
+        return subject
+
+    @app.get("/api/research/runs")
+    def runs(_who: Researcher) -> tuple[RunView, ...]:
+        """Every run, as it is now."""
+        return tuple(_view(runner, number, hosted) for number, hosted in enumerate(hosts))
+
+    @app.get("/api/research/runs/{number}")
+    def sessions(_who: Researcher, number: int) -> tuple[SessionLine, ...]:
+        """The sessions of a run: those that wait for their expert first."""
+        return queue_of(runner, numbered(number))
+
+    @app.post("/api/research/runs/{number}/pause")
+    def pause(_who: Researcher, number: int) -> RunView:
+        """Leave a run where it is; nothing is lost."""
+        runner.pause(numbered(number).run.name)
+        return _view(runner, number, numbered(number))
+
+    @app.post("/api/research/runs/{number}/resume")
+    def go_on(_who: Researcher, number: int) -> RunView:
+        """Carry on a run that was paused, or that had stopped."""
+        runner.go_on(numbered(number).run.name)
+        return _view(runner, number, numbered(number))
+
+    @app.post("/api/research/experts/{subject}/link")
+    def link(_who: Researcher, subject: str) -> NewLink:
+        """A new link for an expert; those before it stay valid."""
+        return NewLink(known(subject), links.link(EXPERTS, subject))
+
+    @app.post("/api/research/experts/{subject}/revoke")
+    def revoke(_who: Researcher, subject: str) -> Revoked:
+        """Revoke every link and device of an expert."""
+        return Revoked(known(subject), links.revoke(EXPERTS, subject))
+
+
+def _view(runner: Runner, number: int, hosted: Hosted) -> RunView:
+    run = hosted.run
+    lines = queue_of(runner, hosted)
+    waits = Counter(line.standing for line in lines)
+    endings = Counter(line.ending for line in lines if line.standing is Standing.OVER)
+    sheet = summary.table1(statistics_of(runner.board, run.name), ())
+    return RunView(
+        number=number,
+        name=run.name,
+        task=run.task.name,
+        subject=hosted.subject,
+        protocol=str(run.plan.rules()),
+        state=hosted.state,
+        trouble=hosted.trouble,
+        total=run.total,
+        over=waits[Standing.OVER],
+        waits=dict(waits),
+        endings=dict(endings),
+        costs=run.meter.shown(),
+        headings=tuple(sheet.headings),
+        table=tuple(tuple(map(str, row)) for row in sheet.rows),
+    )

@@ -1,0 +1,238 @@
+"""Runs with people in browsers, carried on in one loop; what they are asked waits here.
+
+Nothing that waits is stored: what a run is about to ask follows from the messages on its
+blackboard, so that a server that was killed asks the same again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import count
+
+from backends.databases import SqlBlackboard
+from backends.people.browser import Asked, Given, accepted
+from pxp_fsm.errors import PXPError, Refused, UsageError
+from pxp_fsm.experiments.execution import Progress, Run
+from pxp_fsm.experiments.faults import log
+
+
+class RunState(StrEnum):
+    """Whether a run is carried on."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    OVER = "over"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A session's place in its run, planned or begun; `id` is what its addresses call it.
+
+    `number` counts all sessions of its expert.
+    """
+
+    id: str
+    number: int
+    run: str
+    repetition: int
+    position: int
+
+    @property
+    def session(self) -> str:
+        """The session's name on the blackboard."""
+        return f"{self.run}/{self.repetition}/{self.position}"
+
+
+@dataclass
+class Hosted:
+    """A run on this server, with its `places`; `trouble` says why it has stopped."""
+
+    run: Run
+    places: tuple[Place, ...]
+    state: RunState = RunState.PAUSED
+    trouble: str = ""
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def subject(self) -> str:
+        """The pseudonym of its person."""
+        return self.run.plan.subject or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question that waits for its person, about message `number`; `key` tells it from others."""
+
+    asked: Asked
+    number: int
+    key: str
+    given: Future[Given] = field(repr=False)
+
+
+class Moved(Refused):
+    """The session has moved on: what was sent answers a question that is not asked any more."""
+
+
+class Runner:
+    """Carries `runs` on in a thread of its own, from `start` to `stop`.
+
+    `on_change` is called with a session's name whenever something of it may look otherwise, from
+    that thread.
+    """
+
+    def __init__(self, board: SqlBlackboard, runs: Sequence[Run]) -> None:
+        self.board = board
+        numbers: dict[str, Iterator[int]] = {}
+        self.hosted: dict[str, Hosted] = {}
+        for run in runs:
+            counter = numbers.setdefault(run.plan.subject or "", count(1))
+            self.hosted[run.name] = Hosted(run, tuple(_places(run, counter)))
+        self.places = {
+            place.id: place for hosted in self.hosted.values() for place in hosted.places
+        }
+        self.on_change: Callable[[str], None] = lambda _session: None
+        self._waiting: dict[str, Waiting] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._ready = threading.Event()
+
+    def start(self) -> None:
+        """Begin to carry on every run that is not over."""
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    def stop(self) -> None:
+        """Leave every run where it is; what was asked will be asked again."""
+        if self._thread is not None and self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self._thread = None
+
+    def pause(self, run: str) -> None:
+        """Leave a run where it is, until `go_on`."""
+        self._in_loop(lambda: self._pause(self.hosted[run]))
+
+    def go_on(self, run: str) -> None:
+        """Carry a run on that was paused, or that had stopped."""
+        self._in_loop(lambda: self._go_on(self.hosted[run]))
+
+    def waiting(self, session: str) -> Waiting | None:
+        """What waits for the person of a session."""
+        return self._waiting.get(session)
+
+    def check(self, session: str, key: str, given: Given) -> Given:
+        """What `given` is as an answer to the question `key`.
+
+        Raises `Moved` where that is not what is asked, `UsageError` or `DataError` where it cannot
+        be an answer.
+        """
+        waiting = self._asked(session, key)
+        run = self.hosted[session.rsplit("/", 2)[0]].run
+        problem = run.task.problem
+        if problem is None:
+            raise UsageError(f"task {run.task.name} has no questions for a person")
+        return accepted(waiting.asked, problem, given)
+
+    def give(self, session: str, key: str, given: Given) -> None:
+        """Answer the question `key` with what `check` returned; raises `Moved`, once answered."""
+        with self._lock:
+            waiting = self._asked(session, key)
+            del self._waiting[session]
+        waiting.given.set_result(given)
+
+    async def ask(self, asked: Asked) -> Given:
+        """Let a question wait until its person answers; fills `Desk`."""
+        number = len(self.board.entries(asked.session)) + 1
+        given: Future[Given] = Future()
+        waiting = Waiting(asked, number, asked.key(number), given)
+        with self._lock:
+            self._waiting[asked.session] = waiting
+        self.on_change(asked.session)
+        try:
+            return await asyncio.wrap_future(given)
+        finally:
+            with self._lock:
+                if self._waiting.get(asked.session) is waiting:
+                    del self._waiting[asked.session]
+
+    def _asked(self, session: str, key: str) -> Waiting:
+        waiting = self._waiting.get(session)
+        if waiting is None or waiting.key != key:
+            raise Moved("this question has been answered, or the session has moved on")
+        return waiting
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        for hosted in self.hosted.values():
+            if hosted.run.finished == hosted.run.total:
+                hosted.state = RunState.OVER
+            else:
+                self._go_on(hosted)
+        self._ready.set()
+        await self._stop.wait()
+        tasks = [hosted.task for hosted in self.hosted.values() if hosted.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _go_on(self, hosted: Hosted) -> None:
+        if hosted.state in (RunState.PAUSED, RunState.STOPPED):
+            hosted.state, hosted.trouble = RunState.RUNNING, ""
+            before, hosted.task = hosted.task, None
+            hosted.task = asyncio.create_task(self._carry(hosted, before))
+
+    def _pause(self, hosted: Hosted) -> None:
+        if hosted.state is RunState.RUNNING and hosted.task is not None:
+            hosted.state = RunState.PAUSED
+            hosted.task.cancel()
+            self.on_change(hosted.run.name)
+
+    async def _carry(self, hosted: Hosted, before: asyncio.Task[None] | None) -> None:
+        def on_step(step: Progress) -> None:
+            self.on_change(step.session)
+
+        if before is not None:  # it lets go of the run first
+            await asyncio.gather(before, return_exceptions=True)
+        try:
+            await hosted.run.carry(self, on_step)
+            hosted.state = RunState.OVER
+        except PXPError as error:
+            hosted.state, hosted.trouble = RunState.STOPPED, str(error)
+        except Exception as error:  # noqa: BLE001 - other runs go on; it is told where they are shown
+            hosted.state, hosted.trouble = RunState.STOPPED, f"{type(error).__name__}: {error}"
+        if hosted.trouble:
+            log(f"run {hosted.run.name} has stopped: {hosted.trouble}")
+        self.on_change(hosted.run.name)
+
+    def _in_loop(self, work: Callable[[], None]) -> None:
+        """Do `work` in the loop that carries the runs, and wait until it is done."""
+        if self._loop is None:
+            raise UsageError("no run is carried on: the server has not started")
+        done: Future[None] = Future()
+
+        def once() -> None:
+            try:
+                done.set_result(work())
+            except Exception as error:  # noqa: BLE001 - it is raised again where it is waited for
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(once)
+        done.result(30)
+
+
+def _places(run: Run, numbers: Iterator[int]) -> Iterator[Place]:
+    for repetition in range(1, run.plan.repetitions + 1):
+        for position in range(1, len(run.data.sessions) + 1):
+            name = f"{run.name}/{repetition}/{position}"
+            known = hashlib.sha256(f"session\x00{name}".encode()).hexdigest()[:20]
+            yield Place(known, next(numbers), run.name, repetition, position)

@@ -1,0 +1,269 @@
+"""What the page of an expert is sent: queue and sessions as plain data.
+
+Sessions and pictures have opaque names; the expert is "you", whoever they talk to "the other side".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from backends.databases import SessionRecord
+from backends.databases.drafts import read_draft
+from backends.people.browser import MINE, THEIRS
+from backends.people.choices import Choice, choices_of, words_of
+from pxp_fsm.automata.automaton import Automaton
+from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.protocol.messages import Instance, Message
+from pxp_fsm.protocol.rules import Ending
+from pxp_fsm.tasks.task import HUMAN
+from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState, Waiting
+from pxp_fsm.web.views import MemberView, member_view
+
+NOTICE = "Research only: not for diagnosis or treatment."
+"""What stands on every page."""
+
+
+class Standing(StrEnum):
+    """Whom a session waits for."""
+
+    YOU = "you"
+    PARTNER = "partner"
+    LATER = "later"
+    PAUSED = "paused"
+    OVER = "over"
+
+
+_ENDINGS = {
+    Ending.RATIFIED: "You agree.",
+    Ending.REJECTED: "One of you gave up: no agreement.",
+    Ending.BOUND: "The greatest number of messages was reached, without agreement.",
+    Ending.TERM: "The session was ended.",
+}
+_FAULTY = "The session could not go on; whoever runs the experiment has been told."
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """A session in the queue."""
+
+    id: str
+    title: str
+    standing: Standing
+    messages: int
+    ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """A message as its reader sees it; `drawn` says that its prediction has a picture."""
+
+    number: int
+    mine: bool
+    tag: str
+    prediction: str
+    explanation: str
+    drawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """An answer that can be sent."""
+
+    prediction: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedView:
+    """What the person is asked, about message `number`; `key` is given back with the answer."""
+
+    key: str
+    step: str
+    number: int
+    offers: dict[str, AnswerView]
+    choices: tuple[Choice, ...]
+    texts: tuple[str, str]
+    tag: str
+    answer: AnswerView | None
+    why: str
+    tells_why: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A session: what it is about, what was said, where it is, what is asked.
+
+    `moves` are the tags of the present state, allowed or not, in words; `draft` is what was typed
+    and not sent.
+    """
+
+    id: str
+    title: str
+    standing: Standing
+    query: str
+    form: str
+    described: str
+    pictured: bool
+    smiles: bool
+    labels: tuple[str, ...]
+    messages: tuple[MessageView, ...]
+    automaton: MemberView
+    state: str
+    about: str
+    moves: tuple[Choice, ...]
+    names_tags: bool
+    asked: AskedView | None
+    draft: Any
+    ending: str
+    notice: str
+
+
+def title_of(place: Place) -> str:
+    """What a session is called on pages: its place, never what it is about."""
+    return f"Case {place.number}"
+
+
+def standing_of(hosted: Hosted, record: SessionRecord | None, waiting: Waiting | None) -> Standing:
+    """Whom a session waits for; `record` is None where it has not begun."""
+    if record is not None and record.ending is not None:
+        return Standing.OVER
+    if hosted.state is not RunState.RUNNING:
+        return Standing.PAUSED
+    if record is None:
+        return Standing.LATER
+    return Standing.PARTNER if waiting is None else Standing.YOU
+
+
+def queue(runner: Runner, subject: str) -> tuple[SessionLine, ...]:
+    """The sessions of an expert: those that wait for them first, those that are over last."""
+    hosts = [hosted for hosted in runner.hosted.values() if hosted.subject == subject]
+    return _sorted(line for hosted in hosts for line in _lines(runner, hosted))
+
+
+def queue_of(runner: Runner, hosted: Hosted) -> tuple[SessionLine, ...]:
+    """The sessions of a run, in the same order."""
+    return _sorted(_lines(runner, hosted))
+
+
+def _sorted(lines: Iterable[SessionLine]) -> tuple[SessionLine, ...]:
+    order = list(Standing)
+    return tuple(sorted(lines, key=lambda one: order.index(one.standing)))
+
+
+def _lines(runner: Runner, hosted: Hosted) -> Iterator[SessionLine]:
+    begun = {one.session: one for one in runner.board.sessions(hosted.run.name)}
+    for place in hosted.places:
+        yield _line(runner, hosted, place, begun.get(place.session))
+
+
+def _line(
+    runner: Runner, hosted: Hosted, place: Place, record: SessionRecord | None
+) -> SessionLine:
+    standing = standing_of(hosted, record, runner.waiting(place.session))
+    messages = 0 if record is None else record.messages
+    return SessionLine(place.id, title_of(place), standing, messages, _ended(record))
+
+
+def session_view(runner: Runner, place: Place) -> SessionView | None:
+    """A session as its expert sees it; None where it has not begun."""
+    hosted = runner.hosted[place.run]
+    run, board = hosted.run, runner.board
+    waiting = runner.waiting(place.session)  # first: what is asked follows what is stored
+    found = board.sessions_at(run.name, place.repetition, place.position, place.position)
+    problem = run.task.problem
+    if not found or problem is None:
+        return None
+    record, history = found[0], [entry.message for entry in board.entries(place.session)]
+    standing = standing_of(hosted, record, waiting)
+    if waiting is None or waiting.number != len(history) + 1 or standing is not Standing.YOU:
+        waiting = None
+    rules = run.plan.rules()
+    state = _state(rules.automaton, history)
+    if record.ending is not None:
+        state = sorted(rules.automaton.final)[0]
+    guards = rules.automaton.guards_of(state) if standing is not Standing.OVER else ()
+    number = len(history) + 1
+    allowed = [guard for guard in guards if guard in rules.allowed(number)]
+    draft = None if waiting is None else read_draft(board, place.session, number)
+    return SessionView(
+        id=place.id,
+        title=title_of(place),
+        standing=standing,
+        query=problem.query,
+        form=problem.form,
+        described=problem.described(record.instance) or "",
+        pictured=_pictured(problem, record.instance),
+        smiles=problem.smiles,
+        labels=words_of(problem),
+        messages=tuple(_message(one, problem) for one in history),
+        automaton=_automaton(rules.automaton),
+        state=state,
+        about=next((one.about for one in rules.automaton.states if one.name == state), ""),
+        moves=choices_of(rules, guards, number, allowed),
+        names_tags=run.plan.names_tags,
+        asked=None if waiting is None else _asked(waiting),
+        draft=draft,
+        ending=_ended(record),
+        notice=NOTICE,
+    )
+
+
+def _ended(record: SessionRecord | None) -> str:
+    if record is None or record.ending is None:
+        return ""
+    return _ENDINGS.get(Ending(record.ending), _FAULTY)
+
+
+def _state(automaton: Automaton, history: Sequence[Message]) -> str:
+    """Where the expert's machine is after `history`."""
+    state = automaton.initial
+    for message in history:
+        mine = message.sender == HUMAN
+        find = automaton.sends if mine else automaton.receives
+        row = find(state, message.tag, message.receiver if mine else message.sender)
+        if row is None:
+            break
+        state = row.target
+    return state
+
+
+def _message(message: Message, problem: Problem) -> MessageView:
+    said = message.answer
+    mine = message.sender == HUMAN
+    return MessageView(
+        message.number, mine, message.tag, said.prediction, said.explanation, problem.smiles
+    )
+
+
+def _asked(waiting: Waiting) -> AskedView:
+    asked = waiting.asked
+    answer = asked.answer
+    return AskedView(
+        waiting.key,
+        asked.step.value,
+        waiting.number,
+        {
+            name: AnswerView(one.prediction, one.explanation)
+            for name, one in asked.offers.items()
+            if name in (THEIRS, MINE)
+        },
+        asked.choices,
+        asked.texts,
+        asked.tag,
+        None if answer is None else AnswerView(answer.prediction, answer.explanation),
+        asked.why,
+        asked.tells_why,
+    )
+
+
+def _pictured(problem: Problem, instance: Instance) -> bool:
+    return problem.smiles or problem.described(instance) is None
+
+
+@lru_cache(maxsize=16)
+def _automaton(automaton: Automaton) -> MemberView:
+    return member_view("you", automaton)

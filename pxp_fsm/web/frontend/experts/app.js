@@ -1,0 +1,119 @@
+// The page of an expert: a queue of sessions, and the one that is open. A researcher sees runs.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { get, post } from "../http.js";
+import { html } from "../html.js";
+import { listen } from "./news.js";
+import { Research } from "./research.js";
+import { Session } from "./session.js";
+
+const STANDINGS = {
+  you: "waits for you", partner: "the other side is at work", later: "comes later",
+  paused: "paused", over: "over",
+};
+const inAddress = () => new URLSearchParams(location.hash.slice(1)).get("s") ?? "";
+
+export function App() {
+  const [me, setMe] = useState(null);
+  const [trouble, setTrouble] = useState("");
+  const [news, setNews] = useState(0);
+  const [away, setAway] = useState(false);
+
+  useEffect(() => {
+    let wanted = true;
+    const ask = async () => {
+      try {
+        const found = await (await get("/api/me")).json();
+        if (wanted) setMe(found);
+      } catch (error) {
+        if (wanted) setTrouble(error.message);
+      }
+    };
+    ask();
+    const stop = listen(() => { setAway(false); setNews((old) => old + 1); }, () => setAway(true));
+    return () => { wanted = false; stop(); };
+  }, []);
+
+  if (!me) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
+  return html`
+    <header>
+      <h1>${me.role === "researcher" ? "Runs" : "Your sessions"}</h1>
+      <p className="muted">${me.subject}</p>
+      <${Pairing} />
+    </header>
+    <p className="research-only" role="note">${me.notice}</p>
+    ${away && html`<p className="alert away" role="status">The server is away. What you type is kept here, and
+      sent when it is back.</p>`}
+    ${me.role === "researcher" ? html`<${Research} news=${news} />` : html`<${Desk} news=${news} />`}`;
+}
+
+function Desk({ news }) {
+  const [lines, setLines] = useState(null);
+  const [open, setOpen] = useState(inAddress);
+  const [trouble, setTrouble] = useState("");
+  const [own, setOwn] = useState(0);
+  const refresh = useCallback(() => setOwn((old) => old + 1), []);
+
+  useEffect(() => {
+    let wanted = true;
+    (async () => {
+      try {
+        const found = await (await get("/api/sessions")).json();
+        if (wanted) { setLines(found); setTrouble(""); }
+      } catch (error) {
+        if (wanted && error.status) setTrouble(error.message);
+      }
+    })();
+    return () => { wanted = false; };
+  }, [news, own]);
+
+  useEffect(() => {
+    const go = () => setOpen(inAddress());
+    addEventListener("hashchange", go);
+    return () => removeEventListener("hashchange", go);
+  }, []);
+
+  if (!lines) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
+  const known = lines.find((one) => one.id === open);
+  const next = lines.find((one) => one.standing === "you" && one.id !== open);
+  const over = lines.filter((one) => one.standing === "over").length;
+  return html`<main className="desk">
+    <nav className="queue" aria-label="your sessions">
+      <p className="muted" role="status">${over} of ${lines.length} over</p>
+      <ul>${lines.filter((one) => one.standing !== "later").map((one) => html`<li key=${one.id}>
+        <a href=${`#s=${one.id}`} aria-current=${one.id === open ? "page" : undefined}
+          className=${`standing-${one.standing}`}><strong>${one.title}</strong>
+          <span>${one.ending || STANDINGS[one.standing]}</span></a></li>`)}</ul>
+      <${Later} count=${lines.filter((one) => one.standing === "later").length} />
+    </nav>
+    ${trouble && html`<p className="alert">${trouble}</p>`}
+    ${known
+      ? html`<${Session} key=${known.id} id=${known.id} news=${news} next=${next} onChange=${refresh} />`
+      : html`<section className="empty"><h2>${next ? "Choose a session" : "Nothing waits for you"}</h2>
+          <p>${next ? html`<a className="button" href=${`#s=${next.id}`}>Begin with ${next.title}</a>`
+            : "This page shows the next session as soon as there is one."}</p></section>`}
+  </main>`;
+}
+
+function Later({ count }) {
+  return count ? html`<p className="muted">${count} more later</p>` : null;
+}
+
+function Pairing() {
+  const [link, setLink] = useState("");
+  const [trouble, setTrouble] = useState("");
+  const field = useRef(null);
+  const make = async () => {
+    try {
+      setLink((await (await post("/api/pairing", {})).json()).link);
+      setTimeout(() => field.current?.select(), 0);
+    } catch (error) {
+      setTrouble(error.message);
+    }
+  };
+  return html`<div className="pairing">
+    ${link
+      ? html`<label>Open within ten minutes, once, on the other device:
+          <input type="text" readOnly ref=${field} value=${link} /></label>`
+      : html`<button type="button" onClick=${make}>Use another device</button>`}
+    ${trouble && html`<span className="alert">${trouble}</span>`}</div>`;
+}

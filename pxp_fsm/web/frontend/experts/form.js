@@ -1,0 +1,164 @@
+// The form of an answer: the answer itself, then its tag (or MATCH and AGREE), then a last look.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { post, put } from "../http.js";
+import { html } from "../html.js";
+import { Labels, Molecules } from "./predictions.js";
+
+const TYPING = 600, ACTIVE = 30_000;
+const SAME = { match: "Is it the same prediction?", agree: "Do the explanations say the same?" };
+const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
+const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
+
+/** Seconds in which something was done and in which nothing was; edits and pastes. */
+function useSpent(begun) {
+  const spent = useRef({ active: 0, idle: 0, edits: 0, pastes: 0, ...begun });
+  useEffect(() => {
+    let before = Date.now(), done = before;
+    const act = () => { done = Date.now(); };
+    const timer = setInterval(() => {
+      const now = Date.now();
+      spent.current[now - done < ACTIVE && !document.hidden ? "active" : "idle"] += (now - before) / 1000;
+      before = now;
+    }, 1000);
+    for (const kind of ["keydown", "pointermove", "pointerdown", "wheel"]) addEventListener(kind, act);
+    return () => {
+      clearInterval(timer);
+      for (const kind of ["keydown", "pointermove", "pointerdown", "wheel"]) removeEventListener(kind, act);
+    };
+  }, []);
+  return spent;
+}
+
+export function Form({ view, onView, onMoved }) {
+  const { asked, id, draft } = view;
+  const [typed, setTyped] = useState({ prediction: draft?.prediction ?? "", explanation: draft?.explanation ?? "" });
+  const [choice, setChoice] = useState("");
+  const [trouble, setTrouble] = useState("");
+  const [saved, setSaved] = useState(draft ? "Your draft is kept." : "");
+  const [busy, setBusy] = useState(false);
+  const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true), unsaved = useRef(null);
+  const now = useRef(typed);
+
+  const save = useCallback(async (keepalive = false) => {
+    if (unsaved.current === null) return;
+    const content = unsaved.current;
+    unsaved.current = null;
+    try {
+      await put(`/api/sessions/${id}/draft`, { number: asked.number, ...content, spent: rounded(spent.current) }, keepalive);
+      setSaved("Your draft is kept.");
+    } catch (error) {
+      if (error.status !== 409 && unsaved.current === null) {
+        unsaved.current = content; // tried again with the next change, or in a while
+        setSaved("Your draft is not kept yet.");
+      }
+    }
+  }, [id, asked.number, spent]);
+  useEffect(() => {
+    const timer = setInterval(() => save(), TYPING);
+    const leave = () => save(true);
+    addEventListener("pagehide", leave);
+    return () => { clearInterval(timer); removeEventListener("pagehide", leave); leave(); };
+  }, [save]);
+
+  const change = useCallback((part) => {
+    now.current = { ...now.current, ...part };
+    spent.current.edits += 1;
+    unsaved.current = now.current;
+    setTyped(now.current);
+    setSaved("");
+    setTrouble("");
+  }, [spent]);
+
+  useEffect(() => {
+    setChoice("");
+    setTrouble("");
+    if (!first.current) heading.current?.focus();
+    first.current = false;
+  }, [asked.key]);
+
+  const send = async (picked, answer = { prediction: "", explanation: "" }) => {
+    setBusy(true);
+    setTrouble("");
+    try {
+      unsaved.current = null;
+      const body = { key: asked.key, choice: picked, ...answer, spent: rounded(spent.current) };
+      onView(await (await post(`/api/sessions/${id}/reply`, body)).json());
+    } catch (error) {
+      if (error.status === 409) onMoved();
+      else setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
+    } finally {
+      setBusy(false);
+    }
+  };
+  const take = (name) => { now.current = { ...asked.offers[name] }; setTyped(now.current); send(name); };
+  const submit = (event) => {
+    event.preventDefault();
+    if (asked.step === "answer") send("own", now.current);
+    else if (asked.step === "look") send("send");
+    else if (choice) send(choice);
+    else setTrouble("Choose one of them.");
+  };
+
+  return html`<section className="form" aria-labelledby="form-title">
+    <h2 id="form-title" tabIndex="-1" ref=${heading}>${HEADINGS[asked.step] ?? SAME[asked.step]}</h2>
+    <form onSubmit=${submit} onPaste=${() => { spent.current.pastes += 1; }}>
+      ${asked.step === "answer" && html`<${Answer} ...${{ view, typed, change, take, busy, saved }} />`}
+      ${asked.step === "tag" && html`<${Choices} name="tag" chosen=${choice} onChoose=${setChoice}
+        choices=${asked.choices.map((one) => ({ ...one, value: one.guard, title: one.tag }))} />`}
+      ${asked.step in SAME && html`<${Texts} texts=${asked.texts} />
+        <${Choices} name="same" chosen=${choice} onChoose=${setChoice}
+          choices=${Object.entries(WORDS).map(([value, title]) => ({ value, title, allowed: true, about: "" }))} />`}
+      ${asked.step === "look" && html`<${Look} view=${view} />`}
+      ${trouble && html`<p className="alert" role="alert">${trouble}</p>`}
+      <p className="buttons">
+        <button type="submit" className="main" disabled=${busy}>${asked.step === "look" ? "Send" : "Continue"}</button>
+        ${asked.step === "look" && html`<button type="button" disabled=${busy}
+          onClick=${() => send("edit")}>Edit</button>`}
+        ${asked.step === "look" && asked.tells_why && !asked.why && html`<button type="button" disabled=${busy}
+          onClick=${() => send("why")}>Why does the other side not say this?</button>`}
+      </p>
+    </form>
+  </section>`;
+}
+
+const rounded = (spent) => ({ ...spent, active: Math.round(spent.active * 10) / 10, idle: Math.round(spent.idle * 10) / 10 });
+
+function Answer({ view, typed, change, take, busy, saved }) {
+  const { offers } = view.asked;
+  const prediction = (text) => change({ prediction: text });
+  return html`
+    ${Object.keys(offers).length > 0 && html`<p className="offers">
+      ${offers.theirs && html`<button type="button" disabled=${busy} onClick=${() => take("theirs")}>Take their answer</button>`}
+      ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => take("mine")}>Keep my answer</button>`}
+      ${offers.mine && html`<button type="button" disabled=${busy} onClick=${() => change(offers.mine)}>Edit my answer</button>`}
+      <span className="muted">or write another one; what you call it comes next</span></p>`}
+    ${view.smiles
+      ? html`<${Molecules} value=${typed.prediction} onChange=${prediction} form=${view.form} />`
+      : html`<${Labels} value=${typed.prediction} labels=${view.labels} onChange=${prediction} form=${view.form} />`}
+    <label htmlFor="explanation">Your explanation</label>
+    <textarea id="explanation" rows="5" maxLength="20000" value=${typed.explanation}
+      onChange=${(event) => change({ explanation: event.target.value })} />
+    <p className="muted saved" role="status">${saved}</p>`;
+}
+
+function Choices({ name, choices, chosen, onChoose }) {
+  return html`<fieldset className="choices"><legend className="unseen">Choose one</legend>
+    ${choices.map((one) => html`<label key=${one.value} className=${one.allowed ? "" : "muted"}>
+      <input type="radio" name=${name} value=${one.value} checked=${chosen === one.value} disabled=${!one.allowed}
+        onChange=${() => onChoose(one.value)} />
+      <strong>${one.title}</strong> ${one.about}</label>`)}</fieldset>`;
+}
+
+function Texts({ texts }) {
+  return html`<ol className="texts">${texts.map((text, place) => html`<li key=${place}>${text}</li>`)}</ol>`;
+}
+
+function Look({ view }) {
+  const { asked } = view;
+  return html`<div className="look"><p>You send <span className="tag">${asked.tag}</span></p>
+    <p className="prediction">${asked.answer.prediction}</p>
+    ${view.smiles && html`<img className="structure" alt="your molecules"
+      src=${`/api/drawing?smiles=${encodeURIComponent(asked.answer.prediction)}`} />`}
+    <p className="explanation">${asked.answer.explanation}</p>
+    ${asked.why && html`<p className="why" role="status">${asked.why}</p>`}</div>`;
+}

@@ -1,0 +1,87 @@
+// The researcher's page: runs as they go, whom they wait for, links of experts, pause and resume.
+import { useEffect, useState } from "react";
+import { get, post } from "../http.js";
+import { html } from "../html.js";
+import { Session } from "./session.js";
+
+const WAITS = { you: "wait for the expert", partner: "wait for the machine", later: "not begun", paused: "paused", over: "over" };
+
+export function Research({ news }) {
+  const [runs, setRuns] = useState(null);
+  const [told, setTold] = useState("");
+  const [own, setOwn] = useState(0);
+  const [open, setOpen] = useState(null);
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(async () => {
+      try {
+        const found = await (await get("/api/research/runs")).json();
+        if (wanted) setRuns(found);
+      } catch (error) {
+        if (wanted && error.status) setTold(error.message);
+      }
+    }, runs ? 300 : 0);
+    return () => { wanted = false; clearTimeout(timer); };
+  }, [news, own]);
+
+  const act = (path, tell) => async () => {
+    try {
+      setTold(tell(await (await post(path, {})).json()));
+    } catch (error) {
+      setTold(error.message);
+    }
+    setOwn((old) => old + 1);
+  };
+  if (!runs) return html`<main className="loading"><p role="status">${told || "Loading …"}</p></main>`;
+  const subjects = [...new Set(runs.map((one) => one.subject))];
+  return html`<main className="research">
+    <p className="notice" role="status">${told}</p>
+    ${runs.map((one) => html`<section key=${one.number} aria-label=${`run ${one.name}`}>
+      <h2>${one.name} <span className="muted">${one.task} · ${one.protocol} · ${one.subject}</span></h2>
+      <p><progress max=${one.total} value=${one.over} aria-label=${`sessions of ${one.name} that are over`} />
+        ${" "}${one.over} of ${one.total} over · <strong>${one.state}</strong></p>
+      ${one.trouble && html`<p className="alert">${one.trouble}</p>`}
+      <p>${Object.entries(one.waits).filter(([name]) => name !== "over").map(([name, count]) =>
+        html`<span className="count" key=${name}>${count} ${WAITS[name]}</span>`)}</p>
+      ${one.costs && html`<p className="muted">${one.costs}</p>`}
+      ${one.over > 0 && html`<div className="scroll" tabIndex="0" role="group" aria-label=${`results of ${one.name} so far`}>
+        <table><caption>So far, of sessions that are over</caption>
+        <thead><tr>${one.headings.map((text) => html`<th scope="col" key=${text}>${text}</th>`)}</tr></thead>
+        <tbody>${one.table.map((row) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>
+          ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>`}
+      <p className="buttons">
+        ${one.state === "running" && html`<button type="button" onClick=${act(`/api/research/runs/${one.number}/pause`,
+          (found) => `${found.name} is ${found.state}`)}>Pause <span className="unseen">${one.name}</span></button>`}
+        ${["paused", "stopped"].includes(one.state) && html`<button type="button"
+          onClick=${act(`/api/research/runs/${one.number}/resume`, (found) => `${found.name} is ${found.state}`)}>
+          Resume <span className="unseen">${one.name}</span></button>`}
+        <button type="button" aria-expanded=${open === one.number}
+          onClick=${() => setOpen(open === one.number ? null : one.number)}>Sessions <span className="unseen">of ${one.name}</span></button>
+      </p>
+      ${open === one.number && html`<${Sessions} number=${one.number} news=${news} />`}
+    </section>`)}
+    <section aria-labelledby="experts-title"><h2 id="experts-title">Experts</h2>
+      <ul className="experts">${subjects.map((subject) => html`<li key=${subject}><strong>${subject}</strong>
+        <button type="button" onClick=${act(`/api/research/experts/${encodeURIComponent(subject)}/link`,
+          (found) => `${found.subject}: ${found.link}`)}>New link <span className="unseen">for ${subject}</span></button>
+        <button type="button" onClick=${act(`/api/research/experts/${encodeURIComponent(subject)}/revoke`,
+          (found) => `${found.revoked} links of ${found.subject} revoked`)}>Revoke all links <span className="unseen">of
+          ${subject}</span></button></li>`)}</ul></section>
+  </main>`;
+}
+
+function Sessions({ number, news }) {
+  const [lines, setLines] = useState([]);
+  const [shown, setShown] = useState("");
+  useEffect(() => {
+    let wanted = true;
+    get(`/api/research/runs/${number}`).then((found) => found.json())
+      .then((found) => wanted && setLines(found)).catch(() => {});
+    return () => { wanted = false; };
+  }, [number, news]);
+  return html`<div><ul className="sessions">${lines.map((one) => html`<li key=${one.id}>
+      <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown === one.id}
+        onClick=${() => setShown(shown === one.id ? "" : one.id)}>${one.title}</button>
+      ${" "}${WAITS[one.standing]}, ${one.messages} messages ${one.ending}</li>`)}</ul>
+    ${shown && html`<${Session} key=${shown} id=${shown} news=${news} next=${null} onChange=${() => {}} />`}</div>`;
+}

@@ -1,0 +1,89 @@
+// A session: what it is about, what was said, where one is, and the form with which one answers.
+import { memo, useCallback, useEffect, useRef, useState } from "react";
+import { Automaton } from "../automaton.js";
+import { get } from "../http.js";
+import { html } from "../html.js";
+import { Form } from "./form.js";
+import { Viewer } from "./viewer.js";
+
+/** What a tag says, of the other side and of oneself. */
+const WORDS = {
+  INIT: ["begins", "begin"], RATIFY: ["agrees", "agree"], REFUTE: ["disagrees", "disagree"],
+  REVISE: ["has changed the answer", "have changed your answer"], REJECT: ["gives up", "give up"],
+  TERM: ["ends it", "end it"],
+};
+export const who = (mine) => (mine ? "You" : "The other side");
+
+export function Session({ id, news, next, onChange }) {
+  const [view, setView] = useState(null);
+  const [trouble, setTrouble] = useState("");
+  const latest = useRef(0);
+
+  const refresh = useCallback(async () => {
+    const number = (latest.current += 1);
+    try {
+      const found = await (await get(`/api/sessions/${id}`)).json();
+      if (number === latest.current) { setView(found); setTrouble(""); }
+    } catch (error) {
+      if (number === latest.current && error.status) setTrouble(error.message);
+    }
+  }, [id]);
+  useEffect(() => { refresh(); }, [refresh, news]);
+
+  const keep = useCallback((found) => {
+    latest.current += 1;
+    setView(found);
+    onChange();
+  }, [onChange]);
+
+  if (!view) return html`<section className="empty"><p role="status">${trouble || "Loading …"}</p></section>`;
+  const last = (mine) => view.messages.filter((one) => one.mine === mine).at(-1);
+  const proposals = view.smiles ? [last(false), last(true)].filter(Boolean) : [];
+  return html`<article className="session" aria-label=${view.title}>
+    <div className="subject">
+      <h2>${view.title}</h2>
+      <p className="query">${view.query}</p>
+      ${view.pictured && html`<${Viewer} source=${`/api/sessions/${id}/pictures/0`} photograph=${!view.smiles}
+        label=${view.smiles ? "the molecule" : "the X-ray"} />`}
+      ${view.described && html`<p className="described"><code>${view.described}</code></p>`}
+      ${proposals.length > 0 && html`<div className="proposals">${proposals.map((one) => html`<figure key=${one.number}>
+        <figcaption>${one.mine ? "Your latest answer" : "The other side’s latest answer"}</figcaption>
+        <${Drawing} session=${id} message=${one} /></figure>`)}</div>`}
+    </div>
+    <div className="talk">
+      <${Conversation} view=${view} session=${id} />
+      ${trouble && html`<p className="alert">${trouble}</p>`}
+      ${view.asked
+        ? html`<${Form} key=${`${id}/${view.asked.number}`} view=${view} onView=${keep} onMoved=${refresh} />`
+        : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
+            ?? "The other side is at work"}</h2><p>${view.ending}</p>
+            ${next && html`<a className="button" href=${`#s=${next.id}`}>Go to ${next.title}</a>`}</section>`}
+      <${Where} view=${view} />
+    </div>
+  </article>`;
+}
+
+const Drawing = memo(function Drawing({ session, message }) {
+  return html`<img className="structure" src=${`/api/sessions/${session}/pictures/${message.number}`}
+    alt=${`the molecules of message ${message.number}: ${message.prediction}`} />`;
+}, (old, now) => old.message.number === now.message.number && old.session === now.session);
+
+function Conversation({ view, session }) {
+  return html`<section aria-labelledby="conversation"><h2 id="conversation">What was said</h2>
+    <ol className="messages" aria-live="polite">${view.messages.map((one) => html`<li key=${one.number}
+      className=${one.mine ? "mine" : "theirs"}>
+      <p className="speaker"><span className="muted">${one.number}</span> <strong>${who(one.mine)}</strong>
+        ${" "}${WORDS[one.tag]?.[one.mine ? 1 : 0] ?? ""} <span className="tag">${one.tag}</span></p>
+      <p className="prediction">${one.prediction}</p>
+      ${one.drawn && html`<${Drawing} session=${session} message=${one} />`}
+      <p className="explanation">${one.explanation}</p></li>`)}</ol>
+    ${!view.messages.length && html`<p className="muted">Nothing yet.</p>`}</section>`;
+}
+
+function Where({ view }) {
+  return html`<details className="where"><summary>Where you are: ${view.about || view.state}</summary>
+    ${view.moves.length > 0 && html`<dl className="moves">${view.moves.map((one) => html`<div key=${one.guard}
+      className=${one.allowed ? "" : "muted"}><dt>${one.tag}</dt><dd>${one.about}</dd></div>`)}</dl>`}
+    <${Automaton} member=${view.automaton} place=${0} at=${view.state} settled="" before="" possible="" latest="" />
+  </details>`;
+}

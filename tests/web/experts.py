@@ -1,0 +1,131 @@
+"""Experts and a server for tests: runs with a quick machine, and a client that plays a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.testclient import TestClient
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.experiments import participants, plan_data, runs
+from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.web.experts.admission import EXPERTS, PAGE_HEADERS, RESEARCHERS, Bounded, Links
+from pxp_fsm.web.experts.runner import Runner
+from pxp_fsm.web.experts.server import application
+from pxp_fsm.web.security import Guarded
+
+PORT = 8000
+BASE = f"http://127.0.0.1:{PORT}"
+THEIRS = Answer("CC(=O)OC(C)=O.Nc1ccc(O)cc1", "Acetylation with acetic anhydride.")
+MINE = {"prediction": "CC(=O)Cl.Nc1ccc(O)cc1", "explanation": "Acylation with acetyl chloride."}
+
+
+def quick(_question: Question) -> Answer:
+    """A machine that always gives the same answer, at once."""
+    return THEIRS
+
+
+def hosted_run(board: SqlBlackboard, subject: str, *, human: str = "browser", **plan: Any) -> Run:
+    """A new run of DRUG with `subject` in a browser and the quick machine, or the one there is."""
+    given: dict[str, Any] = {"instances": "paracetamol", "carry": False, "order": "fixed"}
+    chosen = Plan("drug", human=human, subject=subject, **{**given, **plan})
+    task, data = plan_data.read_plan(chosen)
+    seated = participants.seated(task, chosen, quick)
+    name = f"run-{subject}"
+    if name in {record.run for record in board.runs()}:
+        return runs.resume(name, board, task=seated, may_be_over=True)
+    return runs.start(chosen, board, (seated, data), name=name)
+
+
+@dataclass
+class Served:
+    """A server in this process, with the links of its experts; "" is the researcher's."""
+
+    client: TestClient
+    runner: Runner
+    links: Links
+    tokens: Mapping[str, str]
+
+    def expert(self, subject: str) -> Expert:
+        """The browser of an expert."""
+        return Expert(self.client, self.tokens[subject])
+
+
+@contextmanager
+def served(path: Path, *subjects: str, **plan: Any) -> Iterator[Served]:
+    """A server on the database at `path`, with a run for each subject."""
+    with SqlBlackboard(str(path)) as board:
+        found = [hosted_run(board, subject, **plan) for subject in subjects]
+        runner, links = Runner(board, found), Links(board, PORT)
+        app = Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS)
+        addresses = {"": links.link(RESEARCHERS, "")}
+        addresses |= {subject: links.link(EXPERTS, subject) for subject in subjects}
+        tokens = {name: link.partition("token=")[2] for name, link in addresses.items()}
+        with TestClient(app, base_url=BASE, raise_server_exceptions=True) as client:
+            yield Served(client, runner, links, tokens)
+
+
+class Expert:
+    """A person, as their browser talks to the server."""
+
+    def __init__(self, client: TestClient | httpx2.Client, token: str) -> None:
+        self._client: Any = client
+        self._headers = {"authorization": f"Bearer {token}"}
+
+    def ask(self, method: str, path: str, **sent: Any) -> Any:
+        """The response to a request."""
+        return self._client.request(method, path, headers=self._headers, **sent)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The queue."""
+        return list(self.ask("GET", "/api/sessions").json())
+
+    def waiting(self, seconds: float = 30.0) -> dict[str, Any]:
+        """The first session that waits for them, as soon as one does."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for line in self.sessions():
+                if line["standing"] == "you":
+                    view = dict(self.view(line["id"]))
+                    if view["asked"]:
+                        return view
+            time.sleep(0.02)
+        raise AssertionError(f"nothing waits for this expert: {self.sessions()}")
+
+    def view(self, session: str) -> dict[str, Any]:
+        """A session."""
+        return dict(self.ask("GET", f"/api/sessions/{session}").json())
+
+    def reply(self, view: Mapping[str, Any], choice: str, **typed: Any) -> Any:
+        """The response to an answer to what a session asks."""
+        body = {"key": view["asked"]["key"], "choice": choice, **typed}
+        return self.ask("POST", f"/api/sessions/{view['id']}/reply", json=body)
+
+    def gives(self, view: Mapping[str, Any], choice: str, **typed: Any) -> dict[str, Any]:
+        """The session once it asks something else, or is over."""
+        response = self.reply(view, choice, **typed)
+        assert response.status_code == 200, response.text
+        found, asked = dict(response.json()), view["asked"]["key"]
+        until = time.monotonic() + 30
+        while found["standing"] == "partner" or (found["asked"] or {}).get("key") == asked:
+            assert time.monotonic() < until, found
+            time.sleep(0.02)
+            found = self.view(view["id"])
+        return found
+
+    def says(self, view: Mapping[str, Any], tag: str, **answer: str) -> dict[str, Any]:
+        """A whole message: the answer (theirs where none is given), the guard, the last look."""
+        choice = "own" if answer else "theirs"
+        found = self.gives(view, choice, **answer)
+        assert found["asked"]["step"] == "tag"
+        found = self.gives(found, tag)
+        assert found["asked"]["step"] == "look"
+        return self.gives(found, "send")
