@@ -2,6 +2,7 @@
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.calls import CallsOf, RecordedCall, calls_of_session
+from backends.databases.origins import Origin, origin_of
 from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
@@ -17,6 +18,7 @@ __all__ = [
     "FAULTS",
     "CallsOf",
     "Cost",
+    "Origin",
     "Proxy",
     "RecordedCall",
     "RunRecord",
@@ -26,4 +28,5 @@ __all__ = [
     "SqlBlackboard",
     "StoredSession",
     "calls_of_session",
+    "origin_of",
 ]

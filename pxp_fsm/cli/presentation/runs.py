@@ -45,10 +45,15 @@ def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
         f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
     ]
     paragraph(f"Run {run.name}: {run.task.about}, {run.data.origin}")
-    click.echo(
-        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+    sessions = (
         f"{counted(len(run.data.sessions), 'instance')}, "
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
+    )
+    if run.origin is not None:
+        sessions = f"from message {run.origin.number} of {run.origin.session} on"
+    click.echo(
+        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+        f"{sessions}"
     )
     chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
     if plan.subject is not None:
@@ -68,6 +73,12 @@ def announce(run: runs.Run, output: Path, verbose: bool, again: bool) -> None:
         paragraph(line)
     if run.finished:
         click.echo(f"Resumed: {run.finished} of {counted(run.total, 'session')} over already")
+
+
+def _first(finished: Mapping[str, Finished]) -> str:
+    """The place of the first session of the first run."""
+    unit = next(next(iter(finished.values())).run.units())
+    return f"{unit.repetition}/{unit.first}"
 
 
 def _learning(run: runs.Run) -> str:
@@ -108,7 +119,7 @@ def conclude(
             paragraph(f"Models were asked: {each.run.meter.shown()}")
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
-    look = ["compare", *names] if others else ["sessions", f"{names[0]}/1/1"]
+    look = ["compare", *names] if others else ["sessions", f"{names[0]}/{_first(finished)}"]
     said = "Compare them" if others else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
 
