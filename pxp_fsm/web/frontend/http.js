@@ -21,17 +21,17 @@ export async function post(path, body) {
 }
 
 /** Events by WebSocket; the function that is returned sends one. Of those sent before the
- * connection stands the last is kept. */
+ * connection stands the last of each type is kept. */
 export function socket(path, tell, lost) {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const connection = new WebSocket(`${scheme}://${location.host}${path}`);
-  const waiting = [];
+  const waiting = new Map();
   connection.onmessage = (event) => tell(JSON.parse(event.data));
-  connection.onopen = () => waiting.splice(0).forEach((one) => connection.send(one));
+  connection.onopen = () => waiting.forEach((one) => connection.send(one));
   connection.onclose = () => lost();
   return (message) => {
     const text = JSON.stringify(message);
     if (connection.readyState === WebSocket.OPEN) connection.send(text);
-    else waiting.splice(0, waiting.length, text);
+    else waiting.set(message.type, text);
   };
 }
