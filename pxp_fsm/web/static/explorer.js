@@ -99,8 +99,8 @@ Error generating stack: `+u.message+`
       <td>${l.buffers[n].length?l.buffers[n].map((i,c)=>p`<span className="tag" key=${c}>${i}</span>`):p`<span className="muted">nothing</span>`}</td>
       <td>${t.capacity-l.buffers[n].length} of ${t.capacity}</td></tr>`)}</tbody>
     </table></section>`:p`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel</h2>
-      <p className="muted">${t.channel}: sending and receiving are one step.</p></section>`}function ic({result:t,onPlay:l}){let a=c2[t.status]??"?",u=t.as_expected&&t.status!=="UNKNOWN"?"good":"bad";return p`<li className="verdict">
-    <span className=${`status ${u}`}><span aria-hidden="true">${a}</span> ${t.status}</span>
+      <p className="muted">${t.channel}: sending and receiving are one step.</p></section>`}function ic({result:t,onPlay:l,plainly:a=!1}){let u=c2[t.status]??"?",n=(a?t.status==="FAILS":!t.as_expected)||t.status==="UNKNOWN"?"bad":"good";return p`<li className="verdict">
+    <span className=${`status ${n}`}><span aria-hidden="true">${u}</span> ${t.status}</span>
     <span className="what"><strong>${t.name}</strong>
       ${t.title!==t.name&&p`<span className="muted"> ${t.title}</span>`}
       ${t.explanation&&p`<span className="reason">${t.explanation}</span>`}</span>
@@ -138,7 +138,7 @@ Error generating stack: `+u.message+`
       ${a.error&&p`<p className="alert">${a.error}</p>`}
       <p className="muted">${a.done?`${y.length} of ${a.results.length} claims fail under these assumptions.`:"checking …"}</p>
     </div>
-    <ul className="verdicts">${[...y,...a.results.filter(S=>!y.includes(S))].map(S=>p`<${ic} key=${S.name} result=${S} onPlay=${i} />`)}</ul>
+    <ul className="verdicts">${[...y,...a.results.filter(S=>!y.includes(S))].map(S=>p`<${ic} key=${S.name} result=${S} onPlay=${i} plainly />`)}</ul>
   </section>`}function o2({cells:t,error:l}){if(l)return p`<p className="muted">No answers here: ${l}</p>`;if(!t.length)return p`<p className="muted">MATCH and AGREE are not asked here.</p>`;let a=(u,e)=>t.find(n=>n.match===u&&n.agree===e);return p`<table className="matrix"><caption>What they may answer to the latest message, and the reply</caption>
     <thead><tr><td /><th scope="col">AGREE yes</th><th scope="col">AGREE no</th></tr></thead>
     <tbody>${[!0,!1].map(u=>p`<tr key=${u}><th scope="row">MATCH ${u?"yes":"no"}</th>

@@ -40,7 +40,7 @@ export function Assumptions({ source, ask, answer, choices, position, fingerprin
         ? `${fallen.length} of ${answer.results.length} claims fail under these assumptions.` : "checking …"}</p>
     </div>
     <ul className="verdicts">${[...fallen, ...answer.results.filter((one) => !fallen.includes(one))].map((result) =>
-      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} />`)}</ul>
+      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} plainly />`)}</ul>
   </section>`;
 }
 
