@@ -8,6 +8,7 @@ from backends.databases.calls import (
     calls_of_session,
     usage_of_sessions,
 )
+from backends.databases.origins import Origin, origin_of
 from backends.databases.proxy import Proxy
 from backends.databases.records import (
     FAULTS,
@@ -23,6 +24,7 @@ __all__ = [
     "FAULTS",
     "CallsOf",
     "Cost",
+    "Origin",
     "Proxy",
     "RecordedCall",
     "RunRecord",
@@ -33,5 +35,6 @@ __all__ = [
     "SqlBlackboard",
     "StoredSession",
     "calls_of_session",
+    "origin_of",
     "usage_of_sessions",
 ]

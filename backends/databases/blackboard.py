@@ -389,12 +389,9 @@ def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:
     >>> def whale(question: pxp.Question) -> pxp.Answer:
     ...     return pxp.Answer("mammal", "It breathes air.")
     >>> agent = pxp.Agent(whale, match=pxp.exact, agree=pxp.exact)
-    >>> members = {"m": agent, "h": agent}
     >>> with pxp.open_blackboard(":memory:") as board:
-    ...     session = pxp.Session(
-    ...         pxp.Interact(), members, instance="a whale", name="lab/1", blackboard=board
-    ...     )
-    ...     _ = session.run_sync()
+    ...     about = {"instance": "a whale", "name": "lab/1", "blackboard": board}
+    ...     _ = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, **about).run_sync()
     ...     stored = board.session("lab/1")
     >>> stored.record.ending, [message.tag for message in stored.history]
     ('ratified', ['INIT', 'RATIFY', 'RATIFY'])

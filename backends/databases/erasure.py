@@ -28,6 +28,7 @@ from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.engine import file_of
 from backends.databases.faults import translated_errors
+from backends.databases.origins import origin_of
 from backends.databases.records import Erasure, now
 from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 
@@ -53,23 +54,31 @@ def sessions_of(
 ) -> tuple[Chosen, ...]:
     """The sessions of the runs or sessions `names` (none: of all), in which `subject` took part.
 
-    In the order of their start. Raises `NotThere` for a name of neither, and where there is none.
+    Those that carry one of them on are among them, since they hold copies of what was said. In the
+    order of their start. Raises `NotThere` for a name of neither, and where there is none.
     """
     query = (
-        select(_s.session, _s.run)
+        select(_s.session, _s.run, schema.runs.c.plan)
         .join(schema.runs, schema.runs.c.run == _s.run)
         .order_by(schema.runs.c.ordinal, _s.ordinal)
     )
-    if subject is not None:
-        query = query.where(or_(_s.subject == subject, schema.runs.c.subject == subject))
-    found = board.read(lambda connection: [Chosen(*row) for row in connection.execute(query)])
+    taken = or_(_s.subject == subject, schema.runs.c.subject == subject)
+    begun = query if subject is None else query.where(taken)
+    found = board.read(lambda connection: [Chosen(*row[:2]) for row in connection.execute(begun)])
     of = "" if subject is None else f" in which {quoted(subject)} took part"
     for name in names:
         if not any(name in each for each in found):
             raise NotThere(f"{board.shown} has no run or session {quoted(name)}{of}")
     if not found:
         raise NotThere(f"{board.shown} has no session{of}")
-    return tuple(each for each in found if not names or set(each) & set(names))
+    chosen = {each.session for each in found if not names or set(each) & set(names)}
+    every = board.read(lambda connection: connection.execute(query).all())
+    origins = {row.session: origin_of(row.plan) for row in every}
+    for row in every:  # a session comes after that which it carries on
+        origin = origins[row.session]
+        if origin is not None and origin.session in chosen:
+            chosen.add(row.session)
+    return tuple(Chosen(row.session, row.run) for row in every if row.session in chosen)
 
 
 def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]:

@@ -15,13 +15,11 @@ from proofs.logic.session_monitor import SessionMonitor, Watch
 from proofs.systems.monitor import SystemMonitor, SystemWatch
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.system import System
-from pxp_fsm.automata.tables import BUILTIN
 from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
-from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.drawings import rules_of
 from pxp_fsm.experiments.runs import Progress
-from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.protocol.rules import Rules
 from pxp_fsm.sessions.occurrences import Occurrence
 
 _NAMED = 5
@@ -276,19 +274,6 @@ def _tallies_of_systems(monitors: Monitors, board: SqlBlackboard, run: str) -> t
             heard[written].append(MonitorResult(record.session, watch.outlook, settled, said))
             over[written] = over[written] and monitor.over_the_protocol
     return tuple(Tally(written, tuple(found), over[written]) for written, found in heard.items())
-
-
-def rules_of(record: SessionRecord | RecordedSession) -> Rules:
-    """The rules that a recorded session followed; `UsageError` where its table is not here."""
-    check_table(record)
-    if record.automaton not in BUILTIN:
-        raise UsageError(
-            f"session {record.session} followed the table {quoted(record.automaton)}, which is not "
-            f"here; sessions of {', '.join(BUILTIN)} are monitored"
-        )
-    if record.protocol == "interact":
-        return Interact(record.n or 1, record.k or 1)
-    return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
 def _listened(session: str, watch: Watch, sent: Iterable[Message]) -> MonitorResult:

@@ -235,7 +235,11 @@ def _in_words(error: Any) -> str | None:
 
 def in_table(table: Path, fault: Fault, number: int) -> Iterator[Fault]:
     """A fault of the row with that number, in the file of its table."""
-    text = text_of(table, "a table", error=TableError)
+    yield from in_text(text_of(table, "a table", error=TableError), table, fault, number)
+
+
+def in_text(text: str, table: Path, fault: Fault, number: int) -> Iterator[Fault]:
+    """A fault of the row with that number, in the text of the file of its table."""
     rows = read(text, str(table), error=TableError)["rows"]
     index = next(
         (at for at, row in enumerate(rows) if row.get("number", at + 1) == number), number - 1

@@ -18,17 +18,11 @@ EXAMPLE = ("machine=interact", "human=interact")
 
 def explore(request: options.Explore) -> None:
     """Serve the explorer until Ctrl-C, or write it as a file."""
-    if request.session is None:
-        if request.database is not None:
-            raise UsageError("this has no effect without --session", "database")
-        subject = web.subject_in(request.tables or EXAMPLE, request.channel)
-    elif request.tables or request.channel is not None:
-        raise UsageError(
-            "the tables and the channel of a session are stored; give neither", "session"
-        )
-    else:
-        subject = web.subject_recorded(request.session, request.database or defaults.STORED)
+    subject, recording, editor = _opened(request)
     if request.output is not None:
+        for field in ("edit", "monitors"):
+            if getattr(request, field):
+                raise UsageError("this has no effect with --output: a file has no server", field)
         if request.output.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{request.output.name} does not end in .html", "output")
         if not request.output.parent.is_dir():
@@ -49,4 +43,28 @@ def explore(request: options.Explore) -> None:
         if request.browser:
             webbrowser.open(address)
 
-    web.serve(subject, request.port, ready)
+    web.serve(subject, request.port, ready, recording, editor)
+
+
+def _opened(
+    request: options.Explore,
+) -> tuple[web.Subject, web.Recording | None, web.Editor | None]:
+    """What is explored: a stored session, tables that are edited, or tables."""
+    if request.session is None:
+        for field in ("database", "monitors"):
+            if getattr(request, field):
+                raise UsageError("this has no effect without --session", field)
+        tables = request.tables or EXAMPLE
+        if request.edit:
+            editor = web.Editor(tables, request.channel)
+            return editor.subject, None, editor
+        return web.subject_in(tables, request.channel), None, None
+    if request.tables or request.channel is not None:
+        raise UsageError(
+            "the tables and the channel of a session are stored; give neither", "session"
+        )
+    if request.edit:
+        raise UsageError("the tables of a stored session are not edited", "edit")
+    database = request.database or defaults.STORED
+    recording = web.Recording(request.session, database, request.monitors)
+    return recording.subject, recording, None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from backends.databases import SqlBlackboard, anchors
+from backends.databases import Origin, SqlBlackboard, anchors
 from backends.models.paper_settings import find_preset
 from backends.people import has_terminal
 from pxp_fsm.analysis.monitoring import Live, Monitors, foregone, tallies
@@ -59,6 +59,9 @@ def run(request: options.Run) -> None:
         _refuse_with_resume(request)
         _resume(request.plan["task"], request.resume, request, monitors)
         return
+    if request.fork is not None:
+        _fork(Origin.read(request.fork), request, monitors)
+        return
     begun = {
         setting: (plan, plan_data.read_plan(plan)) for setting, plan in _settings(request).items()
     }
@@ -96,6 +99,21 @@ def _resume(task: str, name: str, request: options.Run, monitors: Monitors) -> N
         _see_the_person(resumed.plan)
         _prepare(output)
         _conclude({"": _carry(resumed, board, request, monitors)}, board, request)
+
+
+def _fork(origin: Origin, request: options.Run, monitors: Monitors) -> None:
+    """Carry on a stored session as a new run."""
+    database, output = _where(request)
+    for name in ("executor", "both"):
+        if getattr(request, name):
+            raise UsageError("this has no effect beside --fork, which runs one session", name)
+    plan = _plan(request)
+    given = {name: getattr(plan, name) for name in request.plan}
+    with SqlBlackboard(database, create=False) as board:
+        forked = runs.fork(origin, board, given, request.models)
+        _see_the_person(forked.plan)
+        _prepare(output)
+        _conclude({"": _carry(forked, board, request, monitors)}, board, request)
 
 
 def experiment(request: options.Experiment) -> None:
@@ -156,7 +174,7 @@ def _refuse_with_resume(request: options.Run) -> None:
         for setting in settings(plans.Plan)
         if setting.field in request.plan and not setting.option.argument
     ]
-    given += [f"--{name}" for name in ("unbounded", "both") if getattr(request, name)]
+    given += [f"--{name}" for name in ("unbounded", "both", "fork") if getattr(request, name)]
     if given:
         raise UsageError(f"a resumed run keeps its own plan; leave out {', '.join(given)}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
+from backends.databases import Origin, SqlBlackboard
 from backends.people import has_terminal
 from proofs.export.itf import actions_of
 from pxp_fsm.analysis.monitoring import LiveActions, Monitors, tallies
@@ -61,21 +61,27 @@ def run(request: options.Run) -> None:
             f"with --anyway"
         )
     database = request.database or str(request.output / DATABASE)
-    with SqlBlackboard(database, create=request.resume is None) as board:
+    with SqlBlackboard(database, create=request.resume is None and request.fork is None) as board:
         if request.resume is None:
             seed, sessions = int(request.plan.get("seed", 0)), request.sessions or 1
             models = request.models
+            origin = None if request.fork is None else Origin.read(request.fork)
             name = system_runs.start_run(
-                board, file, system, given, seed=seed, sessions=sessions, caps=models.caps
+                *(board, file, system, given),
+                seed=seed,
+                sessions=sessions,
+                caps=models.caps,
+                origin=origin,
             )
         else:
             name = request.resume
             stored = system_runs.check_resumed(board, name, file, system, given, request.models)
-            seed, sessions, models = stored
+            seed, sessions, models, origin = stored
         click.echo(
             printable(
                 f"Run {name}: {file.title}; {counted(len(system.members), 'member')} over "
                 f"{system.channel.name}, {counted(sessions, 'session')}, seed {seed}"
+                + (f", from action {origin.number} of {origin.session} on" if origin else "")
             )
         )
         reporter = Reporter()
@@ -86,8 +92,9 @@ def run(request: options.Run) -> None:
             for line in reporter.lines(session):
                 click.echo(printable(line), err=True)
 
-        live = LiveActions(monitors.of_system(system), board)
-        live.say = lambda line: click.echo(printable(line), err=True)
+        live = LiveActions(
+            monitors.of_system(system), board, lambda line: click.echo(printable(line), err=True)
+        )
 
         def on_action(session: str, occurrence: Occurrence) -> None:
             if sessions == 1:
@@ -103,6 +110,7 @@ def run(request: options.Run) -> None:
             sessions=sessions,
             seed=seed,
             follow=follow,
+            origin=origin,
             settings=models,
             on_action=on_action,
             on_end=on_end,
@@ -146,8 +154,14 @@ def _refuse(request: options.Run) -> None:
         raise UsageError(
             f"{', '.join(others)} applies to the sessions of a task, not to a system; leave it out"
         )
-    if request.resume is not None and ("seed" in request.plan or request.sessions is not None):
-        raise UsageError("a resumed run keeps its own seed and sessions; leave them out")
+    if request.fork is not None and request.follow is not None:
+        raise UsageError(
+            "this has no effect beside --fork, which says what happened first", "follow"
+        )
+    if request.resume is not None and (
+        "seed" in request.plan or request.sessions is not None or request.fork is not None
+    ):
+        raise UsageError("a resumed run keeps its own seed, sessions and fork; leave them out")
 
 
 def _resumable(request: options.Run, name: str, database: str) -> str:

@@ -18,12 +18,14 @@ from rich.text import Text
 
 from backends.databases import (
     FAULTS,
+    Origin,
     RecordedCall,
     SessionLine,
     SessionRecord,
     SqlBlackboard,
     StoredSession,
     calls_of_session,
+    origin_of,
 )
 from pxp_fsm.automata.actions import Deliver
 from pxp_fsm.cli.options import results as options
@@ -46,7 +48,8 @@ def sessions(request: options.Sessions) -> None:
     with SqlBlackboard(request.database, create=False) as board:
         if request.name is not None and "/" in request.name:
             calls = calls_of_session(board, request.name) if request.prompts else None
-            show(board.session(request.name), calls)
+            stored = board.session(request.name)
+            show(stored, calls, origin_of(board.run(stored.record.run).plan))
         else:
             if request.prompts:
                 raise UsageError("this shows one session; name it, as drug-1/1/1", "prompts")
@@ -74,6 +77,11 @@ def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) ->
         shown.print(table)
     else:  # a table for eyes takes a minute for a hundred thousand lines
         click.echo("\n".join(_lines(columns)))
+    shown_runs = {line.run for line in found}
+    for record in board.runs():
+        origin = origin_of(record.plan) if record.run in shown_runs else None
+        if origin is not None:
+            click.echo(printable(f"{record.run} carries on {origin}"))
     left = total - skipped - len(found)
     if left or skipped:
         counts = f"… and {left:,} more" if left else "… and no more"
@@ -126,15 +134,20 @@ def protocol(name: str, n: int | None, k: int | None) -> str:
     return " ".join((name, *bounds))
 
 
-def show(stored: StoredSession, calls: Sequence[RecordedCall] | None = None) -> None:
+def show(
+    stored: StoredSession,
+    calls: Sequence[RecordedCall] | None = None,
+    origin: Origin | None = None,
+) -> None:
     """One session: what it is about, every message and why its tag, and how it ended.
 
-    `calls` are shown with the messages that they led to, where they are given. Raises `UsageError`
+    `calls` are shown with the messages that they led to, where they are given; `origin` is what
+    the session carries on. Raises `UsageError`
     where it followed another table than today's of that name.
     """
     record, shown = stored.record, console()
     check_table(record)
-    for label, value in _facts(record):
+    for label, value in [*_facts(record), *_carried(record, origin)]:
         shown.print(Text.assemble((f"{printable(label):<12}", "bold"), printable(value)))
     asked = _Asked(calls)
     for entry in stored.entries:
@@ -174,6 +187,13 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
         ("assumptions", " ".join(record.assumptions) or "none (noisy)"),
         ("memo", "on" if record.memo else "off"),
     ]
+
+
+def _carried(record: SessionRecord, origin: Origin | None) -> Sequence[tuple[str, str]]:
+    if origin is None:
+        return []
+    what = "action" if record.channel else "message"
+    return [("carries on", f"{origin.session}, from {what} {origin.number}")]
 
 
 def _show_entry(shown: Console, entry: Entry) -> None:

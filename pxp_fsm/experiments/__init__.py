@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
+    from pxp_fsm.experiments.forks import fork as fork
     from pxp_fsm.experiments.intervals import Interval as Interval
     from pxp_fsm.experiments.intervals import estimate as estimate
     from pxp_fsm.experiments.intervals import wilson as wilson

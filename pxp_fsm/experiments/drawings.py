@@ -22,6 +22,8 @@ from pxp_fsm.diagrams import (
 from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import NotThere, UsageError, quoted
+from pxp_fsm.protocol.decisions import concluded
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 from pxp_fsm.sessions.replay import trace
 
 
@@ -54,6 +56,19 @@ def check_table(record: SessionRecord | RecordedSession) -> None:
             f"{record.fingerprint[:12]}, today's is {today[:12]}); use the version of the package "
             f"that recorded it, or start a new run"
         )
+
+
+def rules_of(record: SessionRecord | RecordedSession) -> Rules:
+    """The rules that a recorded session followed; `UsageError` where its table is not here."""
+    check_table(record)
+    if record.automaton not in BUILTIN:
+        raise UsageError(
+            f"session {record.session} followed the table {quoted(record.automaton)}, which is not "
+            f"here; only sessions of {', '.join(BUILTIN)} have rules that are known"
+        )
+    if record.protocol == "interact":
+        return Interact(record.n or 1, record.k or 1)
+    return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
 _SESSION = re.compile(r"[^/\s]+/\d+/\d+")

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from backends.databases import SessionRecord, SqlBlackboard
+from backends.databases import Origin, SessionRecord, SqlBlackboard
 from backends.databases.own_sessions import session_record
 from backends.models.registry import Serving
 from backends.models.settings import Settings
@@ -24,8 +24,9 @@ from backends.people.browser import Desk
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import costs, participants
-from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.drawings import check_table, rules_of
 from pxp_fsm.experiments.faults import Reporter, log
+from pxp_fsm.experiments.forks import carry_over, copies, forkable
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plan_data import gate_of
 from pxp_fsm.experiments.plans import Plan
@@ -64,8 +65,9 @@ class Run:
     """A run on a blackboard, new or resumed; `start` and `resume` make one.
 
     `total` is the number of sessions planned; `meter` counts what its models cost, as it goes on;
-    `on_wait` is called with the reason when a server keeps it waiting. Raises what
-    `participants.models` raises.
+    `on_wait` is called with the reason when a server keeps it waiting. A run with an `origin` is
+    one session, which carries on a stored one of another run. Raises what `participants.models`
+    raises.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Run:
         data: DataSet,
         blackboard: SqlBlackboard,
         settings: Settings | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.selection = participants.models(plan, task, data, settings)
         self.meter = costs.Meter()
@@ -86,6 +89,8 @@ class Run:
         self.plan = plan
         self.task = task
         self.data = data
+        self.origin = origin
+        self._forked = None if origin is None else blackboard.session(origin.session).record
         self._blackboard = blackboard
         self._rules = plan.rules()
         self.settings = settings or Settings()
@@ -93,7 +98,7 @@ class Run:
 
     @property
     def total(self) -> int:
-        return self.plan.repetitions * len(self.data.sessions)
+        return 1 if self._forked else self.plan.repetitions * len(self.data.sessions)
 
     @cached_property
     def finished(self) -> int:
@@ -106,6 +111,8 @@ class Run:
         """How many sessions of each repetition are not over."""
         size = len(self.data.sessions)
         found = Counter(dict.fromkeys(range(1, self.plan.repetitions + 1), size))
+        if self._forked is not None:
+            found = Counter({self._forked.repetition: 1})
         stored = self._blackboard.sessions(self.name)
         found.subtract(each.repetition for each in stored if _over(each))
         return found
@@ -133,6 +140,9 @@ class Run:
 
     def units(self) -> Iterator[Unit]:
         """The parts of the run that depend on no other, in order."""
+        if self._forked is not None:
+            place = self._forked.position
+            return iter([Unit(self._forked.repetition, 1 if self.carries else place, place)])
         return units(self.plan.repetitions, len(self.data.sessions), self.carries)
 
     def execute(
@@ -178,7 +188,7 @@ class Run:
     ) -> None:
         """Carry `chosen` units to their end; None is every repetition."""
         size, every = len(self.data.sessions), range(1, self.plan.repetitions + 1)
-        whole = [Unit(one, 1, size) for one in every]
+        whole = list(self.units()) if self.origin else [Unit(one, 1, size) for one in every]
         async with self._serving() as serving:
             roles = self._participants(serving)
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
@@ -202,7 +212,17 @@ class Run:
             for record in self._blackboard.sessions(self.name):
                 entries = self._blackboard.entries(record.session)
                 roles.remember(record.session, record.agents[0][0], entries)
+            self._remember_origin(roles)
         return roles
+
+    def _remember_origin(self, roles: participants.Participants) -> None:
+        """Tell the judges what they were asked in the messages that are to be copied."""
+        forked, origin = self._forked, self.origin
+        if forked is None or origin is None or self._blackboard.sessions(self.name):
+            return
+        name = f"{self.name}/{forked.repetition}/{forked.position}"
+        entries = copies(forkable(self._blackboard, origin), origin, name)
+        roles.remember(name, forked.agents[0][0], entries)
 
     def _lanes(
         self,
@@ -214,6 +234,7 @@ class Run:
         """The parts of a unit that depend on no other: each session, or all of them in a row."""
         place = (unit.repetition, unit.first, unit.last)
         stored = {each.session: each for each in self._blackboard.sessions_at(self.name, *place)}
+        stored |= self._earlier(unit)
         for record in stored.values():
             check_table(record)
         order = ordered(self.data.sessions, Order(self.plan.order), self.plan.seed, unit.repetition)
@@ -276,8 +297,24 @@ class Run:
         gate = gate_of(self.plan, self.data)
         return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
 
+    def _earlier(self, unit: Unit) -> dict[str, SessionRecord]:
+        """The sessions before the one that is carried on, from which its machine has learned."""
+        if self._forked is None or unit.first == unit.last:
+            return {}
+        place = self._forked.run, unit.repetition, unit.first, unit.last - 1
+        found = {each.session: each for each in self._blackboard.sessions_at(*place)}
+        if len(found) < unit.last - unit.first or not all(map(_over, found.values())):
+            raise UsageError(
+                f"a session before {self._forked.session} is not over, so that it is not known "
+                f"what the machine had learned; resume run {self._forked.run} first"
+            )
+        return found
+
     def _session_name(self, slot: Slot) -> str:
-        return f"{self.name}/{slot.repetition}/{slot.position}"
+        forked = self._forked
+        own = forked is None or slot.position == forked.position
+        run = self.name if own or forked is None else forked.run
+        return f"{run}/{slot.repetition}/{slot.position}"
 
     def _timed(self, agent: Agent) -> Agent:
         return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
@@ -294,7 +331,7 @@ class Run:
         place = (name, slot.repetition, slot.position, slot.row.instance.key)
         stored = known.get(name)
         session = Session(
-            self._rules,
+            rules_of(stored) if stored is not None and stored.run != self.name else self._rules,
             members,
             instance=slot.row.instance,
             name=name,
@@ -307,8 +344,11 @@ class Run:
         if stored is None:
             record = session_record(session, self.name, slot.repetition, slot.position)
             self._blackboard.start_session(replace(record, subject=self.plan.subject or ""))
-        else:
+        elif stored.run == self.name:  # others may sit in a session that is carried on
             self._check_agents(stored, members)
+        if self.origin is not None and not _over(stored):
+            carry_over(self._blackboard, self.origin, session)
+        elif stored is not None:
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
             if _over(stored):
                 return session

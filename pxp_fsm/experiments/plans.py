@@ -280,14 +280,19 @@ class Plan:
         return {name: value for name, value in chosen.items() if name not in _LATER or value}
 
     def as_json(
-        self, deviations: Sequence[str] = (), caps: Mapping[str, float] = MappingProxyType({})
+        self,
+        deviations: Sequence[str] = (),
+        caps: Mapping[str, float] = MappingProxyType({}),
+        origin: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
         """The plan as it is stored, with the caps of its models (`Settings.caps`).
 
-        `deviations` is what could not be as in its preset's paper.
+        `deviations` is what could not be as in its preset's paper; `origin` says what the run
+        carries on (`Origin.in_plan`).
         """
         beside = ((DEVIATIONS, list(deviations)), (CAPS, dict(caps)))
-        return json.dumps(self.meaning() | {name: value for name, value in beside if value})
+        found = {name: value for name, value in beside if value}
+        return json.dumps(self.meaning() | found | dict(origin))
 
 
 _LATER = ("effort", "label", "match", "materials", "precedents", "subject", "test", "validation")

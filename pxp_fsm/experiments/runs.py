@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from backends.databases import RunRecord, SqlBlackboard
+from backends.databases import Origin, RunRecord, SqlBlackboard, origin_of
 from backends.models.settings import Settings
 from pxp_fsm import __version__
 from pxp_fsm.errors import DataError, NotThere, UsageError, quoted
 from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.execution import Progress, Run
+from pxp_fsm.experiments.forks import forkable
 from pxp_fsm.experiments.participants import Part
 from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan
 from pxp_fsm.experiments.plans import Plan
@@ -19,7 +23,7 @@ from pxp_fsm.experiments.stored_plans import stored_plan, with_stored_caps
 from pxp_fsm.tasks.registry import find_task
 from pxp_fsm.tasks.task import DataSet, Task
 
-__all__ = ["Plan", "Progress", "Run", "resume", "run", "start"]
+__all__ = ["Plan", "Progress", "Run", "fork", "resume", "run", "start"]
 
 
 def start(
@@ -28,11 +32,13 @@ def start(
     found: tuple[Task, DataSet] | None = None,
     settings: Settings | None = None,
     name: str | None = None,
+    origin: Origin | None = None,
 ) -> Run:
     """A new run, recorded as `name` or the next free `TASK-NUMBER`; nothing is run yet.
 
     `found` is what `read_plan` says of the plan, where it has been read already; `settings` are
-    how its models are asked, which is not stored. Raises `UsageError`, `DataError` or
+    how its models are asked, which is not stored. With an `origin` its one session carries on that
+    of a run with the same data (`fork`). Raises `UsageError`, `DataError` or
     `BlackboardError` before anything is.
     """
     task, data = found or read_plan(plan)
@@ -43,10 +49,13 @@ def start(
         gate.check(task.agents(data, plan.memo)[0].respondent)
     plan = _placed(plan)
     held = data_fingerprint(plan, data)
+    told = selection.deviations
+    if origin is not None:
+        told = (*told, f"one session, carried on from message {origin.number} of {origin.session}")
     record = RunRecord(
         name or plan.task,
         plan.task,
-        plan.as_json(selection.deviations, (settings or Settings()).caps),
+        plan.as_json(told, (settings or Settings()).caps, origin.in_plan if origin else {}),
         plan.seed,
         __version__,
         held,
@@ -56,7 +65,7 @@ def start(
         name = blackboard.start_numbered_run(record).run
     else:
         blackboard.start_run(record)
-    return Run(name, plan, task, data, blackboard, settings)
+    return Run(name, plan, task, data, blackboard, settings, origin)
 
 
 def run(
@@ -126,6 +135,23 @@ def resume(
     its plan, data or automaton are not what they were (what was learned could not be rebuilt), or a
     run with a person is over.
     """
+    record, plan, task, data = _stored(name, blackboard, task)
+    held = with_stored_caps(settings, record)
+    found = Run(name, plan, task, data, blackboard, held, origin_of(record.plan))
+    if plan.person is not None and not may_be_over and found.finished == found.total:
+        raise UsageError(
+            f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
+            f"would be asked anything; for somebody else give another subject, and to see what "
+            f"came of it pxp report",
+            "subject",
+        )
+    return found
+
+
+def _stored(
+    name: str, blackboard: SqlBlackboard, task: Task | None
+) -> tuple[RunRecord, Plan, Task, DataSet]:
+    """A stored run that can be carried on: its record, its plan, and what this means today."""
     records = {record.run: record for record in blackboard.runs()}
     if name not in records:
         raise NotThere(
@@ -149,12 +175,45 @@ def resume(
         raise DataError(f"the data of run {name} have changed since it began; start a new run")
     for session in blackboard.sessions(name, limit=1):
         check_table(session)
-    found = Run(name, plan, task, data, blackboard, with_stored_caps(settings, record))
-    if plan.person is not None and not may_be_over and found.finished == found.total:
+    return record, plan, task, data
+
+
+def fork(
+    origin: Origin,
+    blackboard: SqlBlackboard,
+    given: Mapping[str, Any] = MappingProxyType({}),
+    settings: Settings | None = None,
+    task: Task | None = None,
+) -> Run:
+    """A new run of one session, which carries on a stored one of a task from `origin`.
+
+    It is recorded, and nothing is run yet. Its plan is that of the stored run, but for what is
+    `given` by the names of a plan's fields. Raises what `resume` and `forks.forkable` raise.
+    """
+    stored = forkable(blackboard, origin)
+    forked = stored.record
+    record, plan, task, _ = _stored(forked.run, blackboard, task)
+    before = origin_of(record.plan)
+    if before is not None:
         raise UsageError(
-            f"run {name} is over, with {plan.subject or 'a person who has no pseudonym'}: nobody "
-            f"would be asked anything; for somebody else give another subject, and to see what "
-            f"came of it pxp report",
-            "subject",
+            f"session {origin.session} carries on {before}, and what its machine had learned is "
+            f"not known here; carry on {before.session} instead"
         )
-    return found
+    for field in _KEPT:
+        if field in given and given[field] != getattr(plan, field):
+            raise UsageError("a fork keeps this of the run that it carries on; leave it out", field)
+    plan = replace(plan, **given)
+    ending = plan.rules().ending(stored.history[: origin.number]) if origin.number else None
+    if ending is not None:
+        raise UsageError(
+            f"with these bounds session {forked.session} ends by message {origin.number} "
+            f"({ending.value}); carry it on from an earlier one"
+        )
+    return start(plan, blackboard, read_plan(plan, task), settings, None, origin)
+
+
+_KEPT = (
+    *("task", "protocol", "data", "instances", "test", "validation", "label"),
+    *("order", "seed", "repetitions"),
+)
+"""The fields of a plan on which it depends which session has which place."""

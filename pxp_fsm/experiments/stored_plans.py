@@ -6,12 +6,13 @@ import json
 import math
 from typing import Protocol
 
+from backends.databases.origins import ORIGIN
 from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.plans import CAPS, DEVIATIONS, Plan, check_plan
 
-_BESIDE = (DEVIATIONS, CAPS)
+_BESIDE = (DEVIATIONS, CAPS, ORIGIN)
 """What is stored beside the fields of a plan."""
 
 

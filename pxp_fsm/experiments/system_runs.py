@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from backends.databases import CallsOf, RunRecord, SqlBlackboard
+from backends.databases import CallsOf, Origin, RunRecord, SqlBlackboard, origin_of
 from backends.databases.own_sessions import system_record
 from backends.models.settings import Settings
 from pxp_fsm import __version__, defaults
@@ -20,6 +20,7 @@ from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import TERMINAL, MemberLine, SystemFile
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.forks import carry_over, forkable
 from pxp_fsm.experiments.networks.setup import models_of
 from pxp_fsm.experiments.plans import CAPS
 from pxp_fsm.experiments.stored_plans import with_stored_caps
@@ -36,7 +37,8 @@ from pxp_fsm.sessions.system_session import SystemSession
 class SystemRun:
     """`sessions` sessions of `system`, with `respondents` by member, on `board`.
 
-    `name` is the run's; `on_action` is called after each action, `on_end` after each session.
+    `name` is the run's; `on_action` is called after each action, `on_end` after each session. With
+    an `origin` each session carries on a stored one from there.
     """
 
     name: str
@@ -47,6 +49,7 @@ class SystemRun:
     sessions: int = 1
     seed: int = 0
     follow: Sequence[SystemAction] = ()
+    origin: Origin | None = None
     settings: Settings = field(default_factory=Settings)
     on_action: Callable[[str, Occurrence], None] = lambda _session, _occurrence: None
     on_end: Callable[[SystemSession], None] = lambda _session: None
@@ -107,10 +110,12 @@ class SystemRun:
                 whom = (self.file, self.respondents, opened, self.seed, number)
                 async with members(*whom) as actors:
                     session = self._session(name, actors)
-                    if name in stored:
-                        self.board.resume(session)
-                    else:
+                    if name not in stored:
                         self.board.start_session(system_record(session, self.name, 1, number))
+                    if self.origin is not None:
+                        carry_over(self.board, self.origin, session)
+                    elif name in stored:
+                        self.board.resume(session)
                     await session.run()
                     self.on_end(session)
 
@@ -217,9 +222,22 @@ def start_run(
     seed: int,
     sessions: int,
     caps: Mapping[str, float] = MappingProxyType({}),
+    origin: Origin | None = None,
 ) -> str:
-    """Store a new run, with what it depends on and the caps on its models; return its name."""
+    """Store a new run, with what it depends on and the caps on its models; return its name.
+
+    With an `origin` its sessions carry that one on. Raises `UsageError` where it is of another
+    system.
+    """
     stored = _plan(file, system, respondents, seed, sessions) | ({CAPS: dict(caps)} if caps else {})
+    if origin is not None:
+        forked = forkable(board, origin).record
+        if forked.fingerprint != system.fingerprint:
+            raise UsageError(
+                f"session {forked.session} is of another system than {file.name}: the fingerprint "
+                f"of its tables is {forked.fingerprint[:12]}, not {system.fingerprint[:12]}"
+            )
+        stored |= origin.in_plan
     plan = json.dumps(stored, sort_keys=True)
     record = RunRecord(file.name, defaults.SYSTEMS, plan, seed, __version__, system.fingerprint)
     return board.start_numbered_run(record).run
@@ -232,8 +250,8 @@ def check_resumed(
     system: System,
     respondents: Mapping[str, str],
     settings: Settings,
-) -> tuple[int, int, Settings]:
-    """The seed and the number of sessions of the stored run `name`, and `settings` with its caps.
+) -> tuple[int, int, Settings, Origin | None]:
+    """The seed, sessions and origin of the stored run `name`, and `settings` with its caps.
 
     Raises `NotThere` where there is none, and `UsageError` where it was another system's or
     version's, or had other respondents.
@@ -254,7 +272,7 @@ def check_resumed(
                 f"run {name} cannot be resumed: its {key} was {quoted(stored.get(key), 200)}, and "
                 f"would now be {quoted(value, 200)}"
             )
-    return seed, sessions, with_stored_caps(settings, record)
+    return seed, sessions, with_stored_caps(settings, record), origin_of(record.plan)
 
 
 def _plan(

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
+    from pxp_fsm.web.editing import Editor as Editor
     from pxp_fsm.web.experts.server import serve_experts as serve_experts
     from pxp_fsm.web.files import explorer_file as explorer_file
-    from pxp_fsm.web.recordings import subject_recorded as subject_recorded
+    from pxp_fsm.web.recordings import Recording as Recording
     from pxp_fsm.web.server import serve as serve
     from pxp_fsm.web.subjects import Subject as Subject
     from pxp_fsm.web.subjects import subject_in as subject_in

@@ -10,15 +10,26 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
+from proofs.claims.catalogue import CLAIMS, name_of
+from proofs.claims.certificates import coverage
+from proofs.claims.checking import Bounds, Checker, Substitutes
 from proofs.core.limits import Effort
+from proofs.core.results import Bound, Result, Status, Verdict
+from proofs.sessions.answers import Answers, answers_after
+from proofs.sessions.model import AGENTS, SessionModel, action_of
+from proofs.sessions.relational import Theory
 from proofs.systems import check_formulas
+from proofs.systems.paths import Choices, choices_of
 from pxp_fsm.analysis import systems
-from pxp_fsm.errors import PXPError
+from pxp_fsm.automata.actions import Exchange, Say
+from pxp_fsm.automata.tables import builtin
+from pxp_fsm.errors import PXPError, Refused
+from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import ResultView, Views
 
@@ -38,20 +49,92 @@ def standard_results(subject: Subject, formulas: Sequence[str] = ()) -> Iterator
     yield from map(views.result, check_formulas(system, formulas, effort=effort))
 
 
+SMALL = Bounds(n=5, k=1)
+"""The bounds with which claims are checked while one waits."""
+
+
+def claim_results(subject: Subject, assumptions: frozenset[Assumption]) -> Iterator[ResultView]:
+    """The claims about sessions of the subject's protocol, where no more is assumed than that.
+
+    What a certificate proves of the built-in table is said of all n and k.
+    """
+    system, name = subject.system(), name_of(assumptions)
+    views, table = Views(system), system.members[0].automaton
+    own = table.fingerprint != builtin(subject.protocol).fingerprint
+    checker = Checker(SMALL, instead=Substitutes({subject.protocol: table} if own else {}))
+    found = None if own else coverage(SMALL.rules(subject.protocol), assumptions)
+    proved = () if found is None else found.claims
+    for claim in CLAIMS:
+        if claim.protocol != subject.protocol or (claim.exact and name not in claim.expected):
+            continue
+        result = checker.check(claim, name)
+        if result.status is Status.HOLDS_UP_TO and claim.name in proved:
+            every = Bound(n="all" if subject.protocol == "interact" else None, k="all")
+            result = replace(result, verdict=Verdict(Status.HOLDS, bound=every))
+        yield replace(views.result(result), choices=_choices(views, result))
+
+
+def _choices(views: Views, result: Result) -> Choices | None:
+    """The trace of a session, as one of its two tables."""
+    if result.trace is None:
+        return None
+    names = tuple(views.composition.system.places)
+    actions = []
+    for step in result.trace.steps:
+        said = action_of(step)
+        if isinstance(said, Say):
+            sender = AGENTS.index(said.agent)
+            actions.append(Exchange(names[sender], names[1 - sender], said.tag))
+    try:
+        return choices_of(views.composition, actions)
+    except Refused:
+        return None
+
+
+def answers(
+    subject: Subject, choices: Choices, assumptions: frozenset[Assumption]
+) -> tuple[Answers, ...]:
+    """What MATCH and AGREE may answer at the end of a trace of a protocol's session.
+
+    Raises `Refused` where no session under `assumptions` begins so.
+    """
+    system = subject.system()
+    table = system.members[0].automaton
+    rules = Bounds().rules(subject.protocol, Substitutes({subject.protocol: table}))
+    model = SessionModel(rules, Theory(assumptions), observes=False)
+    said = [
+        Say(AGENTS[system.places[action.sender]], action.tag)
+        for action in Views(system).actions(choices)
+        if isinstance(action, Exchange)
+    ]
+    return answers_after(model, said)
+
+
+def question(formula: str = "", assumptions: frozenset[Assumption] | None = None) -> str:
+    """A question to a process that checks: a formula, "" for the standard checks, or claims."""
+    assumed = None if assumptions is None else sorted(assumptions)
+    return json.dumps({"formula": formula, "assumptions": assumed})
+
+
+def _results(subject: Subject, asked: dict[str, Any]) -> Iterator[ResultView]:
+    if asked["assumptions"] is not None:
+        yield from claim_results(subject, frozenset(map(Assumption, asked["assumptions"])))
+    elif asked["formula"]:
+        system, effort = subject.system(), Effort(MOST_STATES)
+        yield from map(
+            Views(system).result, check_formulas(system, [asked["formula"]], effort=effort)
+        )
+    else:
+        yield from standard_results(subject)
+
+
 def _work(connection: Connection, subject: Subject) -> None:
-    """Answer formulas (or "" for the standard checks), each with results and an empty line."""
+    """Answer questions, each with results and an empty line."""
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
-            formula = connection.recv_bytes().decode()
+            asked = json.loads(connection.recv_bytes())
             try:
-                if formula:
-                    system = subject.system()
-                    effort = Effort(MOST_STATES)
-                    checked = check_formulas(system, [formula], effort=effort)
-                    results: Iterator[ResultView] = map(Views(system).result, checked)
-                else:
-                    results = standard_results(subject)
-                for result in results:
+                for result in _results(subject, asked):
                     connection.send_bytes(json.dumps(asdict(result)).encode())
             except (PXPError, MemoryError) as error:
                 reason = str(error) or "there is not enough memory"
@@ -59,11 +142,11 @@ def _work(connection: Connection, subject: Subject) -> None:
             connection.send_bytes(b"")
 
 
-class Checker:
+class Process:
     """A process that checks, one question at a time; a new question ends the one before."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+        self.subject = subject
         self.busy = False
         self._start()
 
@@ -71,7 +154,7 @@ class Checker:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=_work, args=(theirs, self._subject), daemon=True, name="pxp check"
+            target=_work, args=(theirs, self.subject), daemon=True, name="pxp check"
         )
         self._process.start()
         theirs.close()
@@ -82,26 +165,28 @@ class Checker:
         self._process.join()
         self._connection.close()
 
-    async def ask(self, formula: str) -> AsyncIterator[dict[str, Any]]:
-        """What the process answers: results, or {"error": why there is none}.
+    async def ask(
+        self, asked: str, seconds: float | None = MOST_SECONDS
+    ) -> AsyncIterator[dict[str, Any]]:
+        """What the process answers to a `question`: results, or {"error": why there is none}.
 
-        "" asks for the standard checks. Nothing more comes where another question ends this one.
+        Nothing more comes where another question ends this one.
         """
         if self.busy:
             self.close()
             self._start()
         connection, self.busy = self._connection, True
         try:
-            connection.send_bytes(formula.encode("utf-8", "replace"))
+            connection.send_bytes(asked.encode())
             while answer := await asyncio.wait_for(
-                asyncio.to_thread(_received, connection), MOST_SECONDS if formula else None
+                asyncio.to_thread(_received, connection), seconds
             ):
                 yield json.loads(answer)
             if connection is self._connection:
                 self.busy = False
         except TimeoutError:
             if connection is self._connection:
-                yield {"error": f"not decided within {MOST_SECONDS:.0f} seconds; use pxp check"}
+                yield {"error": f"not decided within {seconds:.0f} seconds; use pxp check"}
         except OSError:  # it was ended by another question
             return
 

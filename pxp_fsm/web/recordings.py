@@ -1,46 +1,169 @@
-"""Stored sessions as what is explored: the system that they followed, and what happened in it."""
+"""Stored sessions as what is explored: the system that they follow, and what happens in it.
+
+A session that is not over is read again and again; it is never changed.
+"""
 
 from __future__ import annotations
 
-from backends.databases import FAULTS, SqlBlackboard, StoredSession
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from backends.databases import FAULTS, Origin, SqlBlackboard, StoredSession, origin_of
 from backends.databases.records import stored_system
+from proofs.claims.certificates import coverage
 from proofs.systems import Composition
-from proofs.systems.paths import states_along
+from proofs.systems.paths import Choices, choices_of, states_along
+from pxp_fsm import defaults
+from pxp_fsm.analysis.monitoring import Monitors
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.experiments.drawings import check_table
+from pxp_fsm.experiments.drawings import check_table, rules_of
 from pxp_fsm.sessions.session import CLOSE
-from pxp_fsm.web.subjects import Subject, subject_of
+from pxp_fsm.web.subjects import subject_of
 
 
-def subject_recorded(session: str, database: str) -> Subject:
-    """The system of a stored session, with what happened in it as the trace.
+@dataclass(frozen=True, slots=True)
+class MonitorView:
+    """A formula, and how it stands before the first message of a session and after each."""
 
-    Raises `NotThere` where there is no such session, `UsageError` where its table was another one.
+    formula: str
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A stored session as it is now: what has happened, as a trace, and how it ended, if it has.
+
+    `happened` counts the messages or actions; the trace has one step more where a schedule has
+    closed the session. `claims` are those that are proved of it, under its `assumptions`; None
+    where its system is none of the built-in ones. `origin` is what it carries on. `fork` is the
+    command that carries it on from a message, before and after the message's number.
     """
-    with SqlBlackboard(database, create=False) as board:
-        stored = board.session(session)
-    if stored.record.channel:
-        system = stored_system(stored.record.members, stored.record.channel)
-        return subject_of(system, (), (one.action for one in stored.actions))
-    return _of_protocol(stored)
+
+    name: str
+    choices: Choices
+    happened: int
+    ending: str
+    cause: str
+    monitors: tuple[MonitorView, ...]
+    assumptions: tuple[str, ...]
+    claims: tuple[str, ...] | None
+    origin: str
+    fork: tuple[str, str]
 
 
-def _of_protocol(stored: StoredSession) -> Subject:
-    """A session of INTERACT or PXP: each message is sent and received in one step."""
+class Recording:
+    """The session `name` of a database, with `formulas` that are monitored, read when asked.
+
+    `subject` is the system that it follows, which a page begins with what has happened; `latest` is
+    the session as it was when it was last read.
+
+    Raises `NotThere` where there is no such session, `UsageError` where its table was another one,
+    or a formula cannot be read.
+    """
+
+    def __init__(self, name: str, database: str, formulas: Sequence[str] = ()) -> None:
+        self._board = SqlBlackboard(database, create=False)
+        hidden = self._board.engine.url.password is not None
+        self._name, self._database = name, self._board.shown if hidden else database
+        self._monitors = Monitors(formulas)
+        stored = self._board.session(name)
+        self._record = stored.record
+        self._system = _system_of(stored)
+        self._composition = Composition(self._system)
+        record = stored.record
+        self._run = self._board.run(record.run)
+        self._claims: tuple[str, ...] | None = None
+        if not record.channel:
+            found = coverage(rules_of(record), record.assumptions)
+            self._claims = () if found is None else found.claims
+        self.subject = subject_of(self._system, (), self._actions(stored))
+        self.latest = self._viewed(stored)
+
+    def read(self) -> SessionView | None:
+        """The session as it is now; None where nothing has happened since it was last read."""
+        one, latest = self._record, self.latest
+        (now,) = self._board.sessions_at(one.run, one.repetition, one.position, one.position)
+        if (now.messages, now.ending or "") == (latest.happened, latest.ending):
+            return None
+        self.latest = self._viewed(self._board.session(self._name))
+        return self.latest
+
+    def close(self) -> None:
+        """Close the database."""
+        self._board.dispose()
+
+    def _viewed(self, stored: StoredSession) -> SessionView:
+        record, actions = stored.record, tuple(self._actions(stored))
+        return SessionView(
+            record.session,
+            choices_of(self._composition, actions),
+            len(stored.entries) + len(stored.actions),
+            record.ending or "",
+            record.cause or "",
+            self._monitored(stored),
+            record.assumptions,
+            self._claims,
+            _words(origin_of(self._run.plan)),
+            self._fork(),
+        )
+
+    def _actions(self, stored: StoredSession) -> Iterator[SystemAction]:
+        if stored.record.channel:
+            yield from (one.action for one in stored.actions)
+            return
+        actions = [Exchange(one.sender, one.receiver, one.tag) for one in stored.history]
+        yield from actions
+        ending = stored.record.ending
+        if ending is not None and ending not in FAULTS and self._closes(actions):
+            yield External(CLOSE)  # the schedule closed it
+
+    def _closes(self, actions: Iterable[SystemAction]) -> bool:
+        choices = choices_of(self._composition, actions)
+        here = states_along(self._composition, choices)[-1]
+        return any(move.action == External(CLOSE) for move in self._composition.moves(here))
+
+    def _monitored(self, stored: StoredSession) -> tuple[MonitorView, ...]:
+        if not self._monitors.formulas:
+            return ()
+        record = stored.record
+        if record.channel:
+            taken = (one.action for one in stored.actions)
+            followed = self._monitors.follow_actions(self._system, record.session, taken)
+            rows = [verdicts for _, verdicts in followed]
+        else:
+            rows = [verdicts for _, verdicts in self._monitors.follow(record, stored.history)]
+        columns = zip(*rows, strict=True)
+        return tuple(
+            MonitorView(formula, tuple(str(one.value) for one in column))
+            for formula, column in zip(self._monitors.formulas, columns, strict=True)
+        )
+
+    def _fork(self) -> tuple[str, str]:
+        """What carries the session on from a message, before and after the message's number."""
+        task, name = self._run.task, self._name
+        if task == defaults.OWN:
+            return (
+                f"pxp.experiments.fork(board, {json.dumps(name)[:-1]}@",
+                '", members, name="…/1")',
+            )
+        what = "SYSTEM.toml" if task == defaults.SYSTEMS else task
+        words = ["pxp", "run", what, "--database", self._database, "--fork"]
+        return f"{shlex.join(words)} {shlex.quote(name)}@", ""
+
+
+def _words(origin: Origin | None) -> str:
+    return "" if origin is None else str(origin)
+
+
+def _system_of(stored: StoredSession) -> System:
+    """The system that a stored session follows: its own, or that of INTERACT's or PXP's table."""
     record = stored.record
+    if record.channel:
+        return stored_system(record.members, record.channel)
     check_table(record)
     table = builtin(record.automaton)
-    system = System(tuple(Member(name, table) for name, _ in record.agents))
-    actions: list[SystemAction] = [
-        Exchange(one.sender, one.receiver, one.tag) for one in stored.history
-    ]
-    subject, close = subject_of(system, (), actions), External(CLOSE)
-    if record.ending is None or record.ending in FAULTS:
-        return subject
-    composition = Composition(system)
-    here = states_along(composition, subject.choices)[-1]
-    if any(move.action == close for move in composition.moves(here)):
-        return subject_of(system, (), [*actions, close])  # the schedule closed it
-    return subject
+    return System(tuple(Member(name, table) for name, _ in record.agents))

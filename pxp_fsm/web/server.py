@@ -1,7 +1,7 @@
 """The server of the explorer: a JSON API, a WebSocket of checks, and the page that uses them.
 
-It listens on the loopback interface alone, keeps no state but what can be computed again, and
-writes nothing.
+It listens on the loopback interface alone, and writes nothing but tables that were opened to be
+edited, when it is asked to.
 """
 
 from __future__ import annotations
@@ -9,27 +9,51 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from proofs.core.explore import TooLarge
 from proofs.core.limits import Effort
 from proofs.logic import parse
+from proofs.sessions.answers import Answers
 from proofs.systems.coloring import Part, color
 from proofs.systems.paths import nearest, nearest_end, states_along
-from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.web.checks import Checker
+from pxp_fsm.errors import PXPError, Refused, UsageError
+from pxp_fsm.web.checks import Process, answers, question
+from pxp_fsm.web.editing import Editor
+from pxp_fsm.web.interface import (
+    EVENT,
+    QUESTION,
+    AnswersQuery,
+    CheckQuestion,
+    DoneEvent,
+    Edited,
+    EditQuery,
+    Event,
+    ExportQuery,
+    FormulaQuery,
+    Opened,
+    PathQuery,
+    Question,
+    RefusedEvent,
+    SaveQuery,
+    SessionEvent,
+    SystemEvent,
+    TraceQuery,
+    TroubleEvent,
+    event_of,
+)
+from pxp_fsm.web.recordings import Recording
 from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.traces import FORMS, written
-from pxp_fsm.web.views import ResultView, StateView, SystemView, Views
+from pxp_fsm.web.views import StateView, Views
 
-MOST_STEPS = 10_000
-"""The steps of a trace that are taken."""
+PAUSE = 0.5
+"""The seconds between two readings of a stored session that is not over."""
 
 MOST_SEARCHED = 200_000
 """The states in which the nearest one is searched."""
@@ -37,99 +61,37 @@ MOST_SEARCHED = 200_000
 MOST_COLORED = 40_000
 """The nodes with which A and E are decided, to color a formula."""
 
-Choices = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_STEPS)]
-Text = Annotated[str, Field(max_length=10_000)]
-
-
-class _Query(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    choices: Choices = ()
-
-
-class TraceQuery(_Query):
-    """A trace, and from which of its states on (from 0) they are wanted."""
-
-    start: Annotated[int, Field(ge=0)] = 0
-
-
-class PathQuery(_Query):
-    """A trace, and a proposition to go to from its last state; "" is the nearest end."""
-
-    goal: Text = ""
-
-
-class FormulaQuery(_Query):
-    """A trace, whose last `cycle` steps repeat for ever, and a formula."""
-
-    formula: Text
-    cycle: Annotated[int, Field(ge=0)] = 0
-
-
-class ExportQuery(_Query):
-    """A trace to write; `members` are those that are shown, all where there are none."""
-
-    cycle: Annotated[int, Field(ge=0)] = 0
-    members: tuple[str, ...] = ()
-
-
-class CheckQuestion(BaseModel):
-    """A formula to check, by WebSocket; it ends the check before it. "" only ends it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    type: Literal["check"]
-    id: int
-    formula: Text
-
-
-class ResultEvent(BaseModel):
-    """By WebSocket: a verdict, of a question, or without `id` of the standard checks."""
-
-    type: Literal["result"] = "result"
-    id: int | None = None
-    result: ResultView
-
-
-class RefusedEvent(BaseModel):
-    """By WebSocket: why there is no verdict."""
-
-    type: Literal["refused"] = "refused"
-    id: int | None = None
-    error: str
-
-
-class DoneEvent(BaseModel):
-    """By WebSocket: all verdicts of a question, or of the standard checks, have been sent."""
-
-    type: Literal["done"] = "done"
-    id: int | None = None
-
-
-Event = ResultEvent | RefusedEvent | DoneEvent
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-_RESULT: TypeAdapter[ResultView] = TypeAdapter(ResultView)
-
-
-class Opened(BaseModel):
-    """The system that is explored, and the trace with which a page begins."""
-
-    system: SystemView
-    begin: tuple[int, ...]
-
 
 class Explorer:
-    """What the server knows: the views of one system, and verdicts as they come."""
+    """What the server knows: the views of one system, and verdicts as they come.
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self._system = subject.system()
-        self.views = Views(self._system)
-        self.shown = Opened(system=self.views.system(), begin=subject.choices)
-        self.events: list[Event] = []
+    The system is `subject`, or that of an `editor`, which may change it.
+    """
+
+    def __init__(
+        self, subject: Subject, recording: Recording | None = None, editor: Editor | None = None
+    ) -> None:
+        self._recording = recording
+        self.editor = editor
+        self.session: Event | None = None
+        if recording is not None:
+            self.session = SessionEvent(session=recording.latest)
         self.news = asyncio.Condition()
-        self._spare: Checker | None = None
-        self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (self.views.start,))
+        self.editing = asyncio.Lock()
+        self._spare: Process | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._open(subject, Views(subject.system()))
+
+    def _open(self, subject: Subject, views: Views) -> None:
+        self.subject, self.views = subject, views
+        self.shown = Opened(
+            system=views.system(),
+            begin=subject.choices,
+            protocol=subject.protocol,
+            tables=self.editor.tables if self.editor else (),
+        )
+        self.events: list[Event] = [SystemEvent(fingerprint=self.shown.system.fingerprint)]
+        self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
 
     def states(self, choices: tuple[int, ...]) -> tuple[int, ...]:
         """The states along a trace; the latest trace is remembered, and gone on from."""
@@ -146,60 +108,107 @@ class Explorer:
 
     def apart(self) -> Views:
         """Views for another thread: a composition numbers buffers as it meets them, unguarded."""
-        return Views(self._system)
+        return Views(self.views.composition.system)
 
-    async def check_standard(self) -> None:
+    async def edit(self, query: EditQuery) -> Edited:
+        """Take a new text of a table; where nothing is wrong with it, its system is explored."""
+        editor = self.editor
+        if editor is None:
+            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+        async with self.editing:
+            before = self.shown.system.fingerprint
+            actions = self.views.actions(query.choices)
+            faults = await asyncio.to_thread(editor.edit, query.table, query.text)
+            if faults:
+                return Edited(faults=faults)
+            subject = editor.subject
+            views = await asyncio.to_thread(lambda: Views(subject.system()))
+            self._open(subject, views)
+            if self.shown.system.fingerprint != before:
+                self.check()
+        return Edited(choices=views.choices_along(actions))
+
+    def check(self) -> None:
+        """Begin the standard checks, and end those of the system before."""
+        if self._checking is not None:
+            self._checking.cancel()
+        self._checking = asyncio.create_task(self._check_standard())
+
+    async def _check_standard(self) -> None:
         """Decide the standard checks, and tell everybody who listens."""
-        checker = self.borrow()
+        process, events = self.borrow(), self.events
         try:
-            async for answer in checker.ask(""):
-                await self._tell(_event(None, answer))
-            await self._tell(DoneEvent())
+            await self._tell(events)
+            async for answer in process.ask(question(), None):
+                await self._tell(events, event_of(None, answer))
+            await self._tell(events, DoneEvent())
         finally:
-            self.give_back(checker)
+            self.give_back(process)
 
-    def borrow(self) -> Checker:
+    async def follow(self) -> None:
+        """Read the stored session until it is over, and tell everybody who listens."""
+        while self._recording is not None and not self._recording.latest.ending:
+            await asyncio.sleep(PAUSE)
+            event: Event | None = None
+            try:
+                view = await asyncio.to_thread(self._recording.read)
+                recovered = isinstance(self.session, TroubleEvent)
+                if view is not None or recovered:
+                    event = SessionEvent(session=view or self._recording.latest)
+            except PXPError as error:
+                event = TroubleEvent(error=str(error))
+            if event is not None and event != self.session:
+                self.session = event
+                await self._tell(self.events)
+
+    def borrow(self) -> Process:
         """A process that checks: the one that has been given back, or another one."""
         found, self._spare = self._spare, None
-        return found or Checker(self.subject)
+        if found is not None and found.subject != self.subject:
+            found.close()
+            found = None
+        return found or Process(self.subject)
 
-    def give_back(self, checker: Checker) -> None:
+    def give_back(self, process: Process) -> None:
         """Keep a process for the next who borrows one, or end it."""
-        if self._spare is None and not checker.busy:
-            self._spare = checker
+        if self._spare is None and not process.busy and process.subject == self.subject:
+            self._spare = process
         else:
-            checker.close()
+            process.close()
 
-    def close(self) -> None:
-        """End the process that is kept."""
+    async def close(self) -> None:
+        """End what is being checked and the process that is kept, and close the database."""
+        if self._checking is not None:
+            self._checking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._checking
+        if self._recording is not None:
+            self._recording.close()
         if self._spare is not None:
             self._spare.close()
             self._spare = None
 
-    async def _tell(self, event: Event) -> None:
+    async def _tell(self, events: list[Event], *new: Event) -> None:
         async with self.news:
-            self.events.append(event)
+            events.extend(new)
             self.news.notify_all()
 
 
-def _event(number: int | None, answer: dict[str, Any]) -> Event:
-    if "error" in answer:
-        return RefusedEvent(id=number, error=answer["error"])
-    return ResultEvent(id=number, result=_RESULT.validate_python(answer))
-
-
-def application(subject: Subject) -> FastAPI:
+def application(
+    subject: Subject, recording: Recording | None = None, editor: Editor | None = None
+) -> FastAPI:
     """The server, as an application that is not guarded yet."""
-    explorer = Explorer(subject)
+    explorer = Explorer(subject, recording, editor)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        checking = asyncio.create_task(explorer.check_standard())
+        explorer.check()
+        following = asyncio.create_task(explorer.follow())
         yield
-        checking.cancel()
+        following.cancel()
         with suppress(asyncio.CancelledError):
-            await checking
-        explorer.close()
+            await following
+        await explorer.close()
 
     app = FastAPI(
         title="pxp explore", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False
@@ -207,6 +216,7 @@ def application(subject: Subject) -> FastAPI:
     add_page(app, "explorer", "pxp explore")
     add_refusals(app)
     _add_queries(app, explorer)
+    _add_editing(app, explorer)
     _add_events(app, explorer)
 
     @app.exception_handler(TooLarge)
@@ -248,64 +258,139 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
         composition = explorer.apart().composition
         return color(composition, formula, query.choices, query.cycle, effort)
 
+    @app.post("/api/answers")
+    def answered(query: AnswersQuery) -> tuple[Answers, ...]:
+        """What MATCH and AGREE may answer after a trace of a session, and the replies to it."""
+        if not explorer.subject.protocol:
+            raise Refused("these tables are none of a protocol that asks MATCH and AGREE")
+        return answers(explorer.subject, query.choices, query.assumptions)
+
     @app.post("/api/export/{form}", response_class=Response)
     def export(form: str, query: ExportQuery) -> Response:
-        """A trace as a file: svg, png, mermaid or itf."""
+        """A trace as a file, in one of `FORMS`."""
         if form not in FORMS:
             raise HTTPException(404, f"there is no form {form}; there are {', '.join(FORMS)}")
         text = written(explorer.apart(), query.choices, query.cycle, form, query.members)
         return Response(text, media_type=FORMS[form])
 
 
+def _add_editing(app: FastAPI, explorer: Explorer) -> None:
+    @app.post("/api/edit")
+    async def edit(query: EditQuery) -> Edited:
+        """Take a new text of a table: what is wrong with it, or the trace in the new system."""
+        return await explorer.edit(query)
+
+    @app.post("/api/save")
+    async def save(query: SaveQuery) -> Opened:
+        """Write the latest text of a table without a fault to the file that it was read from."""
+        if explorer.editor is None:
+            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+        async with explorer.editing:
+            await asyncio.to_thread(explorer.editor.save, query.table)
+            explorer.shown.tables = explorer.editor.tables
+        return explorer.shown
+
+
 def _add_events(app: FastAPI, explorer: Explorer) -> None:
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:
         await socket.accept()
-        checker, asked = explorer.borrow(), set[asyncio.Task[None]]()
-
-        async def send(event: Event) -> None:
-            await socket.send_json(_EVENT.dump_python(event, mode="json"))
-
-        async def tell() -> None:
-            told = 0
-            while True:
-                async with explorer.news:
-                    if told == len(explorer.events):
-                        await explorer.news.wait()
-                while told < len(explorer.events):
-                    await send(explorer.events[told])
-                    told += 1
-
-        async def answer(question: CheckQuestion) -> None:
-            async for found in checker.ask(question.formula):
-                await send(_event(question.id, found))
-            await send(DoneEvent(id=question.id))
-
-        telling = asyncio.create_task(tell())
+        listener = _Listener(socket, explorer)
+        telling = asyncio.create_task(listener.tell())
         try:
             while True:
-                try:
-                    question = CheckQuestion.model_validate_json(await socket.receive_text())
-                    parse(question.formula)
-                except ValidationError:
-                    await send(RefusedEvent(error="no such question; /openapi.json describes it"))
-                except PXPError as error:
-                    await send(RefusedEvent(id=question.id, error=str(error)))
-                else:
-                    for task in asked:
-                        task.cancel()
-                    asked = {asyncio.create_task(answer(question))}
+                await listener.hear(await socket.receive_text())
         except WebSocketDisconnect:
             pass
         finally:
-            for task in (telling, *asked):
-                task.cancel()
-            explorer.give_back(checker)
+            telling.cancel()
+            listener.close()
 
 
-def serve(subject: Subject, port: int, ready: Callable[[str], None]) -> None:
+class _Listener:
+    """A page that is connected: what it has been told, and what it asks, one of each kind."""
+
+    def __init__(self, socket: WebSocket, explorer: Explorer) -> None:
+        self._socket, self._explorer = socket, explorer
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._processes: dict[str, Process] = {}
+
+    async def _send(self, event: Event) -> None:
+        await self._socket.send_json(EVENT.dump_python(event, mode="json"))
+
+    async def tell(self) -> None:
+        """Send the verdicts on the system that is explored, and the session, as they come."""
+        explorer, told = self._explorer, 0
+        events: list[Event] = []
+        session: Event | None = None
+        while True:
+            async with explorer.news:
+                if (
+                    events is explorer.events
+                    and told == len(events)
+                    and (session is explorer.session)
+                ):
+                    await explorer.news.wait()
+            if events is not explorer.events:
+                events, told = explorer.events, 0
+            if session is not explorer.session and explorer.session is not None:
+                session = explorer.session
+                await self._send(session)
+            while told < len(events):
+                told += 1
+                await self._send(events[told - 1])
+
+    async def hear(self, text: str) -> None:
+        """Begin to answer a question; one of the same kind before it is ended."""
+        number = None
+        try:
+            asked = QUESTION.validate_json(text)
+            number = asked.id
+            if isinstance(asked, CheckQuestion):
+                parse(asked.formula)
+            elif not self._explorer.subject.protocol:
+                raise UsageError("these tables are none of a protocol with claims of its own")
+        except ValidationError:
+            await self._send(RefusedEvent(error="no such question; /openapi.json describes it"))
+        except PXPError as error:
+            await self._send(RefusedEvent(id=number, error=str(error)))
+        else:
+            if asked.type in self._tasks:
+                self._tasks[asked.type].cancel()
+            self._tasks[asked.type] = asyncio.create_task(self._answer(asked))
+
+    async def _answer(self, asked: Question) -> None:
+        process = self._processes.get(asked.type)
+        if process is None or process.subject != self._explorer.subject:
+            if process is not None:
+                process.close()
+            process = self._processes[asked.type] = self._explorer.borrow()
+        if isinstance(asked, CheckQuestion):
+            text = question(asked.formula)
+        else:
+            text = question(assumptions=asked.assumptions)
+        async for found in process.ask(text):
+            await self._send(event_of(asked.id, found))
+        await self._send(DoneEvent(id=asked.id))
+
+    def close(self) -> None:
+        """End what is being answered."""
+        for task in self._tasks.values():
+            task.cancel()
+        for process in self._processes.values():
+            self._explorer.give_back(process)
+
+
+def serve(
+    subject: Subject,
+    port: int,
+    ready: Callable[[str], None],
+    recording: Recording | None = None,
+    editor: Editor | None = None,
+) -> None:
     """Serve the explorer of a system until Ctrl-C; `ready` is told the address to open.
 
-    Raises `UsageError` where the port is taken.
+    With a `recording`, whose subject it is, the page follows a stored session; with an `editor`,
+    whose subject it is, its tables may be edited. Raises `UsageError` where the port is taken.
     """
-    serve_guarded(application(subject), port, ready)
+    serve_guarded(application(subject, recording, editor), port, ready)

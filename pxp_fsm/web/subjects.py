@@ -27,6 +27,14 @@ class Subject:
     properties: tuple[Property, ...] = ()
     choices: Choices = ()
 
+    @property
+    def protocol(self) -> str:
+        """The protocol that two members follow in one step a message; "" where it is none."""
+        tables = [stored_automaton(table) for _, table in self.members]
+        (first, *others), known = tables, ("interact", "pxp")
+        alike = len(others) == 1 and others[0].fingerprint == first.fingerprint
+        return first.name if alike and self.channel == "sync" and first.name in known else ""
+
     def system(self) -> System:
         """The system itself."""
         members = (Member(name, stored_automaton(table)) for name, table in self.members)

@@ -9,6 +9,7 @@ from proofs.core.explore import Trace
 from proofs.core.model import Step
 from proofs.core.results import Status, Verdict
 from proofs.export.itf import to_itf
+from proofs.export.traces import Walk, export_trace
 from proofs.systems.options import Options
 from proofs.systems.paths import check_cycle, states_along
 from pxp_fsm.diagrams import SequenceChart, actions_chart, render
@@ -19,6 +20,9 @@ from pxp_fsm.web.views import Views
 FORMS = {
     "svg": "image/svg+xml",
     "png": "image/png",
+    "pdf": "application/pdf",
+    "tikz": "application/x-tex",
+    "latex": "application/x-tex",
     "mermaid": "text/vnd.mermaid; charset=utf-8",
     "itf": "application/json",
 }
@@ -35,6 +39,9 @@ def written(
     check_cycle(states_along(views.composition, choices), cycle)
     if form == "itf":
         return _itf(views, choices, cycle).encode()
+    if form == "latex":
+        system = views.composition.system
+        return export_trace(Walk(system, views.actions(choices), cycle=cycle), form)
     return render(chart(views, choices, cycle, members), form)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proofs.core.results import Result
 from proofs.systems import Composition, System
 from proofs.systems.options import Option, Options
-from proofs.systems.paths import choices_of
+from proofs.systems.paths import Choices, choices_of
 from proofs.systems.product import Move
 from proofs.systems.propositions import named, vocabulary
 from pxp_fsm.automata.actions import SystemAction, Unreceived, record_of
@@ -207,6 +207,18 @@ class Views:
             return choices_of(self.composition, (step.action for step in result.trace.steps))
         except PXPError:
             return None
+
+    def choices_along(self, actions: Sequence[SystemAction]) -> Choices:
+        """The choices that take `actions`, as far as they can happen."""
+        state, found = self.start, list[int]()
+        for action in actions:
+            moves = self.composition.moves(state)
+            place = next((n for n, move in enumerate(moves) if move.action == action), None)
+            if place is None:
+                break
+            found.append(place)
+            state += moves[place].difference
+        return tuple(found)
 
     def actions(self, choices: Sequence[int]) -> tuple[SystemAction, ...]:
         """What happens on a path that the system has."""

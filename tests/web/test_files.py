@@ -149,6 +149,8 @@ def test_the_command_writes_the_same_file_twice(tmp_path: Path) -> None:
         (["pxp", "--channel", "fifo:x"], "there is no channel 'fifo:x'"),
         (["pxp", "-o", "a.html", "--formula", "F ((", "--states", "0"], "--states"),
         (["pxp", "-o", "a.html", "--formula", "F (("], "ends too early"),
+        (["pxp", "--edit"], "no table of this system is in a file"),
+        (["pxp", "--monitor", "F ended"], "--monitor: this has no effect without --session"),
     ],
 )
 def test_what_cannot_be_explored_is_refused(

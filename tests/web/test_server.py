@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,12 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from proofs.export.itf import actions_of
+from pxp_fsm.automata.serialization import to_toml
+from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import UsageError
+from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web import checks, server
+from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
 from pxp_fsm.web.serving import listen
@@ -28,15 +34,22 @@ PXP = subject_in(("pxp",), "fifo:1")
 
 
 class _NoChecks:
-    """In place of the process that checks: answers at once, or never."""
+    """In place of the process that checks: answers at once, in this process."""
 
     busy = False
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
 
-    async def ask(self, formula: str) -> Any:
-        for result in checks.standard_results(self.subject) if not formula else ():
+    async def ask(self, asked: str, _seconds: float | None = None) -> Any:
+        given = json.loads(asked)
+        if given["assumptions"] is not None:
+            results = checks.claim_results(self.subject, frozenset(given["assumptions"]))
+        else:
+            results = checks.standard_results(self.subject)
+        if given["formula"]:
+            return
+        for result in await asyncio.to_thread(list, results):  # sessions are replayed in it
             yield json.loads(json.dumps(asdict(result)))
 
     def close(self) -> None:
@@ -45,7 +58,7 @@ class _NoChecks:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "Checker", _NoChecks)
+    monkeypatch.setattr(server, "Process", _NoChecks)
 
 
 def _client(subject: Subject = INTERACT) -> TestClient:
@@ -133,7 +146,8 @@ def test_a_socket_needs_the_origin_too(
 def test_the_interface_is_described(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     assert set(paths) == {
-        *("/api/system", "/api/trace", "/api/path", "/api/color", "/api/export/{form}")
+        *("/api/system", "/api/trace", "/api/path", "/api/color", "/api/export/{form}"),
+        *("/api/answers", "/api/edit", "/api/save"),
     }
     assert client.get("/docs").status_code == 404
 
@@ -197,7 +211,12 @@ def test_back_and_elsewhere_are_other_traces(client: TestClient) -> None:
         ),
         ("trace", "{", 422, "JSON decode error"),
         ("export/itf", {"choices": [0], "cycle": 5}, 422, "do not come back"),
-        ("export/pdf", {}, 404, "there are svg, png, mermaid, itf"),
+        ("export/gif", {}, 404, "there are svg, png, pdf, tikz, latex, mermaid, itf"),
+        ("answers", {"choices": [0, 3]}, 422, "no session of interact"),
+        ("answers", {"assumptions": ["sound"]}, 422, "assumptions"),
+        ("edit", {"table": 0, "text": ""}, 422, "no table was opened to be edited"),
+        ("edit", {"table": 0, "text": "x" * 200_001}, 422, "at most 200000 characters"),
+        ("save", {"table": 0}, 422, "no table was opened to be edited"),
         ("export/svg", {"members": ["<b>"]}, 422, "there is no member '<b>'"),
     ],
 )
@@ -225,6 +244,8 @@ def test_goals_colors_and_exports(client: TestClient) -> None:
         ("svg", "<?xml"),
         ("mermaid", "---\ntitle"),
         ("itf", "{"),
+        ("tikz", "% \\input"),
+        ("latex", "% needs"),
     ):
         answer = client.post(f"/api/export/{form}", json={"choices": [0, 2]})
         assert answer.text.startswith(begins), form
@@ -246,13 +267,87 @@ def test_verdicts_come_by_themselves_with_traces_to_play() -> None:
             events = [socket.receive_json()]
             while events[-1]["type"] != "done":
                 events.append(socket.receive_json())
-        results = {one["result"]["name"]: one["result"] for one in events[:-1]}
+        assert events[0]["type"] == "system"
+        results = {one["result"]["name"]: one["result"] for one in events[1:-1]}
         stuck = results["no-deadlock"]
         assert (stuck["status"], stuck["choices"] is None) == ("FAILS", False)
         *_, last = client.post("/api/trace", json={"choices": stuck["choices"]}).json()
         assert last["moves"] == []
         assert "pxp2 sends INIT; pxp1 in WAIT does not receive it" in last["deadlock"]["text"]
         assert ["pxp2", "pxp1", "INIT"] in last["deadlock"]["unreceived"]
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("quick")
+def test_claims_fall_with_the_assumptions_and_their_counterexamples_play() -> None:
+    fails = dict[str, set[str]]()
+    with _client() as client, client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+        for number, assumed in enumerate((list(Assumption), ["reflexive"], []), 1):
+            socket.send_json({"type": "claims", "id": number, "assumptions": assumed})
+            fails[str(number)] = set()
+            while (event := socket.receive_json())["id"] != number or event["type"] != "done":
+                if event["id"] != number or event["result"]["status"] != "FAILS":
+                    continue
+                fails[str(number)].add(event["result"]["name"])
+                *_, last = client.post(
+                    "/api/trace", json={"choices": event["result"]["choices"]}
+                ).json()
+                assert last["at"]
+    assert fails["1"] == {"ends-agreed"}
+    assert fails["1"] < fails["2"] <= fails["3"]
+    with (
+        _client(PXP) as client,
+        client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket,
+    ):
+        socket.send_json({"type": "claims", "id": 1, "assumptions": []})
+        while (event := socket.receive_json())["id"] != 1:
+            pass
+        assert "none of a protocol" in event["error"]
+
+
+def test_answers_move_with_the_trace_and_the_assumptions(client: TestClient) -> None:
+    def cells(choices: list[int], assumptions: list[str]) -> dict[tuple[bool, bool], list[str]]:
+        query = {"choices": choices, "assumptions": assumptions}
+        found = client.post("/api/answers", json=query).json()
+        return {(one["match"], one["agree"]): one["replies"] for one in found}
+
+    assert cells([], []) == {}
+    assert cells([0], [])[True, True] == ["RATIFY"]
+    ratified = cells([0, 0], list(Assumption))
+    assert [pair for pair, replies in ratified.items() if replies] == [(True, True)]
+    assert all(cells([0, 0], []).values())
+    assert cells([0, 0, 0], []) == {}  # it is over
+
+
+def test_a_table_is_edited_and_what_is_explored_follows(
+    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my.toml"
+    text = to_toml(load_automaton("pxp"))
+    path.write_text(text, "utf-8")
+    editor = Editor((str(path),), "fifo:1")
+    app = Guarded(application(editor.subject, editor=editor), ACCESS)
+    headers = {"authorization": "Bearer secret"}
+    with TestClient(app, base_url=BASE, headers=headers) as client:
+        opened = client.get("/api/system").json()
+        assert (opened["tables"][0]["text"], opened["tables"][0]["saved"]) == (text, True)
+        wrong = text.replace('send = "TERM"', 'sends = "TERM"', 1)
+        query = {"table": 0, "text": wrong, "choices": [0]}
+        (fault, *_) = client.post("/api/edit", json=query).json()["faults"]
+        assert "sends" in wrong.splitlines()[fault["line"] - 1]
+        assert client.get("/api/system").json()["system"] == opened["system"]
+        new = text.replace("REFUTE", "DOUBT")
+        query = {"table": 0, "text": new, "choices": [0, 1]}
+        assert client.post("/api/edit", json=query).json() == {"faults": [], "choices": [0, 1]}
+        now = client.get("/api/system").json()
+        assert now["system"]["fingerprint"] != opened["system"]["fingerprint"]
+        assert path.read_text("utf-8") == text
+        assert client.post("/api/save", json={"table": 1}).status_code == 422
+        assert client.post("/api/save", json={"table": 0}).json()["tables"][0]["saved"]
+        assert path.read_text("utf-8") == new
+        with client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+            assert socket.receive_json()["fingerprint"] == now["system"]["fingerprint"]
 
 
 @pytest.mark.deep

@@ -39,6 +39,12 @@ class Run:
     resume: str | None = option(
         "Resume an interrupted run at its next message.", None, metavar="RUN"
     )
+    fork: str | None = option(
+        "Carry on a stored session from one of its messages, as a session of a new run, which says "
+        "so; the stored one stays as it is (drug-1/1/3@2).",
+        None,
+        metavar="SESSION@MESSAGE",
+    )
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
     respondents: tuple[str, ...] = option(

@@ -14,8 +14,9 @@ class Explore:
     """Explore a system step by step in a browser: TABLEs, or a system file; without one, INTERACT.
 
     The page shows every member's automaton, the messages so far, what can happen next, and why
-    everything else cannot. The server listens on this machine alone and writes nothing; Ctrl-C
-    ends it. With --output the page is written as one file that needs no server and no network.
+    everything else cannot. The server listens on this machine alone and writes nothing, but with
+    --edit the TABLEs that you save; Ctrl-C ends it. With --output the page is written as one file
+    that needs no server and no network.
     """
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
@@ -26,13 +27,25 @@ class Explore:
         default="that of the system file, or sync",
     )
     session: str | None = option(
-        "Explore what happened in a stored session, and what could have.", None, metavar="NAME"
+        "Explore what happened in a stored session, and what could have; one that is not over is "
+        "followed.",
+        None,
+        metavar="NAME",
+    )
+    monitors: tuple[str, ...] = option(
+        "With --session, say how this formula stands after each message; repeatable.",
+        (),
+        name="monitor",
+        metavar="FORMULA",
     )
     database: str | None = option(
         "With --session, the database: a file or a URL.",
         None,
         metavar="URL",
         default=defaults.STORED,
+    )
+    edit: bool = option(
+        "Edit the TABLEs that are files as text; a file is written when you save it.", False
     )
     output: Path | None = option(
         "Write the page as one HTML file, with states and verdicts.", None, short="-o"

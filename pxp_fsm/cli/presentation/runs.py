@@ -65,10 +65,15 @@ def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, a
         f"{name} = {value}" for name, value in (("n", rules.n), ("k", rules.k)) if value is not None
     ]
     paragraph(f"Run {run.name}: {run.task.about}, {run.data.origin}")
-    click.echo(
-        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+    sessions = (
         f"{counted(len(run.data.sessions), 'instance')}, "
         f"{counted(plan.repetitions, 'repetition')}, seed {plan.seed}"
+    )
+    if run.origin is not None:
+        sessions = f"from message {run.origin.number} of {run.origin.session} on"
+    click.echo(
+        f"{rules.automaton.title} {'with ' + ', '.join(bounds) if bounds else 'without bounds'}; "
+        f"{sessions}"
     )
     chosen = [f"{role} {name}" for role, name in run.selection.roles if name is not None]
     if plan.subject is not None:
@@ -105,6 +110,12 @@ def _expected(run: runs.Run, board: SqlBlackboard) -> str:
     return f"Expected cost: {found}" + (
         f"; more than --max-dollars {cap:g} allows" if short else ""
     )
+
+
+def _first(finished: Mapping[str, Finished]) -> str:
+    """The place of the first session of the first run."""
+    unit = next(next(iter(finished.values())).run.units())
+    return f"{unit.repetition}/{unit.first}"
 
 
 def _learning(run: runs.Run) -> str:
@@ -145,7 +156,7 @@ def conclude(
             paragraph(f"Models were asked: {each.run.meter.shown()}")
     _places([*finished.values()], board, verbose)
     names = [each.run.name for each in finished.values()]
-    look = ["compare", *names] if others else ["sessions", f"{names[0]}/1/1"]
+    look = ["compare", *names] if others else ["sessions", f"{names[0]}/{_first(finished)}"]
     said = "Compare them" if others else "Look at a session"
     click.echo(f"{said}: {shlex.join([program(), *look, '--database', database])}")
 

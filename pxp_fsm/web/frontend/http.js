@@ -25,21 +25,22 @@ function sent(method) {
 export const post = sent("POST"), put = sent("PUT");
 
 /** Events by WebSocket; `send` of what is returned sends one, `close` ends it. Of those sent before
- * the connection stands the last is kept. */
+ * the connection stands the last of each type is kept. */
 export function socket(path, tell, lost, stands = () => {}) {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const connection = new WebSocket(`${scheme}://${location.host}${path}`);
-  const waiting = [];
+  const waiting = new Map();
   connection.onmessage = (event) => tell(JSON.parse(event.data));
   connection.onopen = () => {
-    waiting.splice(0).forEach((one) => connection.send(one));
+    waiting.forEach((one) => connection.send(one));
+    waiting.clear();
     stands();
   };
   connection.onclose = () => lost();
   const send = (message) => {
     const text = JSON.stringify(message);
     if (connection.readyState === WebSocket.OPEN) connection.send(text);
-    else waiting.splice(0, waiting.length, text);
+    else waiting.set(message.type, text);
   };
   return { send, close: () => connection.close() };
 }

@@ -3,9 +3,12 @@ import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
 import { Chart, shortened } from "../chart.js";
 import { html } from "../html.js";
+import { Assumptions } from "./assumptions.js";
+import { Editor } from "./editor.js";
 import { Channels, Formula, Moves, Verdicts, described } from "./panels.js";
+import { Session, alike } from "./session.js";
 
-const WALK = 20, PAUSE = 700, TYPING = 200;
+const WALK = 20, PAUSE = 700, TYPING = 200, CHANGED = 3000;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system. */
@@ -32,7 +35,8 @@ function inAddress(fingerprint) {
 }
 
 export function App({ source }) {
-  const [system, setSystem] = useState(null);
+  const [opened, setOpened] = useState(null);
+  const system = opened?.system ?? null;
   const [trace, setTrace] = useState(null);
   const [notice, setNotice] = useState("");
   const [shown, setShown] = useState([]);
@@ -43,7 +47,11 @@ export function App({ source }) {
   const [parts, setParts] = useState({});
   const [playing, setPlaying] = useState(false);
   const now = useRef(null), work = useRef(Promise.resolve()), ask = useRef(() => {});
-  const asked = useRef(0);
+  const [session, setSession] = useState(null);
+  const [trouble, setTrouble] = useState("");
+  const [claims, setClaims] = useState({ results: [], done: false });
+  const asked = useRef(0), claimed = useRef(0), question = useRef(0);
+  const happened = useRef([]), fingerprint = useRef("");
 
   const keep = useCallback((next) => {
     now.current = next;
@@ -124,12 +132,68 @@ export function App({ source }) {
     setPlaying(!calm && result.choices.length > 0);
   }), [open, serially]);
 
+  /** The stored session has gone on: who was at its end goes with it. */
+  const follow = useCallback((view) => serially(async () => {
+    const { choices, position } = now.current ?? { choices: [], position: 0 };
+    const known = happened.current;
+    happened.current = view.choices;
+    setTrouble("");
+    setSession(view);
+    const atEnd = position === known.length && choices.length === known.length && alike(choices, known) === known.length;
+    if (now.current && atEnd && view.choices.length !== known.length) {
+      await open(view.choices, view.choices.length);
+      setNotice(view.ending ? `The session has ended: ${view.ending}` : `Message ${view.happened} has happened`);
+    }
+  }), [open, serially]);
+
+  /** The tables were edited: show the new system, at the same place as far as it has it. */
+  const edited = useCallback((choices) => serially(async () => {
+    const all = await source.open();
+    const { position } = now.current ?? { position: 0 };
+    fingerprint.current = all.system.fingerprint;
+    now.current = null;
+    setOpened(all);
+    setShown((old) => all.system.members.map((member) => member.name).filter((name) => old.includes(name)));
+    await open(choices, Math.min(position, choices.length));
+  }), [open, serially, source]);
+
+  /** They may have been edited in another window; this one's own edit is on its way. */
+  const changed = useCallback((found) => setTimeout(() => {
+    if (fingerprint.current !== found) setNotice("The tables were edited in another window: reload this page.");
+  }, CHANGED), []);
+
   useEffect(() => {
     (async () => {
-      const { system: found, begin } = await source.open();
+      const all = await source.open();
+      const { system: found, begin } = all;
       document.title = `${found.name} – pxp explore`;
-      setSystem(found);
+      fingerprint.current = found.fingerprint;
+      happened.current = begin;
+      setOpened(all);
       setShown(found.members.map((member) => member.name));
+      ask.current = source.listen((event) => {
+        const own = event.id === null;
+        if (event.type === "session") {
+          follow(event.session);
+        } else if (event.type === "trouble") {
+          setTrouble(event.error);
+        } else if (event.type === "system") {
+          setVerdicts({ results: [], done: false, trouble: "" });
+          if (event.fingerprint !== fingerprint.current) changed(event.fingerprint);
+        } else if (event.id === claimed.current && !own) {
+          setClaims((old) => ({
+            results: event.result ? [...old.results, event.result] : old.results,
+            done: old.done || event.type !== "result",
+            error: event.error ?? old.error,
+          }));
+        } else if (own && event.type === "result") {
+          setVerdicts((old) => ({ ...old, results: [...old.results, event.result] }));
+        } else if (own) {
+          setVerdicts((old) => ({ ...old, done: true, trouble: event.error ?? "" }));
+        } else if (event.id === asked.current && event.type !== "done") {
+          setAnswer(event);
+        }
+      }, () => setNotice("The server has ended; start pxp explore again."));
       const given = inAddress(found.fingerprint);
       const choices = (given.other ? null : given.choices) ?? begin;
       try {
@@ -141,18 +205,8 @@ export function App({ source }) {
         await open([], 0);
       }
       if (source.live) setFormula(given.formula);
-      ask.current = source.listen((event) => {
-        const own = event.id === null;
-        if (own && event.type === "result") {
-          setVerdicts((old) => ({ ...old, results: [...old.results, event.result] }));
-        } else if (own) {
-          setVerdicts((old) => ({ ...old, done: true, trouble: event.error ?? "" }));
-        } else if (event.id === asked.current && event.type !== "done") {
-          setAnswer(event);
-        }
-      }, () => setNotice("The server has ended; start pxp explore again."));
     })().catch((error) => setNotice(error.message));
-  }, [open, source]);
+  }, [changed, follow, open, source]);
 
   useEffect(() => {
     if (!system || !trace) return;
@@ -160,13 +214,18 @@ export function App({ source }) {
   }, [system, trace, formula]);
 
   useEffect(() => {
-    asked.current += 1;
+    const number = asked.current = question.current += 1;
     setAnswer(null);
     if (!formula.trim()) return undefined;
-    const number = asked.current;
-    const timer = setTimeout(() => ask.current(number, formula), TYPING);
+    const timer = setTimeout(() => ask.current({ type: "check", id: number, formula }), TYPING);
     return () => clearTimeout(timer);
-  }, [formula]);
+  }, [formula, system?.fingerprint]);
+
+  const askClaims = useCallback((assumptions) => {
+    claimed.current = question.current += 1;
+    setClaims({ results: [], done: false });
+    ask.current({ type: "claims", id: claimed.current, assumptions });
+  }, []);
 
   const { choices, cycle } = trace ?? { choices: [], cycle: 0 };
   useEffect(() => {
@@ -258,14 +317,22 @@ export function App({ source }) {
           latest=${latest ? taken(latest.rows, place).join() : ""} />`)}
         <${Channels} ...${{ system, state, shown }} />
       </div>
-      <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
-        deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
+      <div className="middle">
+        <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
+          deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
+        ${opened.tables?.length ? html`<${Editor} tables=${opened.tables} source=${source} onEdited=${edited}
+          getChoices=${() => now.current.choices} setNotice=${setNotice} />` : null}
+      </div>
       <div className="side">
         <${Moves} ...${{ system, state, shown }} onMove=${take} />
+        ${session && html`<${Session} ...${{ session, trouble, choices, setNotice }} position=${trace.position}
+          onNow=${() => serially(() => open(session.choices, session.choices.length))} />`}
         ${source.live
           ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
               onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
           : html`<p className="muted">To check formulas, start <code>pxp explore</code>.</p>`}
+        ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims}
+          answer=${claims} position=${trace.position} fingerprint=${system.fingerprint} onPlay=${play} />` : null}
         <${Verdicts} ...${verdicts} onPlay=${play} />
         <${Keys} />
       </div>
@@ -277,6 +344,10 @@ const Propositions = memo(function Propositions({ names }) {
     html`<option key=${name} value=${name} />`)}</datalist>`;
 });
 
+const FORMS = ["svg", "png", "pdf", "tikz", "latex", "mermaid", "itf"];
+const TITLES = { tikz: "TikZ", latex: "LaTeX table", mermaid: "Mermaid" };
+const ENDINGS = { tikz: "tex", latex: "table.tex", mermaid: "mmd", itf: "itf.json" };
+
 function Export({ source, trace, cycle, names, all, setNotice }) {
   const save = async (form) => {
     try {
@@ -285,7 +356,7 @@ function Export({ source, trace, cycle, names, all, setNotice }) {
       const blob = await source.exported(form, upTo, whole ? cycle : 0, all ? [] : names);
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
-      link.download = `trace.${{ mermaid: "mmd", itf: "itf.json" }[form] ?? form}`;
+      link.download = `trace.${ENDINGS[form] ?? form}`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     } catch (error) {
@@ -303,8 +374,8 @@ function Export({ source, trace, cycle, names, all, setNotice }) {
   };
   return html`<div className="exports" role="group" aria-label="save and share">
     <button type="button" onClick=${copy}>Copy link</button>
-    ${source.live && ["svg", "png", "mermaid", "itf"].map((form) => html`<button key=${form} type="button"
-      onClick=${() => save(form)}><span className="unseen">save as </span>${{ mermaid: "Mermaid" }[form] ?? form.toUpperCase()}</button>`)}
+    ${source.live && FORMS.map((form) => html`<button key=${form} type="button"
+      onClick=${() => save(form)}><span className="unseen">save as </span>${TITLES[form] ?? form.toUpperCase()}</button>`)}
   </div>`;
 }
 

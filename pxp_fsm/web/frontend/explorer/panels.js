@@ -67,9 +67,11 @@ export function Channels({ system, state, shown }) {
     </table></section>`;
 }
 
-export function Verdict({ result, onPlay }) {
+/** `plainly`: what fails is marked as such, whether it was expected or not. */
+export function Verdict({ result, onPlay, plainly = false }) {
   const mark = MARKS[result.status] ?? "?";
-  const kind = result.as_expected && result.status !== "UNKNOWN" ? "good" : "bad";
+  const wrong = plainly ? result.status === "FAILS" : !result.as_expected;
+  const kind = wrong || result.status === "UNKNOWN" ? "bad" : "good";
   return html`<li className="verdict">
     <span className=${`status ${kind}`}><span aria-hidden="true">${mark}</span> ${result.status}</span>
     <span className="what"><strong>${result.name}</strong>

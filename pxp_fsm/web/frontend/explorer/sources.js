@@ -27,10 +27,21 @@ export class ServerSource {
     return (await post(`/api/export/${form}`, { choices, cycle, members })).blob();
   }
 
-  /** Listen to events; the function that is returned asks for the verdict on a formula. */
+  async answers(choices, assumptions) {
+    return (await post("/api/answers", { choices, assumptions })).json();
+  }
+
+  async edit(table, text, choices) {
+    return (await post("/api/edit", { table, text, choices })).json();
+  }
+
+  async save(table) {
+    return (await post("/api/save", { table })).json();
+  }
+
+  /** Listen to events; the function that is returned asks a question. */
   listen(tell, lost) {
-    const { send } = socket("/api/events", tell, lost);
-    return (id, formula) => send({ type: "check", id, formula });
+    return socket("/api/events", tell, lost).send;
   }
 }
 
