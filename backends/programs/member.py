@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
 from asyncio.subprocess import create_subprocess_exec as start_process
@@ -46,6 +47,14 @@ class ProgramMember:
     def name(self) -> str:
         """The command, as a session records it."""
         return f"program {shlex.join(self._command)}"
+
+    def check(self) -> None:
+        """Raise `UsageError` where there is no such program."""
+        if shutil.which(self._command[0]) is None:
+            raise UsageError(
+                f"{quoted(self._command[0])} is no program that can be started; give the command "
+                f"of one that exists"
+            )
 
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the program wants to do at `turn`."""

@@ -23,14 +23,20 @@ def payload_problem(automaton: Automaton, tag: str, text: str) -> str | None:
 
 
 def schema_problems(payloads: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each tag whose schema is none, with the reason."""
+    """Each tag whose schema is none, or has an example that does not fit it, with the reason."""
     from jsonschema import Draft202012Validator, SchemaError
 
     for tag, schema in payloads.items():
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
-            yield tag, f"{error.json_path}: {error.message}"
+            yield tag, f"is no JSON Schema: {error.json_path}: {error.message}"
+            continue
+        for example in schema.get("examples", ()) if isinstance(schema, Mapping) else ():
+            found = next(_validator(json.dumps(schema)).iter_errors(example), None)
+            if found is not None:
+                said = f"{found.json_path}: {found.message}; correct the example or the schema"
+                yield tag, f"has an example that does not fit: {said}"
 
 
 @lru_cache(maxsize=256)

@@ -248,7 +248,7 @@ def _payloads(automaton: Automaton) -> Iterator[Fault]:
             message += ", ".join(known)
             yield Fault(("payloads", tag), message, "unused-payload", tag, tuple(known))
     for tag, problem in schema_problems(automaton.payloads):
-        message = f"the payload of {tag} is no JSON Schema: {problem}"
+        message = f"the payload of {tag} {problem}"
         yield Fault(("payloads", tag), message, "bad-payload-schema", tag)
 
 

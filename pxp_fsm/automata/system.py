@@ -166,13 +166,22 @@ class System:
         return tuple(sorted(found))
 
     @cached_property
-    def has_events(self) -> bool:
-        """Whether some member has a row for an event from outside."""
-        return any(
-            row.kind is Kind.EVENT and row.guard is None
+    def events(self) -> tuple[str, ...]:
+        """The events from outside for which some member has a row."""
+        labels = (
+            row.label
             for member in self.members
             for row in member.automaton.transitions
+            if row.kind is Kind.EVENT and row.guard is None
         )
+        return tuple(dict.fromkeys(labels))
+
+    def event_problem(self, label: str) -> str | None:
+        """Why nobody can raise the event `label`; None where some member has it."""
+        if label in self.events:
+            return None
+        there = ", ".join(self.events) or "none"
+        return f"no member has an event {label!r} from outside; there are: {there}"
 
     def choosable(self, place: int) -> tuple[Transition, ...]:
         """The rows of member `place` whose guard it may settle before it can send.
@@ -219,11 +228,16 @@ def system_in(file: SystemFile, channel: Channel | None = None) -> System:
     Raises `TableError` with the file and line of each fault.
     """
     try:
-        return system_of(
+        system = system_of(
             [(one.name, one.automaton) for one in file.members], channel or file.channel
         )
     except TableError as error:
         raise TableError(file.located(error.faults)) from None
+    problems = {label: system.event_problem(label) for label in file.events}
+    faults = [Fault(("events", label), said) for label, said in problems.items() if said]
+    if faults:
+        raise TableError(file.located(faults))
+    return system
 
 
 def _located(fault: Fault, files: Sequence[Path | None]) -> Iterator[Fault]:

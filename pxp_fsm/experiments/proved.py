@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from proofs.systems import System, check_formulas, check_standard, check_termina
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.system_files import Property, SystemFile
+from pxp_fsm.errors import Fault, FileError, UsageError
 
 MOST_STATES = 1_000_000
 """How many states are explored before a run; beyond, nothing is known."""
@@ -82,9 +84,12 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
     """What is proved of `system`: read from the file `stored`, or checked, and stored there.
 
     A stored result counts where it is of this version, of the system with the same fingerprint and
-    of the same formulas. Raises `UsageError` for a formula that cannot be read.
+    of the same formulas. Raises `FileError`, with its line, for a formula that cannot be read.
     """
-    asked = [one for one in file.properties if one.formula and parse(one.formula)]
+    asked = [one for one in file.properties if one.formula]
+    for one in asked:
+        with _located(file, one):
+            parse(one.formula)
     earlier = _read(stored)
     if earlier is not None and earlier.fingerprint == system.fingerprint:
         names = [DEADLOCK, END, ALWAYS]
@@ -93,7 +98,7 @@ def proved(system: System, file: SystemFile, stored: Path) -> Proved:
         if [one.name for one in earlier.known[:3]] == names and found_before == of_file:
             return earlier
     started = time.perf_counter()
-    known = (*map(_known, _standard(system)), *_of_file(system, asked))
+    known = (*map(_known, _standard(system)), *_of_file(system, file, asked))
     found = Proved(system.fingerprint, known, time.perf_counter() - started)
     document = {"version": __version__, **asdict(found), "stored": ""}
     write_atomically(stored, json.dumps(document, indent=1) + "\n")
@@ -107,10 +112,22 @@ def _standard(system: System) -> Iterator[Result]:
             yield result
 
 
-def _of_file(system: System, asked: Sequence[Property]) -> Iterator[Known]:
+def _of_file(system: System, file: SystemFile, asked: Sequence[Property]) -> Iterator[Known]:
     for one in asked:
-        for result in check_formulas(system, [one.formula], effort=Effort(MOST_STATES)):
+        with _located(file, one):
+            found = list(check_formulas(system, [one.formula], effort=Effort(MOST_STATES)))
+        for result in found:
             yield replace(_known(result), expected=one.expected, about=one.about)
+
+
+@contextmanager
+def _located(file: SystemFile, one: Property) -> Iterator[None]:
+    """What is wrong with a formula is told with its line of the file."""
+    try:
+        yield
+    except UsageError as error:
+        fault = Fault(("properties", file.properties.index(one), "formula"), str(error))
+        raise FileError(file.located([fault])) from error
 
 
 def _known(result: Result) -> Known:

@@ -23,7 +23,7 @@ from pxp_fsm.automata.system_files import (
     SystemFile,
     respondent_problem,
 )
-from pxp_fsm.errors import Fault, FileError, UsageError, quoted
+from pxp_fsm.errors import Fault, FileError, PXPError, UsageError, quoted
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.sessions.actors import Actor, Intent, MemberFunction, Turn
 
@@ -62,15 +62,30 @@ def respondents(
             problems.append(Fault(("members", place), problem))
     if problems:
         raise FileError(file.located(problems))
-    for name, who in found.items():
-        if who.startswith(PREFIX):
-            read_script(Path(who.removeprefix(PREFIX)))
-        elif not is_local(who) and who != TERMINAL:
-            try:
-                check_model(who, settings=settings or Settings())
-            except UsageError as error:
-                raise UsageError(f"member {name}: {error}", "respondents") from error
+    replaced = {text.partition("=")[0] for text in given}
+    for place, line in enumerate(file.members):
+        try:
+            _check(line, found[line.name], settings or Settings())
+        except PXPError as error:
+            said = f"member {line.name}: {error}"
+            if line.name in replaced:
+                raise UsageError(said, "respondents") from error
+            raise FileError(
+                file.located([Fault(("members", place, "respondent"), said)])
+            ) from error
     return {name: who for name, who in found.items() if who}
+
+
+def _check(line: MemberLine, who: str, settings: Settings) -> None:
+    """Raise an error where nobody of that name can answer for the member."""
+    if who.startswith(PREFIX):
+        read_script(Path(who.removeprefix(PREFIX)))
+    elif who == RANDOM:
+        RandomMember(line.automaton)
+    elif who.startswith(_PROGRAM):
+        ProgramMember(who.removeprefix(_PROGRAM), line.automaton).check()
+    elif who not in ("", TERMINAL):
+        check_model(who, settings=settings)
 
 
 def is_local(who: str) -> bool:

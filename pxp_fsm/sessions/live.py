@@ -149,7 +149,7 @@ class LiveSystem:
 
     def externals(self) -> list[External]:
         """The events from outside that can happen now."""
-        if not self.system.has_events:
+        if not self.system.events:
             return []
         labels = dict.fromkeys(
             row.label for name in self.machines for row in self._external_rows(name)

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from pxp_fsm.automata.actions import SystemAction
-from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.system import System
 from pxp_fsm.errors import Refused, UsageError, quoted
 from pxp_fsm.sessions.actors import Actor, MemberFunction, as_actor
@@ -48,16 +47,10 @@ def actors(
 
 def checked_events(system: System, events: Mapping[str, EventSource]) -> Mapping[str, EventSource]:
     """`events`, each of which some member has; `UsageError` for what raises none."""
-    known = dict.fromkeys(
-        row.label
-        for member in system.members
-        for row in member.automaton.transitions
-        if row.kind is Kind.EVENT and row.guard is None
-    )
     for label, source in events.items():
-        if label not in known:
-            there = ", ".join(known) or "none"
-            raise UsageError(f"no member has an event {label!r} from outside; there are: {there}")
+        problem = system.event_problem(label)
+        if problem is not None:
+            raise UsageError(problem)
         check_source(label, source)
     return events
 

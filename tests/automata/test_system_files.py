@@ -147,6 +147,14 @@ def test_a_fault_of_a_members_table_is_told_with_the_tables_own_line(tmp_path: P
     assert faults(path).startswith("client.toml, line 8: ")
 
 
+def test_an_example_that_breaks_its_schema_is_told_with_the_tables_line(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    table = tmp_path / "server.toml"
+    table.write_text(SERVER.replace("[3]", '[3, "x"]'), "utf-8")
+    said = "server.toml, line 11: the payload of REPLY has an example that does not fit: $: 'x' is"
+    assert faults(path).startswith(said)
+
+
 @pytest.mark.parametrize(
     "name", ["random", "terminal", "python", "script:a.toml", "program:./x", "openai:gpt@http://h"]
 )

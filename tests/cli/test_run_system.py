@@ -160,6 +160,25 @@ def test_bad_input_is_told_and_nothing_is_run(
     assert said in output
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"random"', '"program:/no/such x"', "line 8: member client: '/no/such' is no program"),
+        ('"random"', '"script:no.toml"', "line 8: member client: "),
+        ('"random"', '"openai:gpt-9"', "line 8: member client: openai:gpt-9 requires a key"),
+        ('"F ended"', '"F endd"', "line 16: no reachable state has 'endd'; did you mean ended?"),
+        ('"F ended"', '"F ("', "line 16: "),
+        ("[[properties]]", '[events]\nX = "after:1"\n[[properties]]', "line 16: no member has an "),
+    ],
+)
+def test_what_a_file_names_in_vain_is_told_with_its_line_before_the_run(
+    tmp_path: Path, old: str, new: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code, output = run(tmp_path, written(tmp_path, SYSTEM.replace(old, new, 1)))
+    assert (code, f"asking.toml, {said}" in output, "Run " in output) == (2, True, False), output
+
+
 def test_a_member_without_a_respondent_is_told_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, SYSTEM.replace('respondent = "random"\n', "", 1))
     code, said = run(tmp_path, path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+
 import pytest
 
 import pxp_fsm as pxp
@@ -12,6 +15,8 @@ from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.notebook import diagram_of
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.rules import Ending
+from tests.proofs.random_systems import CHANNELS
+from tests.sessions.random_sessions import drawn_system
 from tests.sessions.small_systems import (
     STUCK,
     bids,
@@ -54,6 +59,36 @@ def test_a_trace_is_read_back_from_its_file() -> None:
     ):
         with pytest.raises(PXPError, match=said):
             actions_of(wrong)
+
+
+def followed(seed: int) -> tuple[str, int]:
+    """The channel of a random system, and how many of its counterexamples ran as they say."""
+    system, ran = drawn_system(random.Random(seed)), 0
+    for found in check_standard(system):
+        trace = found.verdict.trace
+        if trace is None or not trace.steps:
+            continue
+        actions = actions_of(to_itf(found.name, "random", found.verdict))
+        session = pxp.Session(system, {}, follow=actions, faults=pxp.Faults(0, 0)).run_sync()
+        assert tuple(one.action for one in session.actions[: len(actions)]) == actions, seed
+        if found.name == "no-deadlock":
+            assert session.ending is Ending.DEADLOCK, seed
+            assert len(session.actions) == len(actions)
+        ran += 1
+    return system.channel.name, ran
+
+
+def test_counterexamples_over_every_channel_are_run_from_their_files() -> None:
+    ran = Counter[str]()
+    for seed in range(60):
+        channel, traces = followed(seed)
+        ran[channel] += traces
+    assert set(+ran) == set(CHANNELS)
+
+
+@pytest.mark.deep
+def test_counterexamples_of_a_thousand_systems_are_run_from_their_files() -> None:
+    assert sum(followed(seed)[1] for seed in range(60, 1060)) > 1000
 
 
 def test_a_session_is_drawn_with_all_its_members() -> None:
