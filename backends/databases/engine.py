@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from backends.databases import versions
 from backends.databases.faults import translated_errors
-from pxp_fsm.errors import BlackboardError, NotThere, UsageError
+from pxp_fsm.errors import BlackboardError, NotThere, UsageError, require_extra
 
 _POSTGRESQL = ("postgresql", "postgres")
 _EXAMPLES = "write sqlite:///FILE or postgresql://USER@HOST/NAME"
@@ -110,13 +110,12 @@ def _engine(url: URL, shown: str, read: Path | None = None) -> Engine:
     """An engine that has not looked at anything yet; one that only reads the file `read`."""
     options = {} if read is None else {"creator": partial(_reader, read)}
     waits = _synchronous(url)
+    if url.drivername.startswith(_POSTGRESQL):
+        require_extra("postgresql", f"the database {shown}", {"psycopg": "psycopg"})
     try:
         engine = create_engine(url.difference_update_query(["synchronous"]), **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        remedy = (
-            "; pip install 'pxp-fsm[postgresql]'" if url.drivername.startswith(_POSTGRESQL) else ""
-        )
-        raise BlackboardError(f"{shown}: the driver is not installed ({error}){remedy}") from error
+        raise BlackboardError(f"{shown}: the driver is not installed ({error})") from error
     if engine.dialect.name not in ("sqlite", "postgresql"):
         raise BlackboardError(f"{shown}: a blackboard is on SQLite or PostgreSQL; {_EXAMPLES}")
     if engine.dialect.name == "sqlite":

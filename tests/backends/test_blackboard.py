@@ -16,7 +16,7 @@ from sqlalchemy import event, insert, text
 
 from backends.databases import SessionLine, SqlBlackboard, chain, schema
 from backends.databases.records import session_row
-from pxp_fsm.errors import BlackboardError
+from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.protocol.intelligibility import ALPHABET, DEFINITIONS, holds_for, two_way
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
@@ -233,6 +233,15 @@ def test_what_cannot_be_opened_is_said_without_passwords(
 ) -> None:
     with pytest.raises(BlackboardError, match=says) as raised:
         SqlBlackboard(name.format(tmp_path), create=False)
+    assert "secret" not in str(raised.value)
+
+
+def test_postgresql_without_its_driver_is_said_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pxp_fsm.errors.find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"pip install 'pxp-fsm\[postgresql\]'") as raised:
+        SqlBlackboard("postgresql://u:secret@h/d")
     assert "secret" not in str(raised.value)
 
 

@@ -2,7 +2,7 @@
 
 The messages are numbers (`hostile_messages.py`); those that reached what none before them did,
 refused and stored, are kept in `corpus/` (`corpus_growth.py`). Hypothesis draws the numbers of the
-quick test, and the deep one goes through a million.
+quick test, and the deep one goes through those that reach everything, many times over.
 """
 
 from __future__ import annotations
@@ -162,12 +162,16 @@ def test_hostile_messages_are_refused_or_stored_exactly(target: Target, numbers:
     [
         ("sqlite", 2_000),
         ("postgresql", 1_000),
-        pytest.param("sqlite", 440_000, marks=pytest.mark.deep),
-        pytest.param("postgresql", 60_000, marks=pytest.mark.deep),
+        pytest.param("sqlite", 25_000, marks=pytest.mark.deep),
+        pytest.param("postgresql", 8_000, marks=pytest.mark.deep),
     ],
 )
 def test_so_many_hostile_messages(empty: SqlBlackboard, number: int, checked: bool) -> None:
-    """At the channel, and at the blackboard alone; nothing waits for the disk. A million in all."""
+    """At the channel, and at the blackboard alone; nothing waits for the disk.
+
+    The messages are the same in each run, so that more of them find nothing new: in the corpus, of
+    those that reached something first, none has a number above 4,097.
+    """
     sqlite = empty.engine.dialect.name == "sqlite"
     hurry = "PRAGMA synchronous = OFF" if sqlite else "SET synchronous_commit = off"
     empty.engine.dispose()
