@@ -99,7 +99,11 @@ def with_reason(request: Request, prompts: Prompts, reason: str) -> Request:
 
     That reply is not shown again: what it held has no place in the conversation.
     """
-    said = prompts.answer.fill("again", reason=framed({"reason": reason}))
+    return with_turn(request, prompts.answer.fill("again", reason=framed({"reason": reason})))
+
+
+def with_turn(request: Request, said: str) -> Request:
+    """`request` with one more turn of who asks."""
     return replace(request, turns=alternating([*request.turns, Turn(Role.USER, said)]))
 
 

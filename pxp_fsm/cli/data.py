@@ -1,7 +1,8 @@
-"""`pxp data`: data of one's own, checked, selected and split."""
+"""`pxp data`: data of one's own, checked, selected, split and summarised."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from guards.relations.radiology import NONE
 from pxp_fsm.cli.options import data as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import DataError, UsageError, quoted
+from pxp_fsm.experiments import summaries
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.plan_data import load
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.summary import counted
@@ -64,6 +67,22 @@ def split(request: options.Split) -> None:
     said = ", ".join(f"{size} {name}" for name, size in sizes.items() if size)
     left = len(rows) - len(found)
     click.echo(printable(f"{said}; {left} left out: {request.output}"))
+
+
+def summarize(request: options.Summarize) -> None:
+    """Ask a model for a summary of each explanation, and write them."""
+    rows, meter = _rows(request.table, request.output), Meter()
+    prompt = summaries.summary_prompt(request.prompts)
+    table = own_data.table_of(request.table) or request.table
+    asked = summaries.summarized(table, rows, request.model, prompt, request.models, meter)
+    found = asyncio.run(asked)
+    own_data.write_records(request.output, found)
+    click.echo(
+        printable(
+            f"{len(found):,} of {counted(len(rows), 'explanation')} summarised: {request.output}"
+        )
+    )
+    click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _rows(path: Path, output: Path) -> Sequence[Record]:

@@ -50,6 +50,7 @@ _NETWORKS = {
 _DATA = {
     "check": Entry("check data of your own", "data", "data"),
     "select": Entry("select rows by what they are about", "data", "data"),
+    "summarize": Entry("let a model summarise explanations", "data", "data"),
     "split": Entry("draw rows for sessions, validation and test", "data", "data"),
 }
 
@@ -71,7 +72,7 @@ SECTIONS = {
         "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
         "experiment": Entry("run the experiment in a file", "sessions", "run"),
         "serve": Entry("let experts take part in a browser", "web"),
-        "data": Entry("check, select and split data of your own", module="main"),
+        "data": Entry("check, select, split, summarise data of your own", module="main"),
         "lan": Entry("run and train networks of LLM agents", module="main"),
         "study": Entry("let people take part in a study", module="main"),
     },
@@ -204,7 +205,7 @@ def study() -> None:
 
 @click.group(cls=Group, sections={"Commands": _DATA})
 def data() -> None:
-    """Check, select and split data of your own: tables as CSV or JSON Lines (pxp help data)."""
+    """Check, select, split, summarise data of your own: CSV or JSON Lines (pxp help data)."""
 
 
 SEARCHES = 100_000, 20, 50

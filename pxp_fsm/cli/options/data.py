@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backends.models.settings import Settings
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
@@ -78,3 +79,18 @@ class Split:
     validation: int = option("The number of rows for validation.", 0, least=0)
     test: int = option("The number of rows for test.", 0, least=0)
     seed: int = common.seed("The seed of the drawing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summarize:
+    """Let a model summarise the explanations of TABLE, and write a table with the summaries.
+
+    What stood there goes into a column `original`. With --cache a command that was stopped asks
+    nothing twice.
+    """
+
+    table: Path = _table()
+    output: Path = _output()
+    model: str = option("The model that summarises: anthropic:NAME, openai:NAME[@URL].")
+    prompts: Path | None = option("A file with a prompt of your own.", None)
+    models: Settings

@@ -1,0 +1,116 @@
+"""Summaries of reports by a model, which then count as right explanations ([C], appendix B)."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from backends.models import registry
+from backends.models.registry import Serving
+from backends.models.respondent import ATTEMPTS, with_turn
+from backends.models.settings import Settings
+from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.experiments.units import together
+from pxp_fsm.prompting.framing import framed
+from pxp_fsm.prompting.model import Capability, Model, Request, Role, Turn
+from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
+from pxp_fsm.prompting.replies import whole_text
+from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.tasks.own_data import Record
+
+COLUMN, ORIGINAL = "explanation", "original"
+"""The column that is summarised, and the one that then holds what stood there."""
+
+_NAME = "summary"
+_SLOTS: Slots = {
+    "system": (set(), set()),
+    "question": (set(), {"report"}),
+    "again": (set(), {"reason"}),
+}
+
+
+def summary_prompt(own: Path | None = None) -> Prompt:
+    """The prompt for summaries that comes with this package, or that in a file.
+
+    Raises `DataError` for a file that holds none.
+    """
+    if own is None:
+        text = resources.files(__package__).joinpath("summaries.toml").read_text("utf-8")
+        return read_each(text, "summaries.toml", {_NAME: _SLOTS})[_NAME]
+    try:
+        text = own.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{own}: cannot be read as UTF-8 ({error})") from error
+    return read_each(text, str(own), {_NAME: _SLOTS})[_NAME]
+
+
+async def summarized(
+    table: Path,
+    rows: Sequence[Record],
+    model: str,
+    prompt: Prompt,
+    settings: Settings,
+    meter: Meter,
+) -> Sequence[Mapping[str, str]]:
+    """The rows of `table` with a summary by `model` as explanation, and the original beside it.
+
+    Raises `UsageError` where the rows were summarised already or the model cannot do it,
+    `DataError` with the line of a row that has no explanation or gets no usable summary, and what
+    a model's failure raises.
+    """
+    registry.check_model(model, _needed(prompt), settings)
+    for line, row in rows:
+        if not row.get(COLUMN, "").strip():
+            raise DataError.at(table, line, f"column {COLUMN} is empty or missing")
+        if ORIGINAL in row:
+            raise UsageError(f"{table} has a column {ORIGINAL}: it was summarised already")
+    found: dict[int, str] = {}
+    async with Serving(settings, meter) as serving:
+        asked = serving.model(model)
+
+        async def ask(line: int, text: str) -> None:
+            with serving.session():
+                try:
+                    found[line] = await _summary(asked, prompt, text)
+                except NoAnswer as error:
+                    raise DataError.at(table, line, str(error)) from error
+
+        def each() -> Iterator[Coroutine[None, None, object]]:
+            return (ask(line, row[COLUMN]) for line, row in rows)
+
+        await together(each(), len(rows) if settings.batches else settings.in_flight)
+    return [{**row, COLUMN: found[line], ORIGINAL: row[COLUMN]} for line, row in rows]
+
+
+def _needed(prompt: Prompt) -> Iterator[Capability]:
+    if prompt.temperature is not None:
+        yield Capability.TEMPERATURE
+
+
+async def _summary(model: Model, prompt: Prompt, text: str) -> str:
+    """A summary of `text`; raises `NoAnswer` where no reply can be used."""
+    turn = Turn(Role.USER, prompt.fill("question", report=framed({"report": text})))
+    asked = Request(
+        system=prompt.fill("system"),
+        turns=(turn,),
+        max_tokens=prompt.max_tokens,
+        temperature=prompt.temperature,
+        effort=prompt.effort,
+        purpose=_NAME,
+    )
+    request, reason = asked, ""
+    for attempt in range(ATTEMPTS):
+        reply = await model.reply(replace(request, epoch=attempt))
+        try:
+            said = whole_text(reply)
+            wrong = text_problem(said)
+        except DataError as error:
+            wrong = str(error)
+        if wrong is None:
+            return " ".join(said.split())
+        reason = wrong
+        request = with_turn(asked, prompt.fill("again", reason=framed({"reason": reason})))
+    raise NoAnswer(f"no usable summary in {ATTEMPTS} attempts; the last: {reason}")
