@@ -205,7 +205,7 @@ class Lab:
         else:
             run = runs.start(self.plan, board, settings=settings, name="lab")
         board.lock("lab")
-        run._folder = self.folder
+        run._where = self.folder
         serving = partial(registry.Serving, transport=server, clock=lambda: 0.0)
         with (
             patch.object(costs, "Serving", serving),

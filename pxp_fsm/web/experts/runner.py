@@ -222,7 +222,8 @@ class Runner:
 
         def once() -> None:
             try:
-                done.set_result(work())
+                work()
+                done.set_result(None)
             except Exception as error:  # noqa: BLE001 - it is raised again where it is waited for
                 done.set_exception(error)
 
