@@ -5,7 +5,9 @@ Identifiers are in no export of a run, and are removed with what a subject said.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select
@@ -66,27 +68,36 @@ def forget(board: SqlBlackboard, run: str, subject: str | None = None) -> int:
 
     None is every subject.
     """
+    return board.write(lambda connection: forget_subject(connection, run, subject))
+
+
+def forget_subject(connection: Connection, run: str, subject: str | None = None) -> int:
+    """The same, within a transaction."""
     known, links = delete(identifiers).where(_i.run == run), delete(tokens).where(_t.scope == run)
     if subject is not None:
         known, links = known.where(_i.subject == subject), links.where(_t.subject == subject)
-
-    def store(connection: Connection) -> int:
-        connection.execute(links)
-        return connection.execute(known).rowcount
-
-    return board.write(store)
+    connection.execute(links)
+    return connection.execute(known).rowcount
 
 
-def note_export(board: SqlBlackboard, runs: Sequence[str], kind: str, name: str, sha: str) -> None:
-    """Note that the file `name`, with the SHA-256 `sha`, was given out of `runs`."""
+def note_export(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path) -> None:
+    """Note that the file or the folder `path` was given out of `runs`, with its SHA-256.
+
+    A folder's is that of its files, in the order of their names. Raises `BlackboardError` where the
+    database may not be written.
+    """
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    row = {"kind": kind, "name": path.name, "digest": digest.hexdigest(), "created": now()}
+    check_values("the export", row, set())
 
     def store(connection: Connection) -> None:
         for run in runs:
             latest = select(func.coalesce(func.max(_x.number), 0)).where(_x.run == run)
             number = (connection.scalar(latest) or 0) + 1
-            row = {"run": run, "kind": kind, "name": name, "digest": sha, "created": now()}
-            check_values("the export", row, set())
-            connection.execute(insert(exports), {**row, "number": number})
+            connection.execute(insert(exports), {**row, "run": run, "number": number})
 
     board.write(store)
 

@@ -23,9 +23,10 @@ from sqlalchemy import (
     update,
 )
 
-from backends.databases import schema
+from backends.databases import chain, schema
 from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
+from backends.databases.disclosure import forget_subject
 from backends.databases.engine import file_of
 from backends.databases.faults import translated_errors
 from backends.databases.origins import origin_of
@@ -35,9 +36,18 @@ from pxp_fsm.errors import BlackboardError, NotThere, UsageError, quoted
 _s, _c = schema.sessions.c, schema.calls.c
 NOT_ERASED = (
     "names of runs, sessions, instances and members, plans with their subjects, tags, outcomes, "
-    "numbers and times; nor call caches, exports, reports, drawings and backups"
+    "numbers and times; nor call caches that were not named, drawings, spans, backups, and what "
+    "was given out"
 )
 """What an erasure leaves, in words."""
+_REWRITTEN = (
+    schema.texts,
+    schema.prompts,
+    schema.calls,
+    schema.drafts,
+    schema.identifiers,
+    schema.tokens,
+)
 _PATIENCE = 2000
 """Milliseconds for which other readers of an SQLite file are waited for."""
 
@@ -47,6 +57,7 @@ class Chosen(NamedTuple):
 
     session: str
     run: str
+    subject: str = ""
 
 
 def sessions_of(
@@ -58,34 +69,35 @@ def sessions_of(
     order of their start. Raises `NotThere` for a name of neither, and where there is none.
     """
     query = (
-        select(_s.session, _s.run, schema.runs.c.plan)
+        select(_s.session, _s.run, _s.subject, schema.runs.c.plan)
         .join(schema.runs, schema.runs.c.run == _s.run)
         .order_by(schema.runs.c.ordinal, _s.ordinal)
     )
     taken = or_(_s.subject == subject, schema.runs.c.subject == subject)
     begun = query if subject is None else query.where(taken)
-    found = board.read(lambda connection: [Chosen(*row[:2]) for row in connection.execute(begun)])
+    found = board.read(lambda connection: [Chosen(*row[:3]) for row in connection.execute(begun)])
     of = "" if subject is None else f" in which {quoted(subject)} took part"
     for name in names:
-        if not any(name in each for each in found):
+        if not any(name in each[:2] for each in found):
             raise NotThere(f"{board.shown} has no run or session {quoted(name)}{of}")
     if not found:
         raise NotThere(f"{board.shown} has no session{of}")
-    chosen = {each.session for each in found if not names or set(each) & set(names)}
+    chosen = {each.session for each in found if not names or set(each[:2]) & set(names)}
     every = board.read(lambda connection: connection.execute(query).all())
     origins = {row.session: origin_of(row.plan) for row in every}
     for row in every:  # a session comes after that which it carries on
         origin = origins[row.session]
         if origin is not None and origin.session in chosen:
             chosen.add(row.session)
-    return tuple(Chosen(row.session, row.run) for row in every if row.session in chosen)
+    return tuple(Chosen(row.session, row.run, row.subject) for row in every if row.session in chosen)
 
 
 def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]:
     """Erase the texts of the sessions, all of them or none; what is erased already stays as it is.
 
     Prompts that may hold what was said in them go too: those of later sessions of the same
-    repetition, into which a machine may carry what it learned, and of calls outside any session.
+    repetition, into which a machine may carry what it learned, and of calls outside any session. So
+    do drafts; and who a subject is, and their links, with the last of their sessions in a run.
     Raises `UsageError` for a session of before version 7, and `RunLocked` where its run goes on.
     """
 
@@ -117,6 +129,25 @@ def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]
         return board.write(store)
 
 
+def requests_of(board: SqlBlackboard, chosen: Sequence[Chosen]) -> frozenset[str]:
+    """The fingerprints of the requests whose prompts `erase` would empty: the keys of call caches.
+
+    What is erased already has none.
+    """
+
+    def found(connection: Connection) -> frozenset[str]:
+        p = schema.prompts.c
+        texts = (
+            connection.scalars(
+                select(p.text).where(p.digest.in_(_asked(connection, each)), p.text.is_not(None))
+            )
+            for each in chosen
+        )
+        return frozenset(chain.text_digest(text) for some in texts for text in some)
+
+    return board.read(found)
+
+
 def clean(board: SqlBlackboard) -> None:
     """Rewrite the tables, so that no page of a file holds what was erased.
 
@@ -127,7 +158,7 @@ def clean(board: SqlBlackboard) -> None:
         if board.engine.dialect.name == "postgresql":
             alone = board.engine.execution_options(isolation_level="AUTOCOMMIT")
             with alone.connect() as connection:
-                for table in (schema.texts, schema.prompts, schema.calls):
+                for table in _REWRITTEN:
                     connection.exec_driver_sql(f"VACUUM FULL {table.name}")
             return
         driver = board.engine.raw_connection()
@@ -158,17 +189,32 @@ def _erase_one(connection: Connection, each: Chosen) -> tuple[int, int]:
         for column in schema.TEXTS_OF_SESSIONS
     )
     texts = _empty(connection, schema.texts, union(*said))
+    _empty_failures(connection, _c.session == each.session)
+    drafts = schema.drafts
+    connection.execute(delete(drafts).where(drafts.c.session == each.session))
+    if each.subject and not _left(connection, each):
+        forget_subject(connection, each.run, each.subject)
+    return texts, _empty(connection, schema.prompts, _asked(connection, each))
+
+
+def _asked(connection: Connection, each: Chosen) -> Select[Any]:
+    """What models were asked with what was said in a session: there and later, or outside."""
     place = select(_s.repetition, _s.ordinal).where(_s.session == each.session)
     repetition, ordinal = connection.execute(place).one()
     later = select(_s.session).where(
         _s.run == each.run, _s.repetition == repetition, _s.ordinal >= ordinal
     )
     outside = and_(_c.run == each.run, _c.session.is_(None))
-    asked = select(_c.prompt).where(or_(_c.session.in_(later), outside))
-    _empty_failures(connection, _c.session == each.session)
-    drafts = schema.drafts
-    connection.execute(delete(drafts).where(drafts.c.session == each.session))
-    return texts, _empty(connection, schema.prompts, asked)
+    return select(_c.prompt).where(or_(_c.session.in_(later), outside))
+
+
+def _left(connection: Connection, each: Chosen) -> bool:
+    """Whether the subject of a session has others in its run that are not being erased."""
+    erased = select(schema.erasures.c.session)
+    others = select(_s.session).where(
+        _s.run == each.run, _s.subject == each.subject, _s.session.not_in(erased)
+    )
+    return connection.scalar(others.limit(1)) is not None
 
 
 def _erase_rest(connection: Connection, run: str) -> None:

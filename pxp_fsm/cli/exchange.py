@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard, transfer
+from backends.databases import SqlBlackboard, disclosure, transfer
 from pxp_fsm.analysis import exports
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.options.storage import OF_RUNS, OF_SYSTEMS, OF_TABLES
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.defaults import STORED
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import drawings
 
 ENDINGS = {
@@ -68,7 +69,16 @@ def _export_run(what: tuple[str, ...], output: Path | None, form: str, database:
     with SqlBlackboard(database, create=False) as board:
         write = transfer.write_jsonl if form == "jsonl" else transfer.write_parquet
         write(transfer.export_rows(board.engine, what[0]), path)
+        note_given_out(board, what, form, path)
     click.echo(f"Exported: {path}")
+
+
+def note_given_out(board: SqlBlackboard, runs: Sequence[str], kind: str, path: Path) -> None:
+    """Note that `path` was given out, for who erases later; say so where that cannot be noted."""
+    try:
+        disclosure.note_export(board, runs, kind, path)
+    except BlackboardError as error:
+        click.echo(printable(f"Not noted, so that pxp erase will not list it: {error}"), err=True)
 
 
 def import_(request: options.Import) -> None:

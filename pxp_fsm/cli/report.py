@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm.cli.exchange import note_given_out
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.experiments.reports.write import left_out, write
@@ -23,6 +24,7 @@ def report(request: options.Report) -> None:
             figures=request.figures,
         )
         others = left_out(board, request.runs)
+        note_given_out(board, [found.name for found in reports], "report", request.output)
     for why in others:
         click.echo(printable(f"Left out: {why}"), err=True)
     for found in reports:

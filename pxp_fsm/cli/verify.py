@@ -5,12 +5,15 @@ from __future__ import annotations
 import click
 
 from backends.databases import SqlBlackboard, anchors, erasure
+from backends.databases.disclosure import exports_of
 from backends.databases.engine import open_engine
 from backends.databases.faults import translated_errors
 from backends.databases.verify import Problem
 from backends.databases.verify import verify as verified
 from backends.databases.versions import plan_upgrade
 from backends.databases.versions import upgrade as upgraded
+from backends.models.middleware import cache
+from backends.people.input import Drafts
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
@@ -96,8 +99,20 @@ def erase(request: options.Erase) -> None:
         if not request.yes and not click.confirm(question, default=False):
             click.echo("Nothing was erased.")
             return
+        asked = erasure.requests_of(board, chosen)
         for one in erasure.erase(board, chosen):
             counted = f"{one.texts} texts, {one.prompts} prompts"
             click.echo(f"Erased: {printable(one.session)}: {counted}")
+        drafts = Drafts(request.output / "drafts")
+        for record in board.sessions():
+            if record.session in {each.session for each in chosen}:
+                for number in range(1, record.messages + 2):
+                    drafts.drop(record.session, number)
+        for path in request.caches:
+            click.echo(f"Erased: {path}: {cache.forget(path, asked)} replies")
+        given = exports_of(board, sorted({each.run for each in chosen}))
         erasure.clean(board)
+    for each in given:
+        made = f"{each.kind} {printable(each.name)}, {printable(each.created)}"
+        click.echo(f"Given out before: {printable(each.run)}: {made}, SHA-256 {each.digest[:12]}")
     click.echo(f"Not erased: {erasure.NOT_ERASED}.")

@@ -5,7 +5,6 @@ Text that people typed is as they typed it, and may hold names: whoever publishe
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -105,10 +104,9 @@ def export_study(study: Study, board: SqlBlackboard, folder: Path) -> tuple[Path
         part.mkdir()
         for name, text in texts.items():
             (part / name).write_text(text, "utf-8", newline="")
-    digest = hashlib.sha256("".join(texts.values()).encode("utf-8", "replace")).hexdigest()
     tasks = (run for one in people for run in runs_of(study, one) if run in stored)
     runs = [study.run, *tasks]
-    disclosure.note_export(board, runs, "study", folder.name, digest)
+    disclosure.note_export(board, runs, "study", folder)
     return tuple(folder / name for name in texts)
 
 
@@ -123,9 +121,7 @@ def export_identifiers(study: Study, board: SqlBlackboard, path: Path) -> int:
     rows = [(who, name, value) for who, all_of in known.items() for name, value in all_of.items()]
     write_atomically(path, as_csv(("participant", "identifier", "value"), rows))
     path.chmod(0o600)
-    text = path.read_bytes()
-    kind, digest = "identifiers", hashlib.sha256(text).hexdigest()
-    disclosure.note_export(board, [study.run], kind, path.name, digest)
+    disclosure.note_export(board, [study.run], "identifiers", path)
     return len(known)
 
 

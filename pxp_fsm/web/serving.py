@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 
@@ -69,6 +70,8 @@ def add_refusals(app: FastAPI) -> None:
 def listen(port: int = 0) -> socket.socket:
     """A socket on the loopback interface; 0 is any free port. `UsageError` where it is taken."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # a server that was killed is started again at once, at its port
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind(("127.0.0.1", port))
         found.listen()  # from now on a browser that connects is waited with, not refused

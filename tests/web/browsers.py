@@ -72,8 +72,12 @@ def opened(
     offline: bool = False,
     calm: bool = True,
     wait: bool = True,
+    lenient: bool = False,
 ) -> Iterator[Any]:
-    """A page; it fails a test by any error in its console, and any request to another host."""
+    """A page; it fails a test by any error in its console, and any request to another host.
+
+    If `lenient`, requests to a server that is away are no error.
+    """
     width, height = size
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -85,7 +89,7 @@ def opened(
     errors = list[str]()
     page = context.new_page()
     page.set_default_timeout(120_000)  # tests wait for what happens, however slow the machine is
-    page.on("console", lambda said: _note_error(said, errors))
+    page.on("console", lambda said: _note_error(said, errors, lenient))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda one: _note_foreign(one.url, errors))
     try:
@@ -98,10 +102,11 @@ def opened(
         context.close()
 
 
-def _note_error(said: Any, errors: list[str]) -> None:
+def _note_error(said: Any, errors: list[str], lenient: bool) -> None:
     """A request that is refused with a reason (422) is shown on the page, and is no error of it."""
-    if said.type == "error" and "status of 422" not in said.text:
-        errors.append(said.text)
+    expected = ("status of 422", *(("ERR_", "status of 409") if lenient else ()))
+    if said.type == "error" and not any(one in said.text for one in expected):
+        errors.append(f"{said.text} {said.location['url']}")
 
 
 def _note_foreign(url: str, errors: list[str]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ from pxp_fsm.web.experts.admission import EXPERTS, PAGE_HEADERS, RESEARCHERS, Bo
 from pxp_fsm.web.experts.runner import Runner
 from pxp_fsm.web.experts.server import application
 from pxp_fsm.web.security import Guarded
+from pxp_fsm.web.serving import listen
+from tests.web.browsers import ROOT
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
@@ -129,3 +135,66 @@ class Expert:
         found = self.gives(found, tag)
         assert found["asked"]["step"] == "look"
         return self.gives(found, "send")
+
+
+class Server:
+    """`pxp serve` as a process that can be killed, and started again at the same port.
+
+    Use it as a context manager; `links` are those that it printed first.
+    """
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._folder = folder
+        self._arguments = arguments
+        self._process: subprocess.Popen[str] | None = None
+        with listen() as free:
+            self.port = int(free.getsockname()[1])
+        self.links: dict[str, str] = {}
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end(signal.SIGINT)
+
+    def start(self) -> None:
+        """Start it, and wait until it has printed its links and answers."""
+        options = ("--no-browser", "--port", str(self.port))
+        command = [sys.executable, "-m", "pxp_fsm.cli", "serve", *self._arguments, *options]
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self._folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        )
+        assert self._process.stdout is not None
+        told: dict[str, str] = {}
+        for line in self._process.stdout:
+            name, _, link = line.strip().partition(": http")
+            if not link:
+                break
+            told[name] = f"http{link}"
+        self.links = self.links or told
+        until = time.monotonic() + 60
+        while True:
+            with suppress(httpx2.HTTPError):
+                httpx2.get(f"http://127.0.0.1:{self.port}/")
+                return
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+    def end(self, how: int = signal.SIGKILL) -> None:
+        """End it: at once, unless `how` is another signal."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            self._process = None
+
+    def expert(self, subject: str) -> Expert:
+        """A person who uses the interface without a browser."""
+        client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
+        return Expert(client, self.links[subject].partition("token=")[2])

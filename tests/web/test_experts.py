@@ -19,6 +19,7 @@ from starlette.websockets import WebSocketDisconnect
 from backends.databases import SqlBlackboard, tokens
 from backends.databases.drafts import read_draft, timings_of
 from backends.people.browser import Asked, Given, Step, accepted
+from pxp_fsm.diagrams.placement import Placement
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.messages import Answer
 from pxp_fsm.tasks.drug.task import PROBLEM
@@ -27,6 +28,14 @@ from pxp_fsm.web.experts.admission import Bounded, Budget, Links, checked_url
 from pxp_fsm.web.experts.server import application
 from pxp_fsm.web.security import Guarded
 from tests.web.experts import BASE, MINE, THEIRS, Expert, Served, served
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick() -> Iterator[None]:
+    """Automata are laid out by Graphviz where browsers show them, and not here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pxp_fsm.web.views.place", lambda _: Placement(0, 0, 0, 0, (), ()))
+        yield
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ import asyncio
 import errno
 import json
 import os
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from backends.models.catalogue import ModelFacts
-from pxp_fsm.artifacts import locked
+from pxp_fsm.artifacts import locked, write_atomically
 from pxp_fsm.errors import DataError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Ask,
@@ -136,6 +137,22 @@ class CallCache:
         known = self._known.setdefault(asked, reply)
         if known != reply:
             raise DataError.at(path, number, "the same call has another reply on an earlier line")
+
+
+def forget(path: Path, requests: Collection[str]) -> int:
+    """Remove the replies to `requests` (their fingerprints) from the file `path`; how many.
+
+    The file is replaced: a process that has it open writes on into the old one. Raises `DataError`
+    where it is no recording.
+    """
+    CallCache(path, writes=False).close()
+    with locked(path):
+        first, *lines = path.read_text("utf-8").splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith("\n")]
+        kept = [line for line in whole if json.loads(line)["request"] not in requests]
+        if len(kept) < len(whole):
+            write_atomically(path, "".join([first, *kept]))
+    return len(whole) - len(kept)
 
 
 def as_line(asked: Asked, reply: Reply) -> dict[str, Any]:

@@ -149,14 +149,26 @@ class Erase:
     """Erase the texts of sessions: of each RUN or SESSION, of a subject, or both.
 
     Erased are messages, contexts, instances, explanations of verdicts, causes of faults, payloads,
-    memories, and the prompts and replies of models. Tags, outcomes, tokens and times are kept, so
-    that counts, costs and marks stay the same and pxp verify passes; it names what was erased. A
-    run that has an erased session cannot be resumed. It cannot be undone.
+    memories, drafts, and the prompts and replies of models; with the last session of a subject in a
+    run, who they are and their links. Files that were given out are listed. Tags, outcomes, tokens
+    and times are kept, so that counts, costs and marks stay the same and pxp verify passes; it
+    names what was erased. A run that has an erased session cannot be resumed. It cannot be undone.
     """
 
     what: tuple[str, ...] = option("", (), argument=True, metavar="[RUN | SESSION]...")
     subject: str | None = option(
         "Only the sessions in which this subject took part.", None, metavar="NAME"
+    )
+    caches: tuple[Path, ...] = option(
+        "Also remove from this call cache what was replied to the prompts; repeatable.",
+        (),
+        name="cache",
+        metavar="FILE",
+    )
+    output: Path = option(
+        "The output folder of the runs, with drafts that were typed at the terminal.",
+        Path(defaults.OUTPUT),
+        path="folder",
     )
     yes: bool = option("Do not ask.", False)
     database: str = common.database("The database that holds them: a file or a URL.")

@@ -39,7 +39,8 @@ PAGE_HEADERS = {
 
 _OPENED = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">
-<title>Opening</title></head><body><p><a href="/">Go on</a></p></body></html>
+<link rel="icon" href="/icon.svg" type="image/svg+xml"><title>Opening</title></head>
+<body><p><a href="/">Go on</a></p></body></html>
 """
 """The cookie is not sent along a redirection that another site began; from this page it is."""
 

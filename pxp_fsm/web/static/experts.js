@@ -176,10 +176,10 @@ Error generating stack: `+a.message+`
       <h1>${t.role==="researcher"?"Runs":"Your sessions"}</h1>
       <p className="muted">${t.subject}</p>
       <${Vg} />
+      <p className="research-only" role="note">${t.notice}</p>
     </header>
-    <p className="research-only" role="note">${t.notice}</p>
-    ${i&&E`<p className="alert away" role="status">The server is away. What you type is kept here, and
-      sent when it is back.</p>`}
+    <div role="status">${i&&E`<p className="alert away">The server is away. What you type is kept
+      here, and sent when it is back.</p>`}</div>
     ${t.role==="researcher"?E`<${Xd} news=${e} />`:E`<${Qg} news=${e} />`}`:E`<main className="loading"><p role="status">${u||"Loading …"}</p></main>`}function Qg({news:t}){let[l,u]=(0,st.useState)(null),[a,e]=(0,st.useState)(Qd),[n,i]=(0,st.useState)(""),[c,f]=(0,st.useState)(0),m=(0,st.useCallback)(()=>f(v=>v+1),[]);if((0,st.useEffect)(()=>{let v=!0;return(async()=>{try{let S=await(await _u("/api/sessions")).json();v&&(u(S),i(""))}catch(S){v&&S.status&&i(S.message)}})(),()=>{v=!1}},[t,c]),(0,st.useEffect)(()=>{let v=()=>e(Qd());return addEventListener("hashchange",v),()=>removeEventListener("hashchange",v)},[]),!l)return E`<main className="loading"><p role="status">${n||"Loading …"}</p></main>`;let r=l.find(v=>v.id===a),d=l.find(v=>v.standing==="you"&&v.id!==a),o=l.filter(v=>v.standing==="over").length;return E`<main className="desk">
     <nav className="queue" aria-label="your sessions">
       <p className="muted" role="status">${o} of ${l.length} over</p>

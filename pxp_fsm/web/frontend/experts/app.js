@@ -39,10 +39,10 @@ export function App() {
       <h1>${me.role === "researcher" ? "Runs" : "Your sessions"}</h1>
       <p className="muted">${me.subject}</p>
       <${Pairing} />
+      <p className="research-only" role="note">${me.notice}</p>
     </header>
-    <p className="research-only" role="note">${me.notice}</p>
-    ${away && html`<p className="alert away" role="status">The server is away. What you type is kept here, and
-      sent when it is back.</p>`}
+    <div role="status">${away && html`<p className="alert away">The server is away. What you type is kept
+      here, and sent when it is back.</p>`}</div>
     ${me.role === "researcher" ? html`<${Research} news=${news} />` : html`<${Desk} news=${news} />`}`;
 }
 

@@ -1,0 +1,297 @@
+"""People in browsers: whole sessions, several at once, killed servers, the keyboard, axe rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.databases import SqlBlackboard
+from backends.databases.drafts import timings_of
+from tests.web.browsers import AXE, Theme, chromium, opened, require_browser
+from tests.web.experts import MINE, Server
+
+pytestmark = pytest.mark.deep
+
+PHONE = (390, 844)
+SMILES, WORDS = MINE["prediction"], MINE["explanation"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    require_browser()
+    with chromium() as found:
+        yield found
+
+
+def experiment(folder: Path, task: str, human: str = "browser") -> str:
+    instances = '["paracetamol"]' if task == "drug" else "1"
+    text = f'format = 1\ntask = "{task}"\ninstances = {instances}\n[agents]\nhuman = "{human}"\n'
+    (folder / f"{task}.toml").write_text(text, "utf-8")
+    return f"{task}.toml"
+
+
+@contextmanager
+def at_desk(
+    browser: Any, folder: Path, task: str = "drug", human: str = "browser", **look: Any
+) -> Iterator[tuple[Any, Server]]:
+    """A page on which a session waits for its expert, and its server."""
+    with (
+        Server(folder, experiment(folder, task, human), "--subject", "ann") as server,
+        opened(browser, server.links["ann"], wait=False, **look) as page,
+    ):
+        page.locator(".queue a", has_text="waits for you").wait_for()
+        yield page, server
+
+
+def wait(page: Any, text: str) -> None:
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
+
+
+def begin(page: Any) -> None:
+    page.locator(".queue a", has_text="waits for you").first.click()
+    page.wait_for_selector(".form")
+
+
+def go_on(page: Any, heading: str) -> None:
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("heading", name=heading).wait_for()
+
+
+def send(page: Any, tag: str) -> None:
+    """Name a tag, look at the message, and send it."""
+    page.get_by_label(tag).check()
+    go_on(page, "A last look before it is sent")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("heading", name="A last look before it is sent").wait_for(state="detached")
+
+
+def agree(page: Any) -> None:
+    """Take the other side's answer until the session is over."""
+    while True:
+        page.wait_for_function(
+            "() => document.querySelector('.offers button') ||"
+            "document.body.innerText.includes('is over')"
+        )
+        if "This session is over" in page.inner_text("body"):
+            return
+        page.get_by_role("button", name="Take their answer").click()
+        page.get_by_role("heading", name="What do you say").wait_for()
+        send(page, "RATIFY")
+
+
+def tags(folder: Path) -> list[list[str]]:
+    with SqlBlackboard(str(folder / "runs" / "blackboard.sqlite"), create=False) as board:
+        return [
+            [message.tag for message in board.session(one.session).history]
+            for one in board.sessions()
+        ]
+
+
+def test_a_whole_session_about_a_molecule(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path) as (page, _):
+        assert "token" not in page.url
+        begin(page)
+        wait(page, "Research only: not for diagnosis or treatment.")
+        assert page.locator(".frame img").evaluate("one => one.naturalWidth") > 0
+        page.get_by_role("button", name="zoom in").click()
+        wait(page, "125%")
+        page.get_by_label("Your prediction").fill(SMILES)
+        page.wait_for_selector(".preview img")
+        page.get_by_role("button", name="Draw").click()
+        page.wait_for_function("() => !document.querySelector('.editor [role=status]')")
+        page.get_by_label("Your explanation").fill(WORDS)
+        wait(page, "Your draft is kept.")
+        page.reload()
+        begin(page)
+        assert page.get_by_label("Your prediction").input_value() == SMILES
+        assert page.get_by_label("Your explanation").input_value() == WORDS
+        go_on(page, "What do you say")
+        assert page.locator("input[type=radio]:checked").count() == 0
+        page.get_by_role("button", name="Continue").click()
+        wait(page, "Choose one of them.")
+        assert page.get_by_label("REJECT").is_disabled()
+        page.get_by_label("REFUTE").check()
+        go_on(page, "A last look before it is sent")
+        page.get_by_role("button", name="Why does").click()
+        page.wait_for_selector(".why")
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_role("heading", name="Your answer").wait_for()
+        assert page.get_by_label("Your prediction").input_value() == SMILES
+        go_on(page, "What do you say")
+        send(page, "REFUTE")
+        agree(page)
+    (said,) = tags(tmp_path)
+    assert said[:2] == ["INIT", "REFUTE"]
+    assert said[-1] == "RATIFY"
+    with SqlBlackboard(str(tmp_path / "runs" / "blackboard.sqlite"), create=False) as board:
+        timing = timings_of(board, board.sessions()[0].session)[2]
+        assert timing.edits >= 2
+        assert timing.active + timing.idle > 0
+
+
+def test_a_molecule_is_drawn_by_hand(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path) as (page, _):
+        begin(page)
+        page.get_by_role("button", name="Draw").click()
+        page.wait_for_selector(".editor canvas")
+        box = page.locator(".editor .canvas").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_function("() => document.querySelector('#prediction').value")
+        assert re.fullmatch("C+", page.get_by_label("Your prediction").input_value())
+
+
+def test_a_whole_session_about_an_x_ray(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path, "rad", "browser:relations") as (page, _):
+        begin(page)
+        frame = page.locator(".frame")
+        assert frame.locator("img").evaluate("one => one.naturalWidth") > 100
+        frame.focus()
+        for key in ("+", "ArrowLeft", "i"):
+            page.keyboard.press(key)
+        style = frame.locator("img").evaluate("one => one.style.transform + one.style.filter")
+        assert "scale(1.25)" in style
+        assert "invert(1)" in style
+        page.get_by_label("Contrast").fill("180")
+        page.get_by_role("button", name="Reset").click()
+        page.get_by_label("Find a label").fill("pneumon")
+        page.keyboard.press("Enter")
+        wait(page, "Chosen: Pneumonia")
+        page.get_by_label("Your explanation").fill("An opacity in the right lower zone.")
+        go_on(page, "Is it the same prediction?")
+        while "A last look" not in page.inner_text(".form"):
+            page.get_by_label("No", exact=True).check()
+            page.get_by_role("button", name="Continue").click()
+            page.wait_for_function(
+                "() => !document.querySelector('.form button.main').disabled &&"
+                "!document.querySelector('.form input:checked')"
+            )
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+    assert tags(tmp_path)[0][:2] == ["INIT", "REFUTE"]
+
+
+def test_two_experts_side_by_side(browser: Any, tmp_path: Path) -> None:
+    names = ("--subject", "ann", "--subject", "bea")
+    with (
+        Server(tmp_path, experiment(tmp_path, "drug"), *names) as server,
+        opened(browser, server.links["ann"], wait=False) as ann,
+        opened(browser, server.links["bea"], wait=False) as bea,
+        opened(browser, server.links["researcher"], wait=False) as lab,
+    ):
+        for page in (ann, bea):
+            page.wait_for_selector(".queue")
+            begin(page)
+        bea.get_by_label("Your explanation").fill("typed by bea")
+        agree(ann)
+        assert bea.get_by_label("Your explanation").input_value() == "typed by bea"
+        agree(bea)
+        wait(lab, "1 of 1 over")
+        assert "typed by bea" not in ann.content()
+    assert len(tags(tmp_path)) == 2
+
+
+def test_a_server_that_is_killed_in_the_middle_loses_nothing(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path, lenient=True) as (page, server):
+        begin(page)
+        page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your explanation").fill("half a")
+        wait(page, "Your draft is kept.")
+        server.end()
+        wait(page, "The server is away")
+        page.get_by_label("Your explanation").fill(WORDS)
+        server.start()
+        page.locator(".away").wait_for(state="detached")
+        assert page.get_by_label("Your explanation").input_value() == WORDS
+        go_on(page, "What do you say")
+        server.end()
+        server.start()
+        page.locator(".away").wait_for(state="detached")
+        page.get_by_role("heading", name="Your answer").wait_for()
+        assert page.get_by_label("Your explanation").input_value() == WORDS
+        go_on(page, "What do you say")
+        send(page, "REFUTE")
+        server.end()
+        server.start()
+        agree(page)
+    (said,) = tags(tmp_path)
+    assert said[:2] == ["INIT", "REFUTE"]
+    assert said[-1] == "RATIFY"
+
+
+def test_a_session_by_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    with at_desk(browser, tmp_path) as (page, _):
+
+        def tab_to(wanted: str) -> None:
+            for _ in range(60):
+                page.keyboard.press("Tab")
+                found = page.evaluate(
+                    "(e => e.id || e.value || e.innerText)(document.activeElement)"
+                )
+                if found and found.startswith(wanted):
+                    return
+            raise AssertionError(f"{wanted} is not reached")
+
+        tab_to("Case 1")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".form")
+        tab_to("prediction")
+        page.keyboard.type(SMILES)
+        tab_to("explanation")
+        page.keyboard.type(WORDS)
+        tab_to("Continue")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="What do you say").wait_for()
+        page.wait_for_function("() => document.activeElement.id === 'form-title'")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        page.keyboard.press("ArrowDown")
+        tab_to("Continue")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="A last look").wait_for()
+        tab_to("Send")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")
+    assert tags(tmp_path)[0][1] == "REFUTE"
+
+
+@pytest.mark.parametrize("task", ["drug", "rad"])
+def test_axe_finds_nothing_and_nothing_is_too_wide(browser: Any, tmp_path: Path, task: str) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe is not here: npm ci in pxp_fsm/web/frontend")
+    with Server(tmp_path, experiment(tmp_path, task), "--subject", "ann") as server:
+        looks: list[tuple[Theme, tuple[int, int]]] = [
+            ("light", (1440, 950)),
+            ("dark", (1440, 950)),
+            ("dark", PHONE),
+        ]
+        for theme, size in looks:
+            for who in ("ann", "researcher"):
+                with opened(browser, server.links[who], theme=theme, size=size, wait=False) as page:
+                    page.wait_for_selector(".queue, .research")
+                    if who == "ann":
+                        begin(page)
+                        page.locator(".where summary").click()
+                    page.evaluate(AXE.read_text("utf-8"))
+                    found = page.evaluate("axe.run()")["violations"]
+                    told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+                    assert told == []
+                    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                    assert wide <= 0
+
+
+def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
+    hostile = "</script><img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+    with at_desk(browser, tmp_path) as (page, _):
+        begin(page)
+        page.get_by_label("Your prediction").fill(SMILES)
+        page.get_by_label("Your explanation").fill(hostile)
+        go_on(page, "What do you say")
+        send(page, "REFUTE")
+        wait(page, "window.hurt=1")
+        assert page.evaluate("window.hurt") is None
+        assert page.locator("iframe, object, embed, script:not([src])").count() == 0
