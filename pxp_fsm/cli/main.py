@@ -40,6 +40,7 @@ _NETWORKS = {
     "log": Entry("print the change log of a network", "networks", "lan"),
     "undo": Entry("undo the latest change", "networks", "lan"),
     "draw": Entry("draw a network", "networks", "lan"),
+    "serve": Entry("edit, run and train a network in a browser", "networks", "lan_serve"),
     "tasks": Entry("list tasks and their criteria", "networks", "lan_tasks"),
     "test": Entry("score a network on a task", "networks", "lan_tasks"),
     "compare": Entry("compare three ways of training on a task", "networks", "lan_tasks"),

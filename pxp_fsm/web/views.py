@@ -15,6 +15,7 @@ from proofs.systems.paths import choices_of
 from proofs.systems.product import Move
 from proofs.systems.propositions import named, vocabulary
 from pxp_fsm.automata.actions import SystemAction, Unreceived, record_of
+from pxp_fsm.automata.system import Member
 from pxp_fsm.diagrams import state_diagram
 from pxp_fsm.diagrams.placement import Placement, place
 from pxp_fsm.errors import PXPError
@@ -149,20 +150,7 @@ class Views:
             system.channel.name,
             system.channel.capacity,
             system.fingerprint,
-            tuple(
-                MemberView(
-                    member.name,
-                    member.automaton.title,
-                    member.automaton.note,
-                    dict(member.automaton.guards),
-                    tuple(
-                        RowView(row.row, row.source, row.target, row.guard or "", row.action)
-                        for row in member.automaton.transitions
-                    ),
-                    place(state_diagram(member.automaton)),
-                )
-                for member in system.members
-            ),
+            tuple(map(member_view, system.members)),
             tuple((names[sender], names[receiver]) for sender, receiver in links),
             tuple(sorted(vocabulary(self.composition) & self._shown)),
         )
@@ -228,6 +216,22 @@ class Views:
             found.append(move.action)
             state += move.difference
         return tuple(found)
+
+
+def member_view(member: Member) -> MemberView:
+    """A member of a system and its automaton, laid out."""
+    automaton = member.automaton
+    return MemberView(
+        member.name,
+        automaton.title,
+        automaton.note,
+        dict(automaton.guards),
+        tuple(
+            RowView(row.row, row.source, row.target, row.guard or "", row.action)
+            for row in automaton.transitions
+        ),
+        place(state_diagram(automaton)),
+    )
 
 
 def _message(one: Unreceived) -> tuple[str, str, str]:
