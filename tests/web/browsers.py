@@ -34,7 +34,14 @@ def require_browser() -> None:
 @contextmanager
 def served(*arguments: str, cwd: Path = ROOT) -> Iterator[str]:
     """The address of a server that `pxp explore` has started; it is ended by Ctrl-C."""
-    command = [sys.executable, "-m", "pxp_fsm.cli", "explore", "--no-browser", *arguments]
+    with server("explore", *arguments, cwd=cwd) as (address, _process):
+        yield address
+
+
+@contextmanager
+def server(*arguments: str, cwd: Path = ROOT) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address of a server that a command has started, and its process; Ctrl-C ends it."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", *arguments, "--no-browser"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=cwd, env=environment
@@ -43,7 +50,7 @@ def served(*arguments: str, cwd: Path = ROOT) -> Iterator[str]:
             assert process.stdout is not None
             found = re.search(r"http://\S+", process.stdout.readline())
             assert found is not None
-            yield found[0]
+            yield found[0], process
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(20)

@@ -133,15 +133,11 @@ def application(studio: Studio, plan: StudioPlan) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         work.resume()
-        tasks = [
-            asyncio.create_task(asyncio.to_thread(studio.warm)),
-            asyncio.create_task(_look(studio)),
-        ]
+        looking = asyncio.create_task(_look(studio))
         yield
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
         await work.close()
 
     app = FastAPI(title="pxp studio", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
@@ -296,6 +292,7 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
         with studio.listeners.joined() as queue:
 
             async def send() -> None:
+                await studio.ready()
                 for message in (*studio.messages(), begin()):
                     await socket.send_json(message)
                 while (message := await queue.get()) is not None:

@@ -97,6 +97,7 @@ class Studio:
         self.notes = noting.load(noting.path_of(path))
         self._lan: Lan | None = None
         self._stamp: tuple[int, int, int] | None = None
+        self._ready: asyncio.Task[None] | None = None
         self._parts: list[Callable[[], list[Message]]] = []
         self.effort = Effort(self.notes.effort)
         if path.exists():
@@ -151,9 +152,11 @@ class Studio:
         except PXPError as error:
             self.listeners.tell({"type": "notice", "text": str(error)})
 
-    def warm(self) -> None:
-        """Load what takes seconds the first time; to be called in another thread."""
-        warm(self.network)
+    async def ready(self) -> None:
+        """Load what places agents, once, in another thread: the first time takes seconds."""
+        if self._ready is None:
+            self._ready = asyncio.create_task(asyncio.to_thread(warm, self.network))
+        await asyncio.shield(self._ready)
 
     @property
     def exists(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the studio's page is sent of a network: its agents with their places, edges, examples, log."""
+"""What the studio's page is sent of a network: agents with their places, edges, examples, log."""
 
 from __future__ import annotations
 

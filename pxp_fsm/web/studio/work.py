@@ -133,14 +133,18 @@ class Work:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            if self.busy:
-                raise UsageError("something is under way already; stop it, or wait until it ends")
-            self._name_of_model()
-            _ = self.studio.lan
+            self._check()
         except UsageError:
             work.close()
             raise
         self._task = asyncio.create_task(self._watched(work))
+
+    def _check(self) -> None:
+        """Raise `UsageError` where nothing can be begun now."""
+        if self.busy:
+            raise UsageError("something is under way already; stop it, or wait until it ends")
+        self._name_of_model()
+        _ = self.studio.lan
 
     def _name_of_model(self) -> str:
         if self.plan.model is None:
@@ -183,6 +187,7 @@ class Work:
         lan = self.studio.lan
         if isinstance(event, RunBegun):
             self.run = LastRun()
+            self.training.step = self.training.doing = ""
         if self.run.take(event, lan.network.names):
             if isinstance(event, Finished) and lan.last is not None and not self.training.going:
                 self.run.complete(lan.last)

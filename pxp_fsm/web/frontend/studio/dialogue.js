@@ -33,10 +33,10 @@ function parsed(text) {
   }
 }
 
-function Steps({ training, now }) {
+function Steps({ values, now }) {
   return html`<ol className="steps" aria-label="steps of the update">
     ${STEPS.map(([step, title], index) => {
-      const agreed = training.values[step];
+      const agreed = step === now ? undefined : values[step];
       return html`<li key=${step} className=${step === now ? "current" : agreed === undefined ? "" : "agreed"}
           aria-current=${step === now ? "step" : undefined}>
         <strong>${index + 1}. ${title}</strong>
@@ -172,9 +172,9 @@ export function Dialogue({ training, automaton, act }) {
   const view = question?.view;
   const now = view?.kind === "StepView" ? view.step : training.step;
   return html`<div>
-    <${Steps} training=${training} now=${now} />
+    <${Steps} values=${now ? training.values : {}} now=${now} />
     ${!view && html`<p role="status" className="waiting">${training.doing || "The models are working …"}</p>`}
-    ${view?.kind === "OutputView" && html`<p className="muted">Say first whether the output will do, in region 3.</p>`}
+    ${view?.kind === "OutputView" && html`<p className="muted">Say first whether the output will do, under Run and examples.</p>`}
     ${view?.kind === "StepView" && html`<${Review} key=${question.id} ...${{ question, view, training, automaton, act }} />`}
     ${view?.kind === "RegressionView" && html`<${Regressions} ...${{ question, view, act }} />`}
     ${view?.kind === "HandedView" && html`<${Handed} ...${{ question, view, act }} />`}
