@@ -14,7 +14,7 @@ from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
 from pxp_fsm.experiments.networks.terminal import operation
 from pxp_fsm.networks.lan import Lan, diagram
-from pxp_fsm.networks.running.execution import Activation, Event, Produced
+from pxp_fsm.networks.running.events import Activation, Event, Produced
 from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement

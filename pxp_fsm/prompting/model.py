@@ -88,6 +88,9 @@ class Usage:
     cache_written: int = 0
 
 
+NOTHING_USED = Usage()
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """How a reply came: for the record of calls, and nothing that a session may depend on.
@@ -111,7 +114,7 @@ class Reply:
 
     text: str
     stop: Stop = Stop.END
-    usage: Usage = Usage()
+    usage: Usage = NOTHING_USED
     served: Served = Served()
 
 

@@ -12,15 +12,17 @@ from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import begun_as
 from pxp_fsm.networks.model.network import Agent, Control, Network
 from pxp_fsm.networks.model.soundness import Unsound
-from pxp_fsm.networks.running.execution import (
+from pxp_fsm.networks.running.events import (
     Activation,
-    AgentFailed,
+    CallBegun,
+    CallEnded,
     Finished,
-    NoneActive,
     Produced,
-    Run,
-    Runner,
+    RunBegun,
+    RunReason,
+    TextWritten,
 )
+from pxp_fsm.networks.running.execution import AgentFailed, NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from tests.networks.scripted_models import Frames, Say, Speaking, module
 
@@ -103,7 +105,16 @@ def test_events_tell_each_agents_activation_and_result_as_they_happen() -> None:
         assert lan.last is not None and lan.last.turns["A"].execution_thoughts == "so"
         return found
 
-    assert asyncio.run(events()) == [
+    told = asyncio.run(events())
+    assert told[0] == RunBegun("x", 1, RunReason.INPUT)
+    calls = [one for one in told if isinstance(one, CallBegun | TextWritten | CallEnded)]
+    assert [(type(one), one.call) for one in calls] == [
+        *((kind, 1) for kind in (CallBegun, TextWritten, CallEnded)),
+        *((kind, 2) for kind in (CallBegun, TextWritten, CallEnded)),
+    ]
+    assert calls[0] == CallBegun(1, "execution", "A")
+    assert calls[1] == TextWritten(1, '{"thoughts": "so", "result": "A(x)"}')
+    assert [one for one in told[1:] if one not in calls] == [
         Activation("A", True, "ALWAYS"),
         Produced("A", "A(x)", "so"),
         Activation("B", False, "OFF"),

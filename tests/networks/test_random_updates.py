@@ -145,8 +145,8 @@ class Meddling(Confirms):
         self.meddle(lan)
         return truth == "any" or self.random.random() < 0.2
 
-    async def review(self, view: StepView) -> Act:
-        self.meddle(view.lan)
+    async def review(self, view: StepView, lan: Lan) -> Act:
+        self.meddle(lan)
         choice = self.random.choice([*Choice, Choice.CONFIRM, Choice.CONFIRM])
         result: Any = None
         if self.random.random() < 0.3 and isinstance(view.proposal, dict):

@@ -29,6 +29,7 @@ from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.events import Told
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
 from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress
+from pxp_fsm.networks.training.questions import Remote
 from pxp_fsm.networks.training.regressions import holds
 from pxp_fsm.networks.training.simulated import Confirming, Satisfied
 from pxp_fsm.networks.training.supervision import Supervision
@@ -44,7 +45,7 @@ from pxp_fsm.prompting.model import (
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
-from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.session import Entry
 
@@ -135,6 +136,9 @@ class TrainingBoard:
     def stored(self, name: str) -> tuple[Entry, ...]:
         return self._blackboard.entries(name)
 
+    def abandon(self, name: str, why: str) -> None:
+        self._blackboard.close(name, Ending.BROKEN.value, why, ())
+
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         if any(record.session == name for record in self._blackboard.sessions(self.run)):
             return self._blackboard
@@ -169,6 +173,8 @@ def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:
 class Training:
     """What a network in a file is trained with; `developer` of None is unattended.
 
+    The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
+
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
     rationale follows a hint. A simulated developer goes by the same; a person is asked.
     """
@@ -176,7 +182,7 @@ class Training:
     path: Path
     examples: tuple[Example, ...]
     model: str
-    developer: Developer | None = None
+    developer: Developer | Remote | None = None
     limits: Limits = field(default_factory=Limits)
     judge: str | None = None
     same: Relation = field(default_factory=NormalisedText)
@@ -187,41 +193,55 @@ class Training:
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
     ) -> tuple[ExampleResult, ...]:
-        """Train it; each change of the network is written to its file, and each thing that happens
-        to the file of the training's progress beside it, from which a stopped training goes on.
-        Raises `UsageError` where another process is training it.
+        """Train it to the end of the examples. Raises as `opened` does."""
+        async with self.opened(on_event) as trainer:
+            return await trainer.train(self.examples)
+
+    @asynccontextmanager
+    async def opened(
+        self, on_event: Callable[[Told], None] = lambda _event: None
+    ) -> AsyncIterator[Trainer]:
+        """Its trainer, which goes on where the training was stopped.
+
+        Each change of the network is written to its file, and each thing that happens to the file
+        of the training's progress beside it. Without `examples` whatever progress there is goes on,
+        and `Trainer.handle` takes further ones. Raises `UsageError` where another process is
+        training the network.
         """
         kept = progress.path_of(self.path)
         with locked(kept, waits=False):
             lan = Lan.load(self.path)
             lan.on_change = lambda: lan.save(self.path)
-            outcomes = await self._carried(lan, self._stopped(lan, kept), on_event)
-            kept.unlink(missing_ok=True)
-        return outcomes
+            now = self._stopped(lan, kept)
+            async with self._trainer(lan, now, on_event) as trainer:
+                yield trainer
+            if trainer.machine.ended:
+                kept.unlink(missing_ok=True)
 
     def _stopped(self, lan: Lan, path: Path) -> Progress:
         """The progress of the training that was stopped, if it had the same examples."""
         data = progress.digest_of(self.examples)
         if path.exists():
             found = progress.load(path)
-            if found.data == data:
+            if not self.examples or found.data == data:
                 return found
         return Progress(data=data, version=lan.version)
 
-    async def _carried(
+    @asynccontextmanager
+    async def _trainer(
         self, lan: Lan, now: Progress, told: Callable[[Told], None]
-    ) -> tuple[ExampleResult, ...]:
+    ) -> AsyncIterator[Trainer]:
         if self.database is None:
             async with models_of(self.settings, self.on_wait) as opened:
-                return await self._trained(lan, now, opened, told)
-
+                yield self._trained(lan, now, opened, told)
+            return
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan, now)
             log = CallsOf(blackboard, board.run)
             spent = blackboard.spending(board.run)
             known = blackboard.replies(board.run) if board.resumes else ()
             async with models_of(self.settings, self.on_wait, log, log, spent, known) as opened:
-                return await self._trained(lan, now, opened, told, board)
+                yield self._trained(lan, now, opened, told, board)
 
     def _board(self, blackboard: SqlBlackboard, lan: Lan, now: Progress) -> TrainingBoard:
         plan: dict[str, object] = {
@@ -234,21 +254,21 @@ class Training:
         }
         return TrainingBoard(blackboard, plan, now.data, now.name)
 
-    async def _trained(
+    def _trained(
         self,
         lan: Lan,
         now: Progress,
         opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
-    ) -> tuple[ExampleResult, ...]:
+    ) -> Trainer:
         same, agree = self.same, None
         if self.judge is not None:
             judge = opened(self.judge)
             same, agree = judges.of_outputs(judge), judges.of_hints(judge)
         if isinstance(self.developer, Confirming):
             self.developer.will_do = _will_do(same)
-        trainer = Trainer(
+        return Trainer(
             lan,
             opened(self.model),
             same,
@@ -260,7 +280,6 @@ class Training:
             progress=now,
             keep=lambda one: progress.save(one, progress.path_of(self.path)),
         )
-        return await trainer.train(self.examples)
 
 
 def _will_do(same: Relation) -> Satisfied:

@@ -204,7 +204,7 @@ class TerminalDeveloper:
             await edit_network(self._reviewer, lan)
         return word == "yes"
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         title = f"Step {view.step.number}: {_STEPS[view.step]}"
         if view.strategy is not None:
             title = f"{title} {view.strategy}"
@@ -220,7 +220,7 @@ class TerminalDeveloper:
                 view.refused,
                 view.version,
             ),
-            {"network": partial(edit_network, self._reviewer, view.lan)},
+            {"network": partial(edit_network, self._reviewer, lan)},
         )
         result = None if sent.value == view.proposal else sent.value
         return Act(Choice(sent.choice), result, sent.hint, sent.keys)

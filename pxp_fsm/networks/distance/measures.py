@@ -141,6 +141,8 @@ def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
     """The actions of one change: the edits of one agent in a row are one filling in of its form."""
     if change.undoes is not None:
         yield ManualAction(Action.UNDO, f"change {change.undoes}", cost("undo"))
+    if change.restores is not None:
+        yield ManualAction(Action.UNDO, f"to version {change.restores}", cost("undo"))
     if any(isinstance(operation, Begin) for operation in change.operations):
         return
     form: _Form | None = None
