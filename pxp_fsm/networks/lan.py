@@ -39,7 +39,7 @@ class Lan:
         self.last: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
-        self._model = model
+        self.model = model
         self._watchers: list[Callable[[], None]] = []
 
     @classmethod
@@ -85,6 +85,14 @@ class Lan:
             )
         self._texts[path.resolve()] = files.save(self.history, path)
 
+    def reload(self, path: str | Path) -> None:
+        """Take the log that a file holds now, in place of this one. Raises `FileError`."""
+        found = Lan.load(path)
+        self._texts |= found._texts
+        self._history = found.history
+        for told in tuple(self._watchers):
+            told()
+
     @property
     def history(self) -> History:
         """Its log, and the network that it leads to."""
@@ -122,9 +130,9 @@ class Lan:
 
     async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
         """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
-        if self._model is None:
+        if self.model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self._model, bundled(), on_event=on_event))
+        runner = Runner(Requester(self.model, bundled(), on_event=on_event))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)

@@ -189,6 +189,7 @@ class Training:
     settings: Settings | None = None
     database: str | None = None
     on_wait: Callable[[str], None] = lambda _why: None
+    lan: Lan | None = None
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
@@ -210,13 +211,18 @@ class Training:
         """
         kept = progress.path_of(self.path)
         with locked(kept, waits=False):
-            lan = Lan.load(self.path)
-            lan.on_change = lambda: lan.save(self.path)
+            lan = self.lan or self._loaded()
             now = self._stopped(lan, kept)
             async with self._trainer(lan, now, on_event) as trainer:
                 yield trainer
             if trainer.machine.ended:
                 kept.unlink(missing_ok=True)
+
+    def _loaded(self) -> Lan:
+        """The network in the file, which holds each of its changes."""
+        lan = Lan.load(self.path)
+        lan.on_change = lambda: lan.save(self.path)
+        return lan
 
     def _stopped(self, lan: Lan, path: Path) -> Progress:
         """The progress of the training that was stopped, if it had the same examples."""

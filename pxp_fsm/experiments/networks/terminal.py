@@ -34,7 +34,7 @@ from pxp_fsm.networks.training.developer import (
 )
 from pxp_fsm.networks.training.regressions import Regression
 from pxp_fsm.networks.training.simulated import Satisfied
-from pxp_fsm.networks.training.steps import UpdateStep, form_of
+from pxp_fsm.networks.training.steps import UpdateStep, closed_fields
 from pxp_fsm.protocol.relations import digest
 
 _TEXTS = (Field.NAME, Field.TASK, Field.OUTPUT)
@@ -215,7 +215,7 @@ class TerminalDeveloper:
                 view.rationale,
                 digest(json.dumps([view.run.external, view.step, view.proposal])),
                 tuple(_told(view.run, view.truth)),
-                dict(_closed(view)),
+                dict(closed_fields(view.step, view.strategy)),
                 view.may_reject,
                 view.refused,
                 view.version,
@@ -255,12 +255,3 @@ def _told(run: Run, truth: str) -> Iterator[str]:
     yield f"input:  {run.external}"
     yield f"output: {run.output}"
     yield f"wanted: {truth}"
-
-
-def _closed(view: StepView) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The fields of a step's result that have a closed list of values."""
-    properties = form_of(view.step, view.strategy)["properties"]
-    if isinstance(properties, dict):
-        for name, field in properties.items():
-            if "enum" in field:
-                yield name, tuple(field["enum"])

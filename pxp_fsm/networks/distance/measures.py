@@ -100,7 +100,7 @@ def by_hand(history: History) -> tuple[ManualAction, ...]:
     past = History((), Network(""))
     for change in history.changes:
         if change.by is Author.DEVELOPER:
-            found += _actions(past.network, change)
+            found += actions_of(past.network, change)
         past = past.after(change)
     return tuple(found)
 
@@ -137,7 +137,7 @@ def _shape(network: Network) -> object:
     return agents, network.edges
 
 
-def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
+def actions_of(network: Network, change: Change) -> Iterator[ManualAction]:
     """The actions of one change: the edits of one agent in a row are one filling in of its form."""
     if change.undoes is not None:
         yield ManualAction(Action.UNDO, f"change {change.undoes}", cost("undo"))

@@ -129,6 +129,16 @@ class History:
         about = f"undo change {number}: {self.changes[number - 1].about}"
         return self.after(Change(by, about, undoes=number))
 
+    @property
+    def can_undo(self) -> bool:
+        """Whether a change is left to undo."""
+        return len(self._earlier) > 1
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether a change was undone since the latest other one."""
+        return bool(self._undone)
+
     @cached_property
     def _undoable(self) -> tuple[int, Network]:
         if len(self._earlier) < 2:

@@ -17,7 +17,7 @@ from guards.relations.text import NormalisedText
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.networks.distance.costs import cost, text_cost
-from pxp_fsm.networks.running.events import CallBegun, CallEnded, Finished, RunBegun
+from pxp_fsm.networks.running.events import CallBegun, CallEnded, RunBegun
 from pxp_fsm.networks.running.execution import NoneActive, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.serialization import response_from_json, to_json
@@ -189,8 +189,6 @@ class Work:
             self.run = LastRun()
             self.training.step = self.training.doing = ""
         if self.run.take(event, lan.network.names):
-            if isinstance(event, Finished) and lan.last is not None and not self.training.going:
-                self.run.complete(lan.last)
             self._tell(self._run_message())
             return
         match event:
@@ -214,9 +212,10 @@ class Work:
             lan = self.studio.lan
             lan.model = model
             try:
-                self.run.complete(await lan.run(external, self._listen))
+                found = await lan.run(external, self._listen)
             except NoneActive as error:
-                self.run.complete(error.run)
+                found = error.run
+        self.run.complete(found)
         self._tell(self._run_message())
 
     async def _compare(self) -> None:
