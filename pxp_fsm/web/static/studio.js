@@ -145,8 +145,8 @@ Error generating stack: `+u.message+`
       <text x=${d+9} y=${e+4}>${s??t.text}</text></g>`}if(i==="exchange")return S`<${Ji} ...${{from:a,to:n,y1:e,y2:e,label:c,kind:i}} />`;if(i==="send"||i==="lose"){let d=a+(n-a)*(i==="lose"?.45:.3);return S`<${Ji} from=${a} to=${d} y1=${e} y2=${e}
       label=${i==="lose"?`${c} ✕ lost`:`${c} sent`} kind=${i} />`}return S`<${Ji} from=${u===null?a:a+(n-a)*.3} to=${n}
     y1=${u??e} y2=${e}
-    label=${`${c} received${i==="duplicate"?", a copy stays":""}`} kind="deliver" />`}function as(t,l){let e=[...t];return e.length>l?`${e.slice(0,l-1).join("")}…`:t}var en="<??>",Iv=[["GAP","What is wrong with the output"],["REASON","Why it is"],["WEAKNESS","Why the agent does poorly"],["PARAMETERS","What to change"]],eb=/"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g,Wu=t=>JSON.stringify(t,null,2);function ub(t,l){for(let e of t.matchAll(eb)){let u=e.index+e[0].length;if(e[1]===void 0&&e.index<=l&&l<=u)return t.slice(0,e.index)+JSON.stringify(en)+t.slice(u)}return null}function ab(t){try{return{value:JSON.parse(t),fault:""}}catch(l){return{value:null,fault:`This is no JSON yet: ${l.message}`}}}function nb({training:t,now:l}){return S`<ol className="steps" aria-label="steps of the update">
-    ${Iv.map(([e,u],a)=>{let n=t.values[e];return S`<li key=${e} className=${e===l?"current":n===void 0?"":"agreed"}
+    label=${`${c} received${i==="duplicate"?", a copy stays":""}`} kind="deliver" />`}function as(t,l){let e=[...t];return e.length>l?`${e.slice(0,l-1).join("")}…`:t}var en="<??>",Iv=[["GAP","What is wrong with the output"],["REASON","Why it is"],["WEAKNESS","Why the agent does poorly"],["PARAMETERS","What to change"]],eb=/"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g,Wu=t=>JSON.stringify(t,null,2);function ub(t,l){for(let e of t.matchAll(eb)){let u=e.index+e[0].length;if(e[1]===void 0&&e.index<=l&&l<=u)return t.slice(0,e.index)+JSON.stringify(en)+t.slice(u)}return null}function ab(t){try{return{value:JSON.parse(t),fault:""}}catch(l){return{value:null,fault:`This is no JSON yet: ${l.message}`}}}function nb({values:t,now:l}){return S`<ol className="steps" aria-label="steps of the update">
+    ${Iv.map(([e,u],a)=>{let n=e===l?void 0:t[e];return S`<li key=${e} className=${e===l?"current":n===void 0?"":"agreed"}
           aria-current=${e===l?"step":void 0}>
         <strong>${a+1}. ${u}</strong>
         ${n!==void 0&&S`<details><summary>agreed</summary><pre>${Wu(n)}</pre></details>`}
@@ -208,9 +208,9 @@ Error generating stack: `+u.message+`
       <button type="button" onClick=${()=>u("SKIP")}>Skip this example</button>
     </p>
   </div>`}function Pv({training:t,automaton:l,act:e}){if(!t.going)return S`<p className="muted">${t.ended||"Nothing is being trained. Send an input with the output that you want, on the left."}</p>`;let{question:u}=t,a=u?.view,n=a?.kind==="StepView"?a.step:t.step;return S`<div>
-    <${nb} training=${t} now=${n} />
+    <${nb} values=${n?t.values:{}} now=${n} />
     ${!a&&S`<p role="status" className="waiting">${t.doing||"The models are working …"}</p>`}
-    ${a?.kind==="OutputView"&&S`<p className="muted">Say first whether the output will do, in region 3.</p>`}
+    ${a?.kind==="OutputView"&&S`<p className="muted">Say first whether the output will do, under Run and examples.</p>`}
     ${a?.kind==="StepView"&&S`<${ib} key=${u.id} ...${{question:u,view:a,training:t,automaton:l,act:e}} />`}
     ${a?.kind==="RegressionView"&&S`<${fb} ...${{question:u,view:a,act:e}} />`}
     ${a?.kind==="HandedView"&&S`<${ob} ...${{question:u,view:a,act:e}} />`}
