@@ -12,8 +12,9 @@ from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
-from pxp_fsm.experiments.networks.terminal import operation
+from pxp_fsm.experiments.networks.terminal import described, operation
 from pxp_fsm.networks.lan import Lan, diagram
+from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import Activation, Event, Produced
 from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
@@ -32,7 +33,14 @@ def run(request: options.Run) -> None:
 
     async def output() -> str:
         async with setup.model_of(request.model, request.models, waits) as opened:
-            return (await Lan.load(request.network, opened).run(request.text, on_event)).output
+            lan = Lan.load(request.network, opened)
+            try:
+                return (await lan.run(request.text, on_event)).output
+            finally:
+                if lan.last is not None:
+                    serialization.save(
+                        lan.last, lan.version, serialization.path_of(request.network)
+                    )
 
     click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
 
@@ -83,6 +91,32 @@ def undo(request: options.Undo) -> None:
     with Lan.editing(request.network) as undone:
         undone.undo()
     click.echo(printable(undone.history.changes[-1].about))
+
+
+def redo(request: options.Redo) -> None:
+    """Do again what was undone last in a network."""
+    with Lan.editing(request.network) as redone:
+        redone.redo()
+    click.echo(printable(redone.history.changes[-1].about))
+
+
+def restore(request: options.Restore) -> None:
+    """Make a network what it was in an earlier version."""
+    with Lan.editing(request.network) as restored:
+        restored.restore(request.version)
+    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
+
+
+def show(request: options.Show) -> None:
+    """Print a network, agent by agent, with its last run."""
+    lan, path = Lan.load(request.network), serialization.path_of(request.network)
+    run, version = serialization.load(path) if path.exists() else (None, 0)
+    for line in described(lan.network, run, request.agent):
+        click.echo(printable(line))
+    if run is None:
+        click.echo("It has not run yet.")
+    elif version != lan.version:
+        click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
 
 
 def draw(request: options.Draw) -> None:

@@ -199,7 +199,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
 ) -> None:
     monkeypatch.chdir(folder)
     before = (folder / "my.lan.json").read_text("utf-8")
-    (folder / "bad.jsonl").write_text('{"input": "x"}\n', "utf-8")
+    (folder / "bad.jsonl").write_text('{"inputs": "x"}\n', "utf-8")
     for arguments, said in (
         (("new", "again", "-o", "my.lan.json"), "my.lan.json already exists"),
         (TRAIN, "give either --unattended or --developer"),

@@ -179,8 +179,8 @@ class Trainer:
         if self.machine.state in ("IDLE", "HANDED", "END"):
             raise UsageError("nothing is under way that could be cancelled")
         self._stopping = True
-        self._interrupt("CANCEL")
         self._withdrawn(CANCELLED)
+        self._interrupt("CANCEL")
 
     async def train(self, examples: Iterable[Example] | None = None) -> tuple[ExampleResult, ...]:
         """Handle the examples in turn. Raises `Halted` where the run cannot go on now.
