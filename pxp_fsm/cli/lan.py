@@ -16,7 +16,7 @@ from pxp_fsm.experiments.networks.terminal import described, operation
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import Activation, Event, Produced
-from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.training.events import Answered, Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement
 
@@ -140,7 +140,7 @@ def _shown(event: Event) -> None:
 
 def _noted(event: Told) -> None:
     """What of a training is no question to the person who supervises it, as lines."""
-    if isinstance(event, Resumed | Kept) or (
+    if isinstance(event, Resumed | Kept | Answered) or (
         isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
     ):
         _told(event)
@@ -153,6 +153,9 @@ def _told(event: Told) -> None:
         click.echo(printable(f"  step ended {event.ending}: {shown}"))
     elif isinstance(event, Kept):
         click.echo(printable(f"  step {event.step.number} stands: {event.value}"))
+    elif isinstance(event, Answered):
+        if event.stands:
+            click.echo("  your answer stands")
     elif isinstance(event, Resumed):
         click.echo(f"Going on with example {event.number}, in state {event.state}")
     elif isinstance(event, Moved) and event.row.label in _TELLING:

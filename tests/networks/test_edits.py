@@ -313,7 +313,7 @@ def test_an_edit_for_another_version_is_refused_and_says_what_changed_since() ->
         lambda: lan.redo(if_version=1),
         lambda: lan.restore(1, if_version=1),
     ):
-        with pytest.raises(Conflict, match="version 2, not 1: .*to one, by the developer"):
+        with pytest.raises(Conflict, match=r"version 2, not 1: .*to one, by the developer"):
             act()
     assert lan.history is before
 
