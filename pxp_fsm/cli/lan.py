@@ -12,10 +12,11 @@ from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
-from pxp_fsm.experiments.networks.terminal import operation
+from pxp_fsm.experiments.networks.terminal import described, operation
 from pxp_fsm.networks.lan import Lan, diagram
+from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import Activation, Event, Produced
-from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.training.events import Answered, Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement
 
@@ -32,7 +33,14 @@ def run(request: options.Run) -> None:
 
     async def output() -> str:
         async with setup.model_of(request.model, request.models, waits) as opened:
-            return (await Lan.load(request.network, opened).run(request.text, on_event)).output
+            lan = Lan.load(request.network, opened)
+            try:
+                return (await lan.run(request.text, on_event)).output
+            finally:
+                if lan.last is not None:
+                    serialization.save(
+                        lan.last, lan.version, serialization.path_of(request.network)
+                    )
 
     click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
 
@@ -85,6 +93,32 @@ def undo(request: options.Undo) -> None:
     click.echo(printable(undone.history.changes[-1].about))
 
 
+def redo(request: options.Redo) -> None:
+    """Do again what was undone last in a network."""
+    with Lan.editing(request.network) as redone:
+        redone.redo()
+    click.echo(printable(redone.history.changes[-1].about))
+
+
+def restore(request: options.Restore) -> None:
+    """Make a network what it was in an earlier version."""
+    with Lan.editing(request.network) as restored:
+        restored.restore(request.version)
+    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
+
+
+def show(request: options.Show) -> None:
+    """Print a network, agent by agent, with its last run."""
+    lan, path = Lan.load(request.network), serialization.path_of(request.network)
+    run, version = serialization.load(path) if path.exists() else (None, 0)
+    for line in described(lan.network, run, request.agent):
+        click.echo(printable(line))
+    if run is None:
+        click.echo("It has not run yet.")
+    elif version != lan.version:
+        click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
+
+
 def draw(request: options.Draw) -> None:
     """Draw a network into a file."""
     write(diagram(Lan.load(request.network).network), request.output)
@@ -106,7 +140,7 @@ def _shown(event: Event) -> None:
 
 def _noted(event: Told) -> None:
     """What of a training is no question to the person who supervises it, as lines."""
-    if isinstance(event, Resumed | Kept) or (
+    if isinstance(event, Resumed | Kept | Answered) or (
         isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
     ):
         _told(event)
@@ -119,6 +153,9 @@ def _told(event: Told) -> None:
         click.echo(printable(f"  step ended {event.ending}: {shown}"))
     elif isinstance(event, Kept):
         click.echo(printable(f"  step {event.step.number} stands: {event.value}"))
+    elif isinstance(event, Answered):
+        if event.stands:
+            click.echo("  your answer stands")
     elif isinstance(event, Resumed):
         click.echo(f"Going on with example {event.number}, in state {event.state}")
     elif isinstance(event, Moved) and event.row.label in _TELLING:

@@ -61,9 +61,13 @@ def _plain(value: object) -> Any:
 
 def response_from_json(raw: object) -> Response:
     """The answer that JSON of the schema's `Response` means. Raises `DataError`."""
-    found = faults(raw, {"$ref": "#/$defs/Response", "$defs": schema()["$defs"]})
-    if found or not isinstance(raw, dict):
-        raise DataError("; ".join(fault.message for fault in found) or "an answer is an object")
+    kinds = sorted(kind.__name__ for kind in get_args(Response))
+    if not isinstance(raw, dict) or raw.get("kind") not in kinds:
+        raise DataError(f"an answer is an object whose kind is one of {', '.join(kinds)}")
+    defs = schema()["$defs"]
+    found = faults(raw, {**defs[raw["kind"]], "$defs": defs})
+    if found:
+        raise DataError("; ".join(fault.message for fault in found))
     given = {key: value for key, value in raw.items() if key != "kind"}
     if raw["kind"] in _CHOICES:
         chosen: Response = _CHOICES[raw["kind"]](given["choice"])  # type: ignore[assignment] # one of the two

@@ -147,7 +147,8 @@ class Meddling(Confirms):
 
     async def review(self, view: StepView, lan: Lan) -> Act:
         self.meddle(lan)
-        choice = self.random.choice([*Choice, Choice.CONFIRM, Choice.CONFIRM])
+        choices = [*Choice, Choice.CONFIRM, Choice.CONFIRM]
+        choice = self.random.choice([one for one in choices if view.back or one != Choice.BACK])
         result: Any = None
         if self.random.random() < 0.3 and isinstance(view.proposal, dict):
             key = self.random.choice(list(view.proposal))

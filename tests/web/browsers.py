@@ -95,7 +95,9 @@ def opened(
     )
     errors = list[str]()
     page = context.new_page()
-    page.set_default_timeout(float(os.environ.get("PXP_BROWSER_WAIT", "120000")))  # tests wait for what happens, however slow the machine is
+    page.set_default_timeout(
+        float(os.environ.get("PXP_BROWSER_WAIT", "120000"))
+    )  # tests wait for what happens, however slow the machine is
     page.on("console", lambda said: _note_error(said, errors))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda one: _note_foreign(one.url, errors))

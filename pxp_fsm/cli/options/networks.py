@@ -122,6 +122,35 @@ class Undo:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Redo:
+    """Do again what was undone last in NETWORK."""
+
+    network: Path = _network()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restore:
+    """Make NETWORK again what it was in VERSION, a number of its log (pxp lan log).
+
+    Nothing in the log goes: restoring is a change too, and can be undone.
+    """
+
+    network: Path = _network()
+    version: int = option(argument=True, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show:
+    """Print NETWORK, agent by agent: what it is, knows and did in the last run.
+
+    The last run is that of pxp lan run or pxp lan train.
+    """
+
+    network: Path = _network()
+    agent: str | None = option("Print this agent alone.", None, metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Draw:
     """Draw NETWORK: its agents and the edges between them."""
 

@@ -23,6 +23,7 @@ from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
+from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import Developer
@@ -92,7 +93,10 @@ async def models_of(
 
 
 def examples(path: Path) -> tuple[Example, ...]:
-    """The examples in a file: JSON, one object with `input` and `output` a line."""
+    """The examples in a file: JSON, one object with `input` and `output` a line.
+
+    One without `output` is judged by the developer once the network has run on it.
+    """
     try:
         written = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -108,9 +112,9 @@ def _example(path: Path, number: int, line: str) -> Example:
         raw: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError.at(path, number, f"this is no JSON: {error}") from error
-    if not isinstance(raw, dict) or set(raw) != {"input", "output"}:
+    if not isinstance(raw, dict) or not {"input"} <= set(raw) <= {"input", "output"}:
         raise DataError.at(path, number, "an example is an object with input and output, no more")
-    external, truth = raw["input"], raw["output"]
+    external, truth = raw["input"], raw.get("output", "")
     for text in (external, truth):
         if not isinstance(text, str) or text_problem(text):
             raise DataError.at(path, number, f"input and output are texts, not {quoted(text)}")
@@ -176,7 +180,8 @@ class Training:
     The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
 
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
-    rationale follows a hint. A simulated developer goes by the same; a person is asked.
+    rationale follows a hint. A simulated developer goes by the same; a person is asked. `lan` is the
+    network in the file where it is open already: whoever opened it saves its changes.
     """
 
     path: Path
@@ -249,6 +254,18 @@ class Training:
             async with models_of(self.settings, self.on_wait, log, log, spent, known) as opened:
                 yield self._trained(lan, now, opened, told, board)
 
+    def _keeping(self) -> Callable[[Progress], None]:
+        """What writes the progress, and each new run as the network's last one."""
+        last: list[Run | None] = [None]
+
+        def keep(now: Progress) -> None:
+            progress.save(now, progress.path_of(self.path))
+            if now.run is not None and now.run is not last[0]:
+                last[0] = now.run
+                serialization.save(now.run, now.version, serialization.path_of(self.path))
+
+        return keep
+
     def _board(self, blackboard: SqlBlackboard, lan: Lan, now: Progress) -> TrainingBoard:
         plan: dict[str, object] = {
             "network": lan.network.fingerprint,
@@ -284,7 +301,7 @@ class Training:
             name=NETWORKS if board is None else board.run,
             on_event=told,
             progress=now,
-            keep=lambda one: progress.save(one, progress.path_of(self.path)),
+            keep=self._keeping(),
         )
 
 
@@ -310,6 +327,8 @@ async def tested(
 ) -> AsyncIterator[Tested]:
     """`lan` run on examples, one after the other; nothing in it is changed."""
     relation = same or NormalisedText()
+    if not all(one.truth for one in some):
+        raise UsageError("an example without an output cannot be tested; add the right output")
     for example in some:
         try:
             output = (await lan.run(example.external)).output

@@ -234,7 +234,7 @@ def draft_faults(raw: object) -> list[Fault]:
     """
     document = raw if isinstance(raw, Mapping) else {}
     large = size_faults(*(_length(document.get(name)) for name in ("agents", "edges")))
-    found = large or faults(raw, schema())
+    found = large or faults(document, schema())
     return list(found) or list(faults_of(network_from_json(document)))
 
 

@@ -85,6 +85,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The question of that `id` was answered.
+
+    An answer that was given before an edit `stands` where the edit did not concern the question.
+    """
+
+    id: str
+    stands: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Withdrawn:
     """The question of that `id` is asked no longer; `why` says why."""
 
@@ -103,5 +114,6 @@ Told = (
     | ReplayProgress
     | NetworkChanged
     | Asked
+    | Answered
     | Withdrawn
 )

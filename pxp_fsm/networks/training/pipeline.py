@@ -32,12 +32,10 @@ from pxp_fsm.networks.training.developer import (
     StepView,
 )
 from pxp_fsm.networks.training.events import (
-    Asked,
     Moved,
     NetworkChanged,
     Resumed,
     Told,
-    Withdrawn,
 )
 from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress, digest_of
 from pxp_fsm.networks.training.questions import Questions, Remote
@@ -117,7 +115,7 @@ class Trainer:
         self._runner = Runner(asker, remembered(lan.network))
         self._questions: Questions | None = None
         if developer is not None:
-            self._questions = Questions(developer, lan, lambda one: on_event(Asked(one)))
+            self._questions = Questions(developer, lan, on_event)
         self._do = Activities(
             lan,
             self.progress,
@@ -179,8 +177,8 @@ class Trainer:
         if self.machine.state in ("IDLE", "HANDED", "END"):
             raise UsageError("nothing is under way that could be cancelled")
         self._stopping = True
+        self._questions.withdraw(CANCELLED)
         self._interrupt("CANCEL")
-        self._withdrawn(CANCELLED)
 
     async def train(self, examples: Iterable[Example] | None = None) -> tuple[ExampleResult, ...]:
         """Handle the examples in turn. Raises `Halted` where the run cannot go on now.
@@ -238,12 +236,7 @@ class Trainer:
         change = self.lan.history.changes[-1]
         self._on_event(NetworkChanged(self.lan.version, change.by, change.about))
         if self._questions is not None and not self._questions.moved_to(self.lan.version):
-            self._withdrawn(f"{EDITED}: {change.about}")
-
-    def _withdrawn(self, why: str) -> None:
-        withdrawn = None if self._questions is None else self._questions.withdraw(why)
-        if withdrawn is not None:
-            self._on_event(Withdrawn(withdrawn, why))
+            self._questions.withdraw(f"{EDITED}: {change.about}")
 
     def _interrupt(self, label: str) -> None:
         """End the activity that is under way, with the label of a row."""

@@ -32,6 +32,7 @@ from pxp_fsm.networks.training.developer import (
     View,
     responded,
 )
+from pxp_fsm.networks.training.events import Answered, Asked, Withdrawn
 from pxp_fsm.networks.training.wildcards import written
 from pxp_fsm.protocol.messages import text_problem
 
@@ -48,32 +49,36 @@ class Remote:
 
 
 class Questions:
-    """The questions of one training; `on_open` is told of each that waits for an answer.
+    """The questions of one training; `on_event` is told what becomes of each.
 
     `pending` is the one that is asked now; None where nothing is.
     """
 
     def __init__(
-        self, developer: Developer | Remote, lan: Lan, on_open: Callable[[Question], None]
+        self,
+        developer: Developer | Remote,
+        lan: Lan,
+        on_event: Callable[[Asked | Answered | Withdrawn], None],
     ) -> None:
         self.developer = developer
         self.pending: Question | None = None
         self._lan = lan
-        self._on_open = on_open
+        self._on_event = on_event
         self._future: asyncio.Future[Response] | None = None
         self._withdrawn: dict[str, str] = {}
         self._early: tuple[str, Response] | None = None
 
     async def ask(self, question: Question, copy: Network | None = None) -> Response | None:
         """The answer to `question`; None where it was withdrawn meanwhile."""
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self.pending, self._future = question, future
         self._withdrawn.pop(question.id, None)
         try:
-            self._on_open(question)
+            self._on_event(Asked(question))
             if not isinstance(self.developer, Remote):
                 early, self._early = self._early, None
                 if early is not None and early[0] == question.id:
+                    self._on_event(Answered(question.id, stands=True))
                     return early[1]
                 found = await responded(self.developer, question.view, self._lan, copy)
                 if future.cancelled():  # kept for the same question, if it is asked again
@@ -104,6 +109,7 @@ class Questions:
         _check(question.view, response)
         future.set_result(response)
         self.pending = None
+        self._on_event(Answered(question_id))
 
     def moved_to(self, version: int) -> bool:
         """Whether what is asked is asked still, now that the network is in `version`.
@@ -114,18 +120,18 @@ class Questions:
         if question is None or not isinstance(question.view, HandedView):
             return False
         self.pending = replace(question, version=version)
-        self._on_open(self.pending)
+        self._on_event(Asked(self.pending))
         return True
 
-    def withdraw(self, why: str) -> str | None:
-        """Take the pending question back, with the reason; its identity, None where none was."""
+    def withdraw(self, why: str) -> None:
+        """Take the pending question back, if there is one, with the reason."""
         question, future = self.pending, self._future
         if question is None or future is None or future.done():
-            return None
+            return
         self._withdrawn[question.id] = why
         self.pending = None
         future.cancel()
-        return question.id
+        self._on_event(Withdrawn(question.id, why))
 
 
 _ANSWERS: tuple[tuple[type, type], ...] = (
