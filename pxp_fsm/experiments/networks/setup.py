@@ -180,8 +180,8 @@ class Training:
     The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
 
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
-    rationale follows a hint. A simulated developer goes by the same; a person is asked. `lan` is the
-    network in the file where it is open already: whoever opened it saves its changes.
+    rationale follows a hint. A simulated developer goes by the same; a person is asked.
+    `lan` is the network in the file where it is open already: whoever opened it saves its changes.
     """
 
     path: Path
