@@ -91,7 +91,7 @@ def test_the_network_is_edited_by_clicks_drags_and_keys(browser: Any, tmp_path: 
         wait_until(page, path, lambda lan: lan.edges == {("One", "Two")})
         page.locator(".edge").focus()
         page.keyboard.press("Enter")
-        page.get_by_label("required", exact=True).check()
+        page.get_by_label("required", exact=True).click()
         wait_until(page, path, lambda lan: lan.agent("Two").control.required == ("One",))
         page.keyboard.press("Escape")
         page.locator(".edge").focus()

@@ -293,8 +293,8 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
 
             async def send() -> None:
                 await studio.ready()
-                for message in (*studio.messages(), begin()):
-                    await socket.send_json(message)
+                for part in (*studio.messages(), begin()):
+                    await socket.send_json(part)
                 while (message := await queue.get()) is not None:
                     await socket.send_json(message)
                 await socket.close(1013)

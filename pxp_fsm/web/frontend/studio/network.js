@@ -93,20 +93,22 @@ export function Network({ network, states, selected, act }) {
   const move = (event) => {
     const now = held.current;
     if (!now) return;
-    if (!drag && Math.hypot(event.clientX - now.x, event.clientY - now.y) <= FAR) return;
+    if (!now.drag && Math.hypot(event.clientX - now.x, event.clientY - now.y) <= FAR) return;
     svg.current.setPointerCapture(now.id);
     const { x, y } = here(event);
     const over = [...boxes].find(([name, box]) => name !== now.name && inside(box, x, y));
-    setDrag({ name: now.name, x, y, over: over?.[0] ?? null, merging: event.shiftKey });
+    now.drag = { name: now.name, x, y, over: over?.[0] ?? null, merging: event.shiftKey };
+    setDrag(now.drag);
   };
   const end = () => {
     const now = held.current;
     held.current = null;
     if (!now) return;
-    if (!drag) act.select({ agent: now.name });
-    else if (drag.over && drag.merging) act.merge(drag.name, drag.over);
-    else if (drag.over) act.connect(drag.name, drag.over);
-    else act.move(drag.name, drag.x, drag.y);
+    const { name, drag: done } = now;
+    if (!done) act.select({ agent: name });
+    else if (done.over && done.merging) act.merge(name, done.over);
+    else if (done.over) act.connect(name, done.over);
+    else act.move(name, done.x, done.y);
     setDrag(null);
   };
   const stop = () => {
