@@ -107,7 +107,7 @@ def test_the_network_is_edited_by_clicks_drags_and_keys(browser: Any, tmp_path: 
         wait_until(page, path, lambda lan: lan.names == ("One", "Two"))
         page.locator('[data-agent="One"]').wait_for()
         x, y = middle(page, "One")
-        drag(page, "One", (x + 5, y - 60))
+        drag(page, "One", (x - 130, y))
         button(page, "Tidy up").click()
         page.keyboard.down("Shift")
         drag(page, "One", middle(page, "Two"))
