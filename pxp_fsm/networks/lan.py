@@ -157,15 +157,16 @@ class Lan:
         about: str = "",
         by: Author = Author.DEVELOPER,
         if_version: int | None = None,
+        ued: int | None = None,
     ) -> Network:
         """Apply operations at once, or refuse them all. Raises what `edits.applied` does.
 
         With `if_version` only the network of that version is edited: `Conflict` where somebody has
-        changed it since.
+        changed it since. `ued` is what the edit took in interactions, where that was counted.
         """
         self.history.check_version(if_version)
         said = about or ", ".join(type(one).__name__.lower() for one in operations)
-        self.history = self.history.after(Change(by, said, operations))
+        self.history = self.history.after(Change(by, said, operations, ued=ued))
         return self.network
 
     def would_be(self, *operations: Operation) -> Network:
