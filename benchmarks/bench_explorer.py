@@ -17,8 +17,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from pxp_fsm.web.files import explorer_file, static
-from pxp_fsm.web.security import Access
+from pxp_fsm.web.assets import static
+from pxp_fsm.web.files import explorer_file
+from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
 from pxp_fsm.web.subjects import Subject, subject_in, subject_of
 
@@ -46,7 +47,7 @@ def of_server(subject: Subject) -> list[float]:
     access = Access(8000)
     headers = {"authorization": f"Bearer {access.token}"}
     client = TestClient(
-        application(subject, access), base_url="http://127.0.0.1:8000", headers=headers
+        Guarded(application(subject), access), base_url="http://127.0.0.1:8000", headers=headers
     )
     chance, choices, found = random.Random(1), list[int](), list[float]()
     (state,) = client.post("/api/trace", json={"choices": []}).json()
@@ -81,7 +82,9 @@ def of_page(browser: Any, page: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
-    sizes = {name: len(static(name).encode()) for name in ("explorer.js", "explorer.css")}
+    sizes = {
+        name: len(static(name).encode()) for name in ("explorer.js", "explorer.css", "base.css")
+    }
     packed = sum(len(gzip.compress(static(name).encode())) for name in sizes)
     print(f"page: {sum(sizes.values()) >> 10} kB, compressed {packed >> 10} kB")
     interact = explorer_file(subject_in(("interact",), None))

@@ -12,10 +12,10 @@ import hashlib
 import json
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict
-from importlib import resources
 from typing import Any, Generic, TypeVar
 
 from proofs.logic import parse
+from pxp_fsm.web.assets import static
 from pxp_fsm.web.checks import standard_results
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StateView, Views
@@ -43,11 +43,6 @@ _PAGE = """<!doctype html>
 """
 
 
-def static(name: str) -> str:
-    """The text of a file that pages are made of."""
-    return resources.files("pxp_fsm.web").joinpath("static", name).read_text("utf-8")
-
-
 def explorer_file(subject: Subject, limit: int = MOST_STATES, formulas: Sequence[str] = ()) -> str:
     """The explorer of a system as HTML, with at most `limit` states and the verdicts.
 
@@ -61,7 +56,7 @@ def explorer_file(subject: Subject, limit: int = MOST_STATES, formulas: Sequence
         embedded(views, results, limit, subject.choices), separators=(",", ":"), ensure_ascii=False
     )
     data = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
-    script, style = static("explorer.js"), static("explorer.css")
+    script, style = static("explorer.js"), static("base.css") + static("explorer.css")
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         f"img-src data: blob:; base-uri 'none'; form-action 'none'"

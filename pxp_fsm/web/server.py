@@ -7,18 +7,14 @@ writes nothing.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
 
-import uvicorn
 from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
 from proofs.core.explore import TooLarge
 from proofs.core.limits import Effort
@@ -27,8 +23,7 @@ from proofs.systems.coloring import Part, color
 from proofs.systems.paths import nearest, nearest_end, states_along
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.checks import Checker
-from pxp_fsm.web.files import static
-from pxp_fsm.web.security import Access, Guarded
+from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.traces import FORMS, written
 from pxp_fsm.web.views import ResultView, StateView, SystemView, Views
@@ -193,8 +188,8 @@ def _event(number: int | None, answer: dict[str, Any]) -> Event:
     return ResultEvent(id=number, result=_RESULT.validate_python(answer))
 
 
-def application(subject: Subject, access: Access) -> ASGIApp:
-    """The server as an ASGI application."""
+def application(subject: Subject) -> FastAPI:
+    """The server, as an application that is not guarded yet."""
     explorer = Explorer(subject)
 
     @asynccontextmanager
@@ -209,44 +204,16 @@ def application(subject: Subject, access: Access) -> ASGIApp:
     app = FastAPI(
         title="pxp explore", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False
     )
-    _add_files(app)
+    add_page(app, "explorer", "pxp explore")
+    add_refusals(app)
     _add_queries(app, explorer)
     _add_events(app, explorer)
-
-    @app.exception_handler(PXPError)
-    async def refuse(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 422)
-
-    @app.exception_handler(RequestValidationError)
-    async def explain(_: Request, error: Exception) -> JSONResponse:
-        found = error.errors() if isinstance(error, RequestValidationError) else ()
-        told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-        return JSONResponse({"detail": "; ".join(told)}, 422)
 
     @app.exception_handler(TooLarge)
     async def give_up(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": f"not found: {error}"}, 422)
 
-    return Guarded(app, access)
-
-
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/explorer.js": ("explorer.js", "text/javascript; charset=utf-8"),
-    "/explorer.css": ("explorer.css", "text/css; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/licenses.txt": ("licenses.txt", "text/plain; charset=utf-8"),
-}
-"""The files of the page, by their path."""
-
-
-def _add_files(app: FastAPI) -> None:
-    def sender(name: str, kind: str) -> Callable[[], Response]:
-        text = static(name)
-        return lambda: Response(text, media_type=kind)
-
-    for path, (name, kind) in FILES.items():
-        app.get(path, include_in_schema=False)(sender(name, kind))
+    return app
 
 
 def _add_queries(app: FastAPI, explorer: Explorer) -> None:
@@ -336,30 +303,9 @@ def _add_events(app: FastAPI, explorer: Explorer) -> None:
             explorer.give_back(checker)
 
 
-def listen(port: int = 0) -> socket.socket:
-    """A socket on the loopback interface; 0 is any free port. `UsageError` where it is taken."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        found.bind(("127.0.0.1", port))
-        found.listen()  # from now on a browser that connects is waited with, not refused
-    except OSError as error:
-        found.close()
-        raise UsageError(
-            f"port {port} of this machine cannot be used ({error.strerror}); choose another one, "
-            f"or leave it out"
-        ) from error
-    return found
-
-
 def serve(subject: Subject, port: int, ready: Callable[[str], None]) -> None:
     """Serve the explorer of a system until Ctrl-C; `ready` is told the address to open.
 
     Raises `UsageError` where the port is taken.
     """
-    with listen(port) as listening:
-        access = Access(listening.getsockname()[1])
-        app = application(subject, access)
-        config = uvicorn.Config(app, log_level="warning", server_header=False, ws_max_size=65536)
-        server = uvicorn.Server(config)
-        ready(access.address)
-        server.run(sockets=[listening])
+    serve_guarded(application(subject), port, ready)

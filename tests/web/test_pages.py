@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pxp_fsm.web.files import static
+from pxp_fsm.web.assets import static
 from tests.command_line import pxp
 from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, served
 from tests.web.hostile import hostile_system

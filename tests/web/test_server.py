@@ -15,8 +15,9 @@ from starlette.websockets import WebSocketDisconnect
 from proofs.export.itf import actions_of
 from pxp_fsm.errors import UsageError
 from pxp_fsm.web import checks, server
-from pxp_fsm.web.security import Access
-from pxp_fsm.web.server import application, listen
+from pxp_fsm.web.security import Access, Guarded
+from pxp_fsm.web.server import application
+from pxp_fsm.web.serving import listen
 from pxp_fsm.web.subjects import Subject, subject_in
 
 ACCESS = Access(8000, "secret")
@@ -49,7 +50,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _client(subject: Subject = INTERACT) -> TestClient:
     headers = {"authorization": "Bearer secret"}
-    return TestClient(application(subject, ACCESS), base_url=BASE, headers=headers)
+    return TestClient(Guarded(application(subject), ACCESS), base_url=BASE, headers=headers)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
-import { html } from "./html.js";
+import { html } from "../html.js";
 import { FileSource, ServerSource } from "./sources.js";
 
 const data = document.getElementById("data");

@@ -1,27 +1,14 @@
 // Where states come from: a server that computes them, or the data in a file. Both give the same
 // views, so that nothing else on the page knows the difference.
 
-async function post(path, body) {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) {
-    const { detail } = await response.json().catch(() => ({ detail: response.statusText }));
-    throw new Error(typeof detail === "string" ? detail : "the server cannot read the request");
-  }
-  return response;
-}
+import { get, post, socket } from "../http.js";
 
 /** The server of `pxp explore`. */
 export class ServerSource {
   live = true;
 
   async open() {
-    const response = await fetch("/api/system");
-    if (!response.ok) throw new Error(await response.text());
-    return response.json();
+    return (await get("/api/system")).json();
   }
 
   async states(choices, start) {
@@ -42,17 +29,8 @@ export class ServerSource {
 
   /** Listen to events; the function that is returned asks for the verdict on a formula. */
   listen(tell, lost) {
-    const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}/api/events`);
-    const waiting = [];
-    socket.onmessage = (event) => tell(JSON.parse(event.data));
-    socket.onopen = () => waiting.splice(0).forEach((one) => socket.send(one));
-    socket.onclose = () => lost();
-    return (id, formula) => {
-      const text = JSON.stringify({ type: "check", id, formula });
-      if (socket.readyState === WebSocket.OPEN) socket.send(text);
-      else waiting.splice(0, waiting.length, text);
-    };
+    const send = socket("/api/events", tell, lost);
+    return (id, formula) => send({ type: "check", id, formula });
   }
 }
 

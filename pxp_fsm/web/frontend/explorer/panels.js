@@ -1,6 +1,6 @@
 // What stands beside the pictures: moves, channels, verdicts, a formula.
 import { memo } from "react";
-import { html } from "./html.js";
+import { html } from "../html.js";
 
 const MARKS = { HOLDS: "✓", "HOLDS UP TO": "✓", FAILS: "✕", VACUOUS: "–", UNKNOWN: "?" };
 

@@ -1,8 +1,8 @@
 // The explorer: a trace, where one is in it, and everything that is shown of that state.
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { Automaton } from "./automaton.js";
-import { Chart, shortened } from "./chart.js";
-import { html } from "./html.js";
+import { Automaton } from "../automaton.js";
+import { Chart, shortened } from "../chart.js";
+import { html } from "../html.js";
 import { Channels, Formula, Moves, Verdicts, described } from "./panels.js";
 
 const WALK = 20, PAUSE = 700, TYPING = 200;

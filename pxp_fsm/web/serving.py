@@ -1,0 +1,97 @@
+"""What every local server of pages has: its files, errors in words, a socket on this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.web.assets import static
+from pxp_fsm.web.security import Access, Guarded
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/base.css">
+<link rel="stylesheet" href="/{name}.css">
+<script src="/{name}.js" defer></script>
+</head>
+<body>
+<div id="app"></div>
+</body>
+</html>
+"""
+
+_KINDS = {
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+
+
+def add_page(app: FastAPI, name: str, title: str) -> None:
+    """Serve the page of the bundle `name` at `/`, and the files that it is made of."""
+
+    def send(path: str, text: str, kind: str) -> None:
+        app.get(path, include_in_schema=False)(lambda: Response(text, media_type=kind))
+
+    send("/", _PAGE.format(title=title, name=name), "text/html; charset=utf-8")
+    for file in (f"{name}.js", f"{name}.css", "base.css", "icon.svg", "licenses.txt"):
+        send(f"/{file}", static(file), _KINDS[file.rpartition(".")[2]])
+
+
+def add_refusals(app: FastAPI) -> None:
+    """Answer what cannot be read, and what the library refuses, with 422 and a sentence."""
+
+    @app.exception_handler(PXPError)
+    async def refuse(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    async def explain(_: Request, error: Exception) -> JSONResponse:
+        found = error.errors() if isinstance(error, RequestValidationError) else ()
+        told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+        return JSONResponse({"detail": "; ".join(told)}, 422)
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A socket on the loopback interface; 0 is any free port. `UsageError` where it is taken."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.bind(("127.0.0.1", port))
+        found.listen()  # from now on a browser that connects is waited with, not refused
+    except OSError as error:
+        found.close()
+        raise UsageError(
+            f"port {port} of this machine cannot be used ({error.strerror}); choose another one, "
+            f"or leave it out"
+        ) from error
+    return found
+
+
+def serve_guarded(app: ASGIApp, port: int, ready: Callable[[str], None]) -> None:
+    """Serve `app` behind a new token until Ctrl-C; `ready` is told the address to open.
+
+    Raises `UsageError` where the port is taken.
+    """
+    with listen(port) as listening:
+        access = Access(listening.getsockname()[1])
+        guarded = Guarded(app, access)
+        config = uvicorn.Config(
+            guarded, log_level="warning", server_header=False, ws_max_size=65536
+        )
+        server = uvicorn.Server(config)
+        ready(access.address)
+        server.run(sockets=[listening])
