@@ -120,11 +120,16 @@ class Lan:
         turns = self.last.turns if self.last else {}
         return diagram(self.network, [name for name, turn in turns.items() if turn.active])
 
-    async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
-        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
+    async def run(
+        self, external: str, on_event: Listener = lambda _event: None, *, stream: bool = False
+    ) -> Run:
+        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model.
+
+        With `stream` models are asked to reply piece by piece, where they can.
+        """
         if self._model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self._model, bundled(), on_event=on_event))
+        runner = Runner(Requester(self._model, bundled(), on_event=on_event, stream=stream))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)
@@ -138,9 +143,9 @@ class Lan:
         return waited_for(self.run(external))
 
     async def stream(self, external: str) -> AsyncIterator[Event]:
-        """Run it on an input; each agent's activation and result as they happen."""
+        """Run it on an input; whatever happens as it happens, the models' texts included."""
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self.run(external, queue.put_nowait))
+        task = asyncio.create_task(self.run(external, queue.put_nowait, stream=True))
         task.add_done_callback(lambda _task: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:

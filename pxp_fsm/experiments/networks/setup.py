@@ -187,7 +187,7 @@ class Training:
     """What a network in a file is trained with; `developer` of None is unattended.
 
     The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
-    `meter` adds up what models cost.
+    `meter` adds up what models cost. With `stream` models reply piece by piece, where they can.
 
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
     rationale follows a hint. A simulated developer goes by the same; a person is asked.
@@ -204,6 +204,7 @@ class Training:
     database: str | None = None
     on_wait: Callable[[str], None] = lambda _why: None
     meter: Meter = field(default_factory=Meter)
+    stream: bool = False
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
@@ -307,6 +308,7 @@ class Training:
             on_event=told,
             progress=now,
             keep=self._keeping(),
+            stream=self.stream,
         )
 
 
