@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import click
 
@@ -10,9 +11,11 @@ from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import printable, waits
 from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
 from pxp_fsm.experiments.networks.terminal import described, operation
+from pxp_fsm.networks.distance.measures import Attention
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import Activation, Event, Produced
@@ -50,7 +53,7 @@ def train(request: options.Train) -> None:
     developer = request.developer
     if request.unattended is (developer is not None):
         raise UsageError("give either --unattended or --developer, such as --developer terminal")
-    before = Lan.load(request.network).version
+    history = Lan.load(request.network).history
     who = None if developer is None else find_developer(developer, seed=0)
     training = setup.Training(
         request.network,
@@ -63,10 +66,26 @@ def train(request: options.Train) -> None:
         database=request.database,
         on_wait=waits,
     )
-    outcomes = asyncio.run(training.run(_noted if developer == "terminal" else _told))
+    shown, attention, began = (
+        _noted if developer == "terminal" else _told,
+        Attention(),
+        time.monotonic(),
+    )
+
+    def told(event: Told) -> None:
+        attention(event)
+        shown(event)
+
+    outcomes = asyncio.run(training.run(told))
+    after = Lan.load(request.network).history
+    click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
+    if developer is not None:
+        edits = sum(change.ued or 0 for change in after.changes[history.version :])
+        click.echo(f"UED: {attention.ued + edits}")
+    print_cost(training.meter)
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
-    if handled == len(outcomes) and Lan.load(request.network).version == before:
+    if handled == len(outcomes) and after.version == history.version:
         click.echo("Every example was handled before; the network was not changed.")
 
 
@@ -123,6 +142,12 @@ def draw(request: options.Draw) -> None:
     """Draw a network into a file."""
     write(diagram(Lan.load(request.network).network), request.output)
     click.echo(printable(f"Drawn: {request.output}"))
+
+
+def print_cost(meter: Meter) -> None:
+    """What models cost; nothing where a script stood in for them."""
+    if meter.sent or meter.known or meter.failed:
+        click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _silent(_event: Event | Told) -> None:

@@ -128,11 +128,16 @@ class Lan:
         turns = self.last.turns if self.last else {}
         return diagram(self.network, [name for name, turn in turns.items() if turn.active])
 
-    async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
-        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
+    async def run(
+        self, external: str, on_event: Listener = lambda _event: None, *, stream: bool = False
+    ) -> Run:
+        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model.
+
+        With `stream` models are asked to reply piece by piece, where they can.
+        """
         if self.model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self.model, bundled(), on_event=on_event))
+        runner = Runner(Requester(self.model, bundled(), on_event=on_event, stream=stream))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)
@@ -146,9 +151,9 @@ class Lan:
         return waited_for(self.run(external))
 
     async def stream(self, external: str) -> AsyncIterator[Event]:
-        """Run it on an input; each agent's activation and result as they happen."""
+        """Run it on an input; whatever happens as it happens, the models' texts included."""
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self.run(external, queue.put_nowait))
+        task = asyncio.create_task(self.run(external, queue.put_nowait, stream=True))
         task.add_done_callback(lambda _task: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -165,15 +170,16 @@ class Lan:
         about: str = "",
         by: Author = Author.DEVELOPER,
         if_version: int | None = None,
+        ued: int | None = None,
     ) -> Network:
         """Apply operations at once, or refuse them all. Raises what `edits.applied` does.
 
         With `if_version` only the network of that version is edited: `Conflict` where somebody has
-        changed it since.
+        changed it since. `ued` is what the edit took in interactions, where that was counted.
         """
         self.history.check_version(if_version)
         said = about or ", ".join(type(one).__name__.lower() for one in operations)
-        self.history = self.history.after(Change(by, said, operations))
+        self.history = self.history.after(Change(by, said, operations, ued=ued))
         return self.network
 
     def would_be(self, *operations: Operation) -> Network:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -307,12 +307,13 @@ def test_an_edit_for_another_version_is_refused_and_says_what_changed_since() ->
     lan = Lan.new("t")
     lan.edit(Edit("Solver", Field.OUTPUT, "one"), about="to one", if_version=1)
     before = lan.history
-    for act in (
+    acts: tuple[Callable[[], object], ...] = (
         lambda: lan.edit(Edit("Solver", Field.TASK, "sing"), if_version=1),
         lambda: lan.undo(if_version=1),
         lambda: lan.redo(if_version=1),
         lambda: lan.restore(1, if_version=1),
-    ):
+    )
+    for act in acts:
         with pytest.raises(Conflict, match=r"version 2, not 1: .*to one, by the developer"):
             act()
     assert lan.history is before

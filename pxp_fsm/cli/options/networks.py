@@ -235,9 +235,21 @@ class Distance:
 
 @dataclass(frozen=True, kw_only=True)
 class Actions:
-    """List the manual changes in the log of NETWORK, each with its least UED."""
+    """List the manual changes in the log of NETWORK, each with its least UED.
+
+    What a change really took stands beside it, where that was counted: at the terminal, as keys.
+    With --database the developer's acts in the steps of the training are listed too.
+    """
 
     network: Path = _network()
+    database: str | None = option(
+        "The database that stores the sessions of the training (pxp lan train --database).",
+        None,
+        metavar="URL",
+    )
+    run: str | None = option(
+        "The run of the training.", None, metavar="RUN", default="the latest one"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

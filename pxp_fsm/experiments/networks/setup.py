@@ -20,6 +20,7 @@ from pxp_fsm import __version__
 from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
@@ -167,6 +168,14 @@ class TrainingBoard:
         return self._blackboard
 
 
+def latest_training(board: SqlBlackboard) -> str:
+    """The latest run of a training. Raises `UsageError` where there is none."""
+    found = [one.run for one in board.runs() if one.task == NETWORKS]
+    if not found:
+        raise UsageError("the database holds no training of a network; pxp lan train stores one")
+    return found[-1]
+
+
 def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:
     """Whether a run has that plan, whatever its network has become since."""
     stored: object = json.loads(record.plan)
@@ -178,6 +187,7 @@ class Training:
     """What a network in a file is trained with; `developer` of None is unattended.
 
     The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
+    `meter` adds up what models cost. With `stream` models reply piece by piece, where they can.
 
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
     rationale follows a hint. A simulated developer goes by the same; a person is asked.
@@ -195,6 +205,8 @@ class Training:
     database: str | None = None
     on_wait: Callable[[str], None] = lambda _why: None
     lan: Lan | None = None
+    meter: Meter = field(default_factory=Meter)
+    stream: bool = False
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
@@ -243,15 +255,16 @@ class Training:
         self, lan: Lan, now: Progress, told: Callable[[Told], None]
     ) -> AsyncIterator[Trainer]:
         if self.database is None:
-            async with models_of(self.settings, self.on_wait) as opened:
+            async with models_of(self.settings, self.on_wait, self.meter) as opened:
                 yield self._trained(lan, now, opened, told)
             return
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan, now)
-            log = CallsOf(blackboard, board.run)
+            log = self.meter.kept = CallsOf(blackboard, board.run)
             spent = blackboard.spending(board.run)
             known = blackboard.replies(board.run) if board.resumes else ()
-            async with models_of(self.settings, self.on_wait, log, log, spent, known) as opened:
+            meter, settings = self.meter, self.settings
+            async with models_of(settings, self.on_wait, meter, log, spent, known) as opened:
                 yield self._trained(lan, now, opened, told, board)
 
     def _keeping(self) -> Callable[[Progress], None]:
@@ -302,6 +315,7 @@ class Training:
             on_event=told,
             progress=now,
             keep=self._keeping(),
+            stream=self.stream,
         )
 
 

@@ -139,12 +139,14 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
         if text.strip() not in ("", "undo"):
             lan.would_be(_operation(text, lan.network))
 
+    before = reviewer.keys.taken()
     text = (await reviewer.text("Operation: ", accept)).strip()
+    spent, reviewer.keys.pressed = reviewer.keys.taken(), before
     try:
         if text == "undo":
             lan.undo()
         elif text:
-            lan.edit(_operation(text, lan.network), about=text)
+            lan.edit(_operation(text, lan.network), about=text, ued=spent)
     except PXPError as error:
         say("   ", str(error))
 

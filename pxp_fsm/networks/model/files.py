@@ -65,6 +65,8 @@ def of_network(network: Network) -> dict[str, Any]:
 def of_change(change: Change) -> dict[str, Any]:
     """A change of a log."""
     said: dict[str, Any] = {"by": str(change.by), "about": change.about}
+    if change.ued is not None:
+        said["ued"] = change.ued
     if change.undoes is not None:
         return said | {"undoes": change.undoes}
     if change.restores is not None:
@@ -93,9 +95,8 @@ def network_from_json(raw: Mapping[str, Any]) -> Network:
 def change(raw: Mapping[str, Any]) -> Change:
     """A change of a log."""
     operations = tuple(map(operation, raw.get("operations", ())))
-    return Change(
-        Author(raw["by"]), raw["about"], operations, raw.get("undoes"), raw.get("restores")
-    )
+    numbers = (raw.get(key) for key in ("undoes", "restores", "ued"))
+    return Change(Author(raw["by"]), raw["about"], operations, *numbers)
 
 
 def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case each

@@ -32,8 +32,9 @@ class Conflict(DataError):
 class Change:
     """Operations that were made at once, by whom and why; or the undoing of the change `undoes`.
 
-    With `restores` the network is again what it was in that version. Changes are counted from 1; a
-    network's version is the number of its latest change.
+    With `restores` the network is again what it was in that version. `ued` is what the change took
+    the developer in interactions, where that was counted. Changes are counted from 1; a network's
+    version is the number of its latest change.
     """
 
     by: Author
@@ -41,6 +42,7 @@ class Change:
     operations: tuple[Operation, ...] = ()
     undoes: int | None = None
     restores: int | None = None
+    ued: int | None = None
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,14 @@ class CallBegun:
 
 @dataclass(frozen=True, slots=True)
 class TextWritten:
-    """A model has written a further piece of its reply to `call`."""
+    """A model has written a further piece of its reply to `call`.
+
+    With `begins` it is the first piece: of a call that is tried again, what came before is void.
+    """
 
     call: int
     text: str
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)

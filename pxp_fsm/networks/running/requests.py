@@ -65,13 +65,14 @@ def bundled() -> Mapping[str, Prompt]:
 class Requester:
     """Asks `model` in the words of `prompts`, each question at most `tries` times.
 
-    `on_event` is told of each call.
+    `on_event` is told of each call, and with `stream` of its text as it comes.
     """
 
     model: Model
     prompts: Mapping[str, Prompt]
     tries: int = TRIES
     on_event: Callable[[CallEvent], None] = lambda _event: None
+    stream: bool = False
     _numbers: Iterator[int] = field(default_factory=partial(count, 1), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,12 +114,21 @@ class Requester:
             cost = reply.served.cost
             return CallEnded(call, request.purpose, agent, seconds, reply.usage, cost)
 
+        written = False
+
+        def on_text(piece: str, begins: bool) -> None:
+            nonlocal written
+            written = True
+            self.on_event(TextWritten(call, piece, begins))
+
+        asked = replace(request, on_text=on_text) if self.stream else request
         try:
-            reply = await self.model.reply(request)
+            reply = await self.model.reply(asked)
         except BaseException as error:
             self.on_event(ended(None, str(error) or "it was stopped"))
             raise
-        self.on_event(TextWritten(call, reply.text))
+        if not written:
+            self.on_event(TextWritten(call, reply.text, begins=True))
         self.on_event(ended(reply))
         return reply
 

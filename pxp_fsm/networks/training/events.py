@@ -86,12 +86,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The question of that `id` was answered.
+    """The question of that `id` was answered, which took `ued` interactions.
 
     An answer that was given before an edit `stands` where the edit did not concern the question.
     """
 
     id: str
+    ued: int = 0
     stands: bool = False
 
 

@@ -88,7 +88,7 @@ class Trainer:
     waits for `answer`. `same` judges whether an output will do where nobody else says so. `name`
     begins the names of the sessions. `on_event` is told whatever happens. `progress` is that of a
     training that was stopped, which goes on from there; `keep` is called with it whenever something
-    has happened.
+    has happened. With `stream` models are asked to reply piece by piece, where they can.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class Trainer:
         on_event: Callable[[Told], None] = lambda _event: None,
         progress: Progress | None = None,
         keep: Callable[[Progress], None] = lambda _progress: None,
+        stream: bool = False,
     ) -> None:
         self.lan = lan
         self.progress = progress or Progress(version=lan.version)
@@ -111,7 +112,7 @@ class Trainer:
         self._limits = limits
         self._on_event = on_event
         self._keep = keep
-        asker = Requester(model, bundled(), on_event=on_event)
+        asker = Requester(model, bundled(), on_event=on_event, stream=stream)
         self._runner = Runner(asker, remembered(lan.network))
         self._questions: Questions | None = None
         if developer is not None:

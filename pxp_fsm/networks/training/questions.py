@@ -78,7 +78,7 @@ class Questions:
             if not isinstance(self.developer, Remote):
                 early, self._early = self._early, None
                 if early is not None and early[0] == question.id:
-                    self._on_event(Answered(question.id, stands=True))
+                    self._on_event(Answered(question.id, _ued(early[1]), stands=True))
                     return early[1]
                 found = await responded(self.developer, question.view, self._lan, copy)
                 if future.cancelled():  # kept for the same question, if it is asked again
@@ -109,7 +109,7 @@ class Questions:
         _check(question.view, response)
         future.set_result(response)
         self.pending = None
-        self._on_event(Answered(question_id))
+        self._on_event(Answered(question_id, _ued(response)))
 
     def moved_to(self, version: int) -> bool:
         """Whether what is asked is asked still, now that the network is in `version`.
@@ -157,6 +157,10 @@ def _check(view: View, response: Response) -> None:
         return
     if problem is not None:
         raise UsageError(problem)
+
+
+def _ued(response: Response) -> int:
+    return response.distance if isinstance(response, Act) else 0
 
 
 def back_to(view: StepView, act: Act) -> object:

@@ -214,7 +214,10 @@ class Studio:
 
         Raises as `Lan.edit` does.
         """
-        self.change(lambda lan: lan.edit(*operations, about=about, if_version=version), distance)
+        self.change(
+            lambda lan: lan.edit(*operations, about=about, if_version=version, ued=distance),
+            distance,
+        )
 
     def change(self, done: Callable[[Lan], Network], distance: int) -> None:
         """Change the network; `distance` is the UED as done. Raises as `done` does."""

@@ -212,7 +212,7 @@ class Work:
             lan = self.studio.lan
             lan.model = model
             try:
-                found = await lan.run(external, self._listen)
+                found = await lan.run(external, self._listen, stream=True)
             except NoneActive as error:
                 found = error.run
         self.run.complete(found)
@@ -241,6 +241,7 @@ class Work:
             database=self.plan.database,
             on_wait=self._on_wait,
             lan=self.studio.lan,
+            stream=True,
         )
         async with plan.opened(self._listen) as trainer:
             self._started(trainer)
