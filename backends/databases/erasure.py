@@ -89,7 +89,9 @@ def sessions_of(
         origin = origins[row.session]
         if origin is not None and origin.session in chosen:
             chosen.add(row.session)
-    return tuple(Chosen(row.session, row.run, row.subject) for row in every if row.session in chosen)
+    return tuple(
+        Chosen(row.session, row.run, row.subject) for row in every if row.session in chosen
+    )
 
 
 def erase(board: SqlBlackboard, chosen: Sequence[Chosen]) -> tuple[Erasure, ...]:

@@ -25,6 +25,7 @@ HELP = {
     "retry": "send your version and your hint, for another result",
     "reset": "put the result back as it was, without a hint",
     "reject": "take over: the step ends without a result",
+    "back": "go back to an earlier step, and begin with what you agreed on there",
 }
 
 Also = Mapping[str, Callable[[], Awaitable[None]]]
@@ -37,7 +38,8 @@ class Reviewed:
 
     `told` are lines about it; `quick` gives the values that a field may have, where they are a
     closed list. `refused` says why an earlier act was not allowed, `version` is what was written
-    then. `key` tells it apart from others, for what was typed and not sent.
+    then. `back` names the earlier results to which one can go back. `key` tells it apart from
+    others, for what was typed and not sent.
     """
 
     title: str
@@ -49,16 +51,21 @@ class Reviewed:
     may_reject: bool = True
     refused: str = ""
     version: object = None
+    back: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a person does: `choice` is confirm, retry or reject; their version, hint, and keys."""
+    """What a person does: `choice` is confirm, retry, reject or back; their version, hint, keys.
+
+    `to` is the earlier result to which they go back.
+    """
 
     choice: str
     value: object
     hint: str
     keys: int
+    to: str = ""
 
 
 class Reviewer:
@@ -85,6 +92,8 @@ class Reviewer:
             word = await self._choice(shown, also, version, hint)
             if word in also:
                 await self._aside(also[word], shown, version, hint)
+            elif word == "back":
+                return await self._back(shown, version, hint)
             elif word in ("confirm", "retry", "reject"):
                 value, problem = _read(version)
                 if problem and word != "reject":
@@ -129,10 +138,20 @@ class Reviewer:
             raise
         self._show(shown)
 
+    async def _back(self, shown: Reviewed, version: str, hint: str) -> Sent:
+        """Go back; what was typed here is kept, should the same result come again."""
+        earlier = list(shown.back)
+        said = f"Back to which? {', '.join(earlier)} "
+        to = earlier[0] if len(earlier) == 1 else await self._line(said, earlier)
+        self._keep(shown, version, hint)
+        return Sent("back", shown.value, "", self.keys.taken(), to)
+
     async def _choice(self, shown: Reviewed, also: Also, version: str, hint: str) -> str:
         words = [word for word in HELP if shown.may_reject or word != "reject"] + list(also)
         if not shown.quick:
             words.remove("type")
+        if not shown.back:
+            words.remove("back")
         try:
             return await self._line(f"{', '.join(words)}? ", words)
         except UserLeft:

@@ -7,6 +7,7 @@ real model the same lines train a real network. With a folder as argument, each 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
@@ -15,29 +16,9 @@ from pxp_fsm.networks import Agent, Example, Lan, Network, Trainer
 
 HERE = Path(__file__).parent
 
-EXAMPLES = (
-    Example(
-        "Vienne la nuit sonne l'heure, les jours s'en vont je demeure",
-        "Night falls, the hour rings, days flee, yet here I cling",
-    ),
-    Example("La porte fut ouverte par le vent.", "The wind opened the door."),
-    Example(
-        "Le soleil se lève sur la mer et les bateaux rentrent au port.",
-        "The sun rises over the sea and the boats return to port.",
-    ),
-    Example(
-        "Le roi cherche en vain le repos, le vent gémit dans ses châteaux.",
-        "In vain for rest the king may yearn, through castle halls the cold winds turn.",
-    ),
-    Example(
-        "L'habit ne fait pas le moine, m'a dit ma grand-mère.",
-        "One must not trust appearances, my grandmother told me.",
-    ),
-    Example("T'inquiète, on se capte demain !", "Don't worry, we'll catch up tomorrow!"),
-    Example(
-        "Les fleurs sont par la pluie bercées, les herbes par le vent courbées.",
-        "Rain rocks the flowers to and fro, wind bends the grasses, bowing low.",
-    ),
+EXAMPLES = tuple(
+    Example(one["input"], one["output"])
+    for one in map(json.loads, (HERE / "examples.jsonl").read_text("utf-8").splitlines())
 )
 
 

@@ -15,7 +15,7 @@ from proofs.core.properties import always, each_step, never_deadlocks, terminate
 from proofs.core.results import Status, Verdict
 from proofs.networks.agent import NetworkAgent
 from proofs.networks.agent import Place as Turn
-from proofs.networks.pipeline import DEVELOPER, EDIT, Pipeline, Place
+from proofs.networks.pipeline import BACK, DEVELOPER, EDIT, Pipeline, Place
 from pxp_fsm.automata.actions import Decide, External
 from pxp_fsm.protocol.network_decisions import AGENT, PIPELINE, Counters, Inputs, counted
 
@@ -133,6 +133,20 @@ def _spends_rightly(place: Place, step: Step[Place]) -> bool:
     return (step.target.iterations, step.target.retries) == left
 
 
+def _goes_back(_place: Place, step: Step[Place]) -> bool:
+    return label_of(step) in BACK
+
+
+def _costs_nothing(place: Place, step: Step[Place]) -> bool:
+    """As many retries and iterations are left, and the step is asked about again."""
+    same = (step.target.iterations, step.target.retries) == (place.iterations, place.retries)
+    return same and step.target.at == BACK[label_of(step)]
+
+
+def _cancels(_place: Place, step: Step[Place]) -> bool:
+    return label_of(step) == "CANCEL"
+
+
 def _alone(place: Place, step: Step[Place]) -> bool:
     return not place.attended and label_of(step) != "EXAMPLE"
 
@@ -164,6 +178,19 @@ def _swapped(one: str, other: str) -> Callable[[Any], Network]:
     return change
 
 
+def _cancelling_in(state: str) -> Callable[[Any], Network]:
+    """The model in which cancelling leads to `state`, in place of the developer."""
+
+    def change(model: Network) -> Network:
+        rows = tuple(
+            replace(row, target=state) if row.label == "CANCEL" else row
+            for row in model.table.transitions
+        )
+        return replace(model, table=replace(model.table, transitions=rows))
+
+    return change
+
+
 def _enabled_first(inputs: Inputs) -> str:
     if not inputs.enabled:
         return "ALWAYS"
@@ -175,6 +202,11 @@ def resets_on_agreement(counters: Counters, label: str) -> Counters:
     if label == "AGREED":
         return Counters(counters.iterations, 0)
     return counted(counters, label)
+
+
+def spends_on_going_back(counters: Counters, label: str) -> Counters:
+    """A way to count that is not ours: going back to a step is a retry of it."""
+    return counted(counters, "REPEAT" if label in BACK else label)
 
 
 CLAIMS: tuple[NetworkClaim, ...] = (
@@ -255,6 +287,22 @@ CLAIMS: tuple[NetworkClaim, ...] = (
         _each(_spends, _spends_rightly),
         "comparing versions",
         _out("fresh"),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "back-costs-nothing",
+        "going back to an earlier step costs neither a retry nor an iteration, and asks about it",
+        _each(_goes_back, _costs_nothing),
+        "counting it apart from a retry",
+        lambda model: replace(model, count=spends_on_going_back),
+    ),
+    NetworkClaim(
+        PIPELINE,
+        "cancel-hands-over",
+        "what is cancelled goes to the developer, and only where there is one",
+        _each(_cancels, lambda place, step: place.attended and step.target.at == "HANDED"),
+        "the developer's row",
+        _cancelling_in("RUN"),
     ),
     NetworkClaim(
         PIPELINE,

@@ -29,10 +29,14 @@ from pxp_fsm.protocol.network_decisions import (
 ORACLES = ("complete", "fresh", "valid", "clean", "iterations_left", "retries_left")
 """What can be taken out: the oracles that hold something back by saying no."""
 
+STEPS = frozenset({"GAP", "REASON", "WEAKNESS", "PARAMETERS"})
+BACK = {f"BACK_TO_{step}": step for step in sorted(STEPS)}
+"""The rows by which the developer goes back to an earlier step."""
+
 DEVELOPER = frozenset({"REJECTED", "ACCEPT", "FORGET", "RETRY", "TAKE_OVER", "RESUME", "SKIP"})
+DEVELOPER |= {"CANCEL", *BACK}
 """The events that only a developer causes."""
 
-STEPS = frozenset({"GAP", "REASON", "WEAKNESS", "PARAMETERS"})
 OPEN = {"AGREED": "complete", "APPLY": "valid", "REPLAYED": "clean"}
 """What is found out by a row with such a label: it may be so or not."""
 
@@ -176,6 +180,8 @@ class Pipeline:
         for row in self.table.leaving(place.at):
             if row.label == "RESTART" and (place.fresh or "fresh" in self.without):
                 continue  # nobody has edited the network, or it is not looked at
+            if row.label == "BACK_TO_WEAKNESS" and place.strategy not in _BY_WEAKNESS:
+                continue  # that step was not made in this iteration
             if place.attended or row.label not in DEVELOPER:
                 yield from self._taken(place, row)
 
@@ -218,6 +224,9 @@ def _carried(place: Place, row: Transition, cause: str) -> Place:
     target = place._replace(at=row.target, fresh=fresh, cyclic=cyclic)
     if row.source in CAUSES and row.guard not in ("AGAIN", "STUCK"):
         target = target._replace(cause=cause, strategy=row.label)
+    if row.label in BACK:
+        poor = row.target == "WEAKNESS"  # what led there stands
+        target = target._replace(cause="POOR" if poor else "", strategy="GO_ON" if poor else "")
     if row.label in ("ACCEPT", "FORGET"):
         return target._replace(accepted=True)
     if row.target in STEPS:
@@ -227,3 +236,6 @@ def _carried(place: Place, row: Transition, cause: str) -> Place:
 
 _IN_HAND = STEPS | {f"{step}_MADE" for step in STEPS}
 _IN_HAND |= {"VALIDATE", "REPLAY", "WEIGH", "REGRESSION", "COMMIT"}
+
+_BY_WEAKNESS = frozenset({"TURN_ON", "ADD_KNOWLEDGE", "SPLIT", "ADD_INPUTS"})
+"""The strategies that step 3 leads to."""

@@ -36,7 +36,7 @@ VALIDATED = {
     "interact": "4fb901ad2789c2e189fefd93f19cbc49971306e01bd3c382b35d779966686ca3",
     "pxp": "2cbbc8cb45ad3590a595db824965cd16d7600ad500b90652b99cb3c931806952",
     "pxp_hang_up": "4ac43ed086f217e8026e45afbf60a7510053313ed6bfc613b5aef7e455930d7c",
-    "lan_pipeline": "0298b377b695ebcec3d0e69f922c919d5c351e69a61eaa17c70e949c67fce5be",
+    "lan_pipeline": "fc3ffd8b1829ec012a9faeae844e7f1a519d267503064dda530f211ca7df8463",
     "lan_agent": "4320c061f158f2556bb294ca5a9f12fd4c7027c3895a2b5d096e4609320fbb8e",
 }
 """SHA-256 (hex) of the files that come with the package and were found to be without a fault.

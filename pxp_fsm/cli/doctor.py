@@ -34,7 +34,10 @@ EXTRAS = {
     ),
     "report": ("pages and figures: pxp report, pxp audit --html", ("jinja2", "matplotlib")),
     "figures": ("drawings as PDF and PNG: pxp draw -o FILE.pdf", ("typst",)),
-    "web": ("pages in a browser: pxp explore, pxp serve", ("fastapi", "uvicorn", "websockets")),
+    "web": (
+        "pages in a browser: pxp explore, pxp serve, pxp lan serve",
+        ("fastapi", "uvicorn", "websockets"),
+    ),
     "openai": ("models at OpenAI and at servers of its protocol", ("openai",)),
     "lan": ("distances between networks: pxp lan distance, compare, actions", ("numpy",)),
     "odds": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import click
 
@@ -10,12 +11,15 @@ from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import printable, waits
 from pxp_fsm.diagrams import write
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
-from pxp_fsm.experiments.networks.terminal import operation
+from pxp_fsm.experiments.networks.terminal import described, operation
+from pxp_fsm.networks.distance.measures import Attention
 from pxp_fsm.networks.lan import Lan, diagram
-from pxp_fsm.networks.running.execution import Activation, Event, Produced
-from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.running import serialization
+from pxp_fsm.networks.running.events import Activation, Event, Produced
+from pxp_fsm.networks.training.events import Answered, Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement
 
@@ -32,7 +36,14 @@ def run(request: options.Run) -> None:
 
     async def output() -> str:
         async with setup.model_of(request.model, request.models, waits) as opened:
-            return (await Lan.load(request.network, opened).run(request.text, on_event)).output
+            lan = Lan.load(request.network, opened)
+            try:
+                return (await lan.run(request.text, on_event)).output
+            finally:
+                if lan.last is not None:
+                    serialization.save(
+                        lan.last, lan.version, serialization.path_of(request.network)
+                    )
 
     click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
 
@@ -42,7 +53,7 @@ def train(request: options.Train) -> None:
     developer = request.developer
     if request.unattended is (developer is not None):
         raise UsageError("give either --unattended or --developer, such as --developer terminal")
-    before = Lan.load(request.network).version
+    history = Lan.load(request.network).history
     who = None if developer is None else find_developer(developer, seed=0)
     training = setup.Training(
         request.network,
@@ -55,10 +66,26 @@ def train(request: options.Train) -> None:
         database=request.database,
         on_wait=waits,
     )
-    outcomes = asyncio.run(training.run(_noted if developer == "terminal" else _told))
+    shown, attention, began = (
+        _noted if developer == "terminal" else _told,
+        Attention(),
+        time.monotonic(),
+    )
+
+    def told(event: Told) -> None:
+        attention(event)
+        shown(event)
+
+    outcomes = asyncio.run(training.run(told))
+    after = Lan.load(request.network).history
+    click.echo(f"Time: {time.monotonic() - began:.0f} s, the developer's {attention.seconds:.0f} s")
+    if developer is not None:
+        edits = sum(change.ued or 0 for change in after.changes[history.version :])
+        click.echo(f"UED: {attention.ued + edits}")
+    print_cost(training.meter)
     handled = sum(outcome.handled for outcome in outcomes)
     click.echo(f"Handled: {handled} of {len(outcomes)}")
-    if handled == len(outcomes) and Lan.load(request.network).version == before:
+    if handled == len(outcomes) and after.version == history.version:
         click.echo("Every example was handled before; the network was not changed.")
 
 
@@ -85,10 +112,42 @@ def undo(request: options.Undo) -> None:
     click.echo(printable(undone.history.changes[-1].about))
 
 
+def redo(request: options.Redo) -> None:
+    """Do again what was undone last in a network."""
+    with Lan.editing(request.network) as redone:
+        redone.redo()
+    click.echo(printable(redone.history.changes[-1].about))
+
+
+def restore(request: options.Restore) -> None:
+    """Make a network what it was in an earlier version."""
+    with Lan.editing(request.network) as restored:
+        restored.restore(request.version)
+    click.echo(f"Change {restored.version}: {restored.history.changes[-1].about}")
+
+
+def show(request: options.Show) -> None:
+    """Print a network, agent by agent, with its last run."""
+    lan, path = Lan.load(request.network), serialization.path_of(request.network)
+    run, version = serialization.load(path) if path.exists() else (None, 0)
+    for line in described(lan.network, run, request.agent):
+        click.echo(printable(line))
+    if run is None:
+        click.echo("It has not run yet.")
+    elif version != lan.version:
+        click.echo(f"The last run was of version {version}; the network is in {lan.version}.")
+
+
 def draw(request: options.Draw) -> None:
     """Draw a network into a file."""
     write(diagram(Lan.load(request.network).network), request.output)
     click.echo(printable(f"Drawn: {request.output}"))
+
+
+def print_cost(meter: Meter) -> None:
+    """What models cost; nothing where a script stood in for them."""
+    if meter.sent or meter.known or meter.failed:
+        click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _silent(_event: Event | Told) -> None:
@@ -106,7 +165,7 @@ def _shown(event: Event) -> None:
 
 def _noted(event: Told) -> None:
     """What of a training is no question to the person who supervises it, as lines."""
-    if isinstance(event, Resumed | Kept) or (
+    if isinstance(event, Resumed | Kept | Answered) or (
         isinstance(event, Moved) and event.row.label in ("RESTART", "RUN_AGAIN")
     ):
         _told(event)
@@ -119,6 +178,9 @@ def _told(event: Told) -> None:
         click.echo(printable(f"  step ended {event.ending}: {shown}"))
     elif isinstance(event, Kept):
         click.echo(printable(f"  step {event.step.number} stands: {event.value}"))
+    elif isinstance(event, Answered):
+        if event.stands:
+            click.echo("  your answer stands")
     elif isinstance(event, Resumed):
         click.echo(f"Going on with example {event.number}, in state {event.state}")
     elif isinstance(event, Moved) and event.row.label in _TELLING:

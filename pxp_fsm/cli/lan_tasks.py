@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from backends.databases import CallsOf, SqlBlackboard
+from pxp_fsm.cli.lan import print_cost
 from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import console, printable, waits
 from pxp_fsm.defaults import DATABASE
@@ -18,11 +19,11 @@ from pxp_fsm.experiments.networks import comparison, conditions, developers, jud
 from pxp_fsm.experiments.networks.conditions import Measured, Setting
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
-from pxp_fsm.experiments.networks.setup import models_of
+from pxp_fsm.experiments.networks.setup import latest_training, models_of
 from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load_task
 from pxp_fsm.experiments.summary import Sheet, as_rich
 from pxp_fsm.networks.distance.lmd import network_distance
-from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
+from pxp_fsm.networks.distance.measures import by_hand, in_steps, modifications, ued
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
@@ -94,12 +95,18 @@ async def _test_task(request: options.Test, task: str) -> None:
             _print_score(
                 found, name, await score(network, found, part, runner, by, at_once=at_once)
             )
-    _print_cost(meter)
+    print_cost(meter)
 
 
 def compare(request: options.Compare) -> None:
     """Train on a task in three ways, print the measures and save the networks."""
     found, numbers, meter = load_task(request.task), _seeds(request.seeds), Meter()
+    judged = [criterion.says for criterion in found.criteria if criterion.by == "judge"]
+    if judged and request.judge is None:
+        raise UsageError(
+            f"only a judge can decide {len(judged)} of the criteria of {found.name} "
+            f"({quoted(judged[0])}, …): name a model with --judge"
+        )
 
     async def measure(board: SqlBlackboard) -> list[Measured]:
         calls = meter.kept = CallsOf(board)
@@ -133,7 +140,7 @@ def compare(request: options.Compare) -> None:
         console().print(as_rich(sheet))
     for line in comparison.notes(measured):
         click.echo(printable(line))
-    _print_cost(meter)
+    print_cost(meter)
     _save(measured, request.output)
 
 
@@ -152,12 +159,20 @@ def distance(request: options.Distance) -> None:
 
 
 def actions(request: options.Actions) -> None:
-    """Print what was done by hand to a network."""
+    """Print what was done by hand to a network, and in the stored sessions of its training."""
     history = files.load(request.network)
     done = by_hand(history)
+    if request.database is not None:
+        with SqlBlackboard(request.database, create=False) as board:
+            run = request.run or latest_training(board)
+            done = (*in_steps(conditions.stored(board, run)), *done)
     for acted in done:
-        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}"))
+        spent = "" if acted.spent is None else f" (took {acted.spent})"
+        click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))
     click.echo(f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}")
+    counted = [acted.spent for acted in done if acted.spent is not None]
+    if counted:
+        click.echo(f"UED {sum(counted)} as it was counted, of {len(counted)} changes by hand")
 
 
 def _judge(opened: Callable[[str], Model], name: str | None) -> CriterionJudge | None:
@@ -179,12 +194,6 @@ def _print_score(task: LanTask, name: str, measured: Score) -> None:
     for one in measured.scored:
         if one.failure:
             click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
-
-
-def _print_cost(meter: Meter) -> None:
-    """What models cost; nothing where a script stood in for them."""
-    if meter.sent or meter.known or meter.failed:
-        click.echo(f"Models were asked: {meter.shown()}")
 
 
 def _save(measured: Sequence[Measured], folder: Path) -> None:

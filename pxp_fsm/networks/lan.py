@@ -15,7 +15,8 @@ from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
 from pxp_fsm.networks.model.network import Network, initial
 from pxp_fsm.networks.model.operations import Operation
-from pxp_fsm.networks.running.execution import Event, Finished, Listener, NoneActive, Run, Runner
+from pxp_fsm.networks.running.events import Event, Finished, Listener, RunBegun, RunReason
+from pxp_fsm.networks.running.execution import NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.sessions.functions import waited_for
@@ -38,7 +39,8 @@ class Lan:
         self.last: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
-        self._runner = None if model is None else Runner(Requester(model, bundled()))
+        self.model = model
+        self._watchers: list[Callable[[], None]] = []
 
     @classmethod
     def new(cls, task: str, model: Model | None = None, *, name: str = "Solver") -> Lan:
@@ -83,6 +85,14 @@ class Lan:
             )
         self._texts[path.resolve()] = files.save(self.history, path)
 
+    def reload(self, path: str | Path) -> None:
+        """Take the log that a file holds now, in place of this one. Raises `FileError`."""
+        found = Lan.load(path)
+        self._texts |= found._texts
+        self._history = found.history
+        for told in tuple(self._watchers):
+            told()
+
     @property
     def history(self) -> History:
         """Its log, and the network that it leads to."""
@@ -92,6 +102,17 @@ class Lan:
     def history(self, history: History) -> None:
         self._history = history
         self.on_change()
+        for told in tuple(self._watchers):
+            told()
+
+    @contextmanager
+    def watched(self, on_change: Callable[[], None]) -> Iterator[None]:
+        """A block in which `on_change` too is called after each change."""
+        self._watchers.append(on_change)
+        try:
+            yield
+        finally:
+            self._watchers.remove(on_change)
 
     @property
     def network(self) -> Network:
@@ -107,10 +128,19 @@ class Lan:
         turns = self.last.turns if self.last else {}
         return diagram(self.network, [name for name, turn in turns.items() if turn.active])
 
-    async def run(self, external: str, on_event: Listener = lambda _event: None) -> Run:
-        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model."""
+    async def run(
+        self, external: str, on_event: Listener = lambda _event: None, *, stream: bool = False
+    ) -> Run:
+        """Run it on an input. Raises what `Runner.run` does, and `UsageError` without a model.
+
+        With `stream` models are asked to reply piece by piece, where they can.
+        """
+        if self.model is None:
+            raise UsageError("this network has no model; name one")
+        runner = Runner(Requester(self.model, bundled(), on_event=on_event, stream=stream))
+        on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
-            self.last = await self._running().run(self.network, external, on_event)
+            self.last = await runner.run(self.network, external, on_event)
         except NoneActive as error:
             self.last = error.run
             raise
@@ -121,9 +151,9 @@ class Lan:
         return waited_for(self.run(external))
 
     async def stream(self, external: str) -> AsyncIterator[Event]:
-        """Run it on an input; each agent's activation and result as they happen."""
+        """Run it on an input; whatever happens as it happens, the models' texts included."""
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self.run(external, queue.put_nowait))
+        task = asyncio.create_task(self.run(external, queue.put_nowait, stream=True))
         task.add_done_callback(lambda _task: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -135,26 +165,44 @@ class Lan:
             task.cancel()
 
     def edit(
-        self, *operations: Operation, about: str = "", by: Author = Author.DEVELOPER
+        self,
+        *operations: Operation,
+        about: str = "",
+        by: Author = Author.DEVELOPER,
+        if_version: int | None = None,
+        ued: int | None = None,
     ) -> Network:
-        """Apply operations at once, or refuse them all. Raises what `edits.applied` does."""
+        """Apply operations at once, or refuse them all. Raises what `edits.applied` does.
+
+        With `if_version` only the network of that version is edited: `Conflict` where somebody has
+        changed it since. `ued` is what the edit took in interactions, where that was counted.
+        """
+        self.history.check_version(if_version)
         said = about or ", ".join(type(one).__name__.lower() for one in operations)
-        self.history = self.history.after(Change(by, said, operations))
+        self.history = self.history.after(Change(by, said, operations, ued=ued))
         return self.network
 
     def would_be(self, *operations: Operation) -> Network:
         """What `edit` would make of it; nothing is changed. Raises the same."""
         return applied(self.network, operations)
 
-    def undo(self) -> Network:
-        """Undo the latest change that was not yet undone. Raises `UsageError`."""
+    def undo(self, *, if_version: int | None = None) -> Network:
+        """Undo the latest change that was not yet undone. Raises `UsageError` or `Conflict`."""
+        self.history.check_version(if_version)
         self.history = self.history.undone()
         return self.network
 
-    def _running(self) -> Runner:
-        if self._runner is None:
-            raise UsageError("this network has no model; name one")
-        return self._runner
+    def redo(self, *, if_version: int | None = None) -> Network:
+        """Do again what was undone last. Raises `UsageError` or `Conflict`."""
+        self.history.check_version(if_version)
+        self.history = self.history.redone()
+        return self.network
+
+    def restore(self, version: int, *, if_version: int | None = None) -> Network:
+        """Make it again what it was in `version`. Raises `UsageError` or `Conflict`."""
+        self.history.check_version(if_version)
+        self.history = self.history.restored(version)
+        return self.network
 
 
 def diagram(network: Network, active: Iterable[str] = ()) -> StateDiagram:

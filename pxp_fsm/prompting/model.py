@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
@@ -54,6 +54,10 @@ class Turn:
     images: tuple[Image, ...] = ()
 
 
+OnText = Callable[[str, bool], None]
+"""Told of each further piece of a reply; the flag says that the reply begins, again perhaps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a model is asked: instructions, the conversation so far, and the form of its answer.
@@ -63,7 +67,7 @@ class Request:
     `effort`, `temperature` and `seed` of None are the server's own. `purpose` says what the
     call is for (`answer`, `judge`, `validation`, `test`) and `session` in which session, so that
     costs can be told apart; neither is sent. `epoch` tells calls apart that are asked again on
-    purpose.
+    purpose. `on_text` asks for the reply piece by piece, where the server can.
     """
 
     system: str
@@ -76,6 +80,7 @@ class Request:
     purpose: str = "answer"
     session: str = ""
     epoch: int = 0
+    on_text: OnText | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,9 @@ class Usage:
     received: int = 0
     cache_read: int = 0
     cache_written: int = 0
+
+
+NOTHING_USED = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ class Reply:
 
     text: str
     stop: Stop = Stop.END
-    usage: Usage = Usage()
+    usage: Usage = NOTHING_USED
     served: Served = Served()
 
 

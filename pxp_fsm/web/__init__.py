@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from pxp_fsm.web.files import explorer_file as explorer_file
     from pxp_fsm.web.recordings import Recording as Recording
     from pxp_fsm.web.server import serve as serve
+    from pxp_fsm.web.studio.server import serve_studio as serve_studio
+    from pxp_fsm.web.studio.work import StudioPlan as StudioPlan
     from pxp_fsm.web.subjects import Subject as Subject
     from pxp_fsm.web.subjects import subject_in as subject_in
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.backends.model_servers import (
     Server,
     ask,
     completion,
+    events,
     good,
     message,
     run,
@@ -130,6 +132,20 @@ def test_a_long_reply_is_streamed_and_put_together(name: str) -> None:
     reply = served(name, server, ask(max_tokens=9000))
     assert server.body()["stream"] is True
     assert (reply.text, reply.stop, reply.usage) == ("streamed", Stop.END, Usage(20, 5))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_whoever_listens_is_told_a_reply_piece_by_piece(name: str) -> None:
+    """After a cut stream the reply begins again, and says so."""
+    cut = httpx2.Response(
+        200, headers={"content-type": "text/event-stream"}, content=events(name, "ab", cut=True)
+    )
+    server, told = Server(lambda _request: cut, good(name, "fine")), list[tuple[str, bool]]()
+    request = replace(ask(), on_text=lambda piece, begins: told.append((piece, begins)))
+    reply = served(name, server, request)
+    assert server.body()["stream"] is True
+    assert told == [("a", True), ("b", False), ("f", True), *((one, False) for one in "ine")]
+    assert (reply.text, reply.usage) == ("fine", Usage(20, 5))
 
 
 @pytest.mark.parametrize("name", BOTH)

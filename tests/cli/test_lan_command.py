@@ -199,7 +199,7 @@ def test_bad_input_is_told_and_nothing_is_changed(
 ) -> None:
     monkeypatch.chdir(folder)
     before = (folder / "my.lan.json").read_text("utf-8")
-    (folder / "bad.jsonl").write_text('{"input": "x"}\n', "utf-8")
+    (folder / "bad.jsonl").write_text('{"inputs": "x"}\n', "utf-8")
     for arguments, said in (
         (("new", "again", "-o", "my.lan.json"), "my.lan.json already exists"),
         (TRAIN, "give either --unattended or --developer"),
@@ -376,7 +376,7 @@ def test_a_developer_at_the_terminal_supervises_and_edits(folder: Path) -> None:
     desk.types("set Solver output 'plain English'")
     desk.types("confirm")
     desk.sees("run again: the network changed")
-    desk.sees("step 2 stands")  # the edit is in none of what it was made from
+    desk.sees("your answer stands")  # the edit is in none of what it was made from
     desk.sees("Step 4: the parameters of the strategy")
     desk.types("confirm")
     desk.sees("Will it do? yes, no or network:")

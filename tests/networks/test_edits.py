@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -17,7 +18,7 @@ from pxp_fsm.errors import FileError, PXPError, UsageError
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.edits import applied
-from pxp_fsm.networks.model.history import begun_as, replayed
+from pxp_fsm.networks.model.history import Conflict, begun_as, replayed
 from pxp_fsm.networks.model.network import (
     Agent,
     Control,
@@ -269,3 +270,76 @@ def test_a_cycle_is_named() -> None:
 def test_handling_an_example_again_takes_its_place() -> None:
     one, two = HandledExample("x", "t", "1", ()), HandledExample("x", "t", "2", ())
     assert applied(CHAIN, [Handle(one), Handle(two)]).handled == (two,)
+
+
+def test_what_was_undone_is_redone_until_something_else_is_done() -> None:
+    lan = Lan.new("t")
+    lan.edit(Edit("Solver", Field.OUTPUT, "one"))
+    lan.edit(Edit("Solver", Field.OUTPUT, "two"))
+    lan.undo()
+    lan.undo()
+    assert lan.redo().agent("Solver").output == "one"
+    assert lan.redo().agent("Solver").output == "two"
+    with pytest.raises(UsageError, match="nothing is left to redo"):
+        lan.redo()
+    assert lan.undo().agent("Solver").output == "one"
+    lan.edit(Edit("Solver", Field.TASK, "sing"))
+    with pytest.raises(UsageError, match="nothing is left to redo"):
+        lan.redo()
+    assert files.parse(json.dumps(files.of_history(lan.history))) == lan.history
+
+
+def test_a_network_goes_to_any_version_and_back() -> None:
+    lan = Lan.new("t")
+    lan.edit(Edit("Solver", Field.OUTPUT, "one"))
+    lan.edit(Create(Agent("B", "b", "t")))
+    networks = [lan.history.at(version) for version in (1, 2, 3)]
+    for version in (1, 3, 2, 1):
+        assert lan.restore(version) == networks[version - 1]
+    assert lan.undo() == networks[1]
+    for version in (0, -1, lan.version + 1):
+        with pytest.raises(UsageError, match="none of them"):
+            lan.restore(version)
+    assert files.parse(json.dumps(files.of_history(lan.history))) == lan.history
+
+
+def test_an_edit_for_another_version_is_refused_and_says_what_changed_since() -> None:
+    lan = Lan.new("t")
+    lan.edit(Edit("Solver", Field.OUTPUT, "one"), about="to one", if_version=1)
+    before = lan.history
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: lan.edit(Edit("Solver", Field.TASK, "sing"), if_version=1),
+        lambda: lan.undo(if_version=1),
+        lambda: lan.redo(if_version=1),
+        lambda: lan.restore(1, if_version=1),
+    )
+    for act in acts:
+        with pytest.raises(Conflict, match=r"version 2, not 1: .*to one, by the developer"):
+            act()
+    assert lan.history is before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, []),
+        ({"task": " "}, ["the task is empty"]),
+        ({"agents": []}, ["there is no agent"]),
+        ({"edges": [["Solver", "Solver"]]}, ["would have a cycle"]),
+        ({"edges": [["Solver", "Gone"]]}, ["does not exist"]),
+        ({"agents": [{"name": "A", "task": 3, "output": "t"}]}, ["3"]),
+        ({"agents": [{"name": "A"}] * 2}, ["task", "output"]),
+    ],
+)
+def test_the_faults_of_a_draft_are_told_without_raising(
+    changes: dict[str, Any], said: list[str]
+) -> None:
+    draft = files.of_network(Lan.new("t").network) | changes
+    found = [fault.message for fault in files.draft_faults(draft)]
+    assert bool(found) is bool(said)
+    assert all(any(one in message for message in found) for one in said), found
+
+
+@pytest.mark.parametrize("draft", [None, [], "x", 3, {}, {"agents": 3}, {"agents": [None]}])
+def test_what_is_no_network_at_all_has_faults_too(draft: object) -> None:
+    assert files.draft_faults(draft)

@@ -25,24 +25,26 @@ from tests.networks.trainings import (
     parameters,
     poor,
     scripted,
+    sessions,
     trained,
     weak,
 )
 
 
-def rewords(view: StepView) -> Act:
+def rewords(_view: StepView, lan: Lan) -> Act:
     """They edit the agent's output description, and then confirm."""
-    view.lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
+    lan.edit(Edit("Solver", Field.OUTPUT, "verse"))
     return Act(Choice.CONFIRM)
 
 
 def test_an_edit_that_changes_no_context_leaves_every_result_standing() -> None:
-    """Nothing is asked again, and neither a retry nor an iteration is spent."""
+    """Nothing is asked again, and neither a retry nor an iteration is spent: their act counts."""
     developer = Watching(Act(Choice.CONFIRM), Act(Choice.CONFIRM), rewords)
     model = scripted(GAP, NOBODY, POET)
     trainer, told = trained(model, FIRST, developer=developer, limits=Limits(1, 0))
     assert labels(told)[6:10] == ["ADD_AGENT", "RESTART", "RAN", "BEGIN"]
-    assert [one.step for one in told if isinstance(one, Kept)] == ["GAP", "REASON", "PARAMETERS"]
+    assert [one.step for one in told if isinstance(one, Kept)] == ["GAP", "REASON"]
+    assert sessions(told)[-1] == ["INIT", "RATIFY", "RATIFY"] and len(developer.views) == 3
     assert trainer.lan.network.agent("Solver").output == "verse"
     assert (trainer.outcomes[0].handled, trainer.outcomes[0].iterations) == (True, 1)
     details = [one.detail for one in told if isinstance(one, Moved) and one.row.label == "RESTART"]
@@ -75,8 +77,8 @@ def test_nobody_is_asked_again_about_an_output_that_an_edit_did_not_change() -> 
 
 
 def test_an_edit_that_makes_the_output_right_ends_the_iteration() -> None:
-    def names(view: StepView) -> Act:
-        view.lan.edit(Edit("Solver", Field.NAME, "Mine"))
+    def names(_view: StepView, lan: Lan) -> Act:
+        lan.edit(Edit("Solver", Field.NAME, "Mine"))
         return Act(Choice.CONFIRM)
 
     trainer, told = trained(scripted(GAP), Example("x", "Mine(x)"), developer=Watching(names))
@@ -105,8 +107,8 @@ def test_an_edit_in_the_last_moment_is_not_overwritten() -> None:
 def test_an_agent_that_was_deleted_under_the_pipeline_is_not_updated() -> None:
     start = Network("t", (Agent("A", "a", "t"), Agent("B", "b", "t")), frozenset({("A", "B")}))
 
-    def deletes(view: StepView) -> Act:
-        view.lan.edit(Delete("A"))
+    def deletes(_view: StepView, lan: Lan) -> Act:
+        lan.edit(Delete("A"))
         return Act(Choice.CONFIRM)
 
     developer = Watching(Act(Choice.CONFIRM), Act(Choice.CONFIRM), deletes)

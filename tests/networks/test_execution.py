@@ -12,16 +12,19 @@ from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import begun_as
 from pxp_fsm.networks.model.network import Agent, Control, Network
 from pxp_fsm.networks.model.soundness import Unsound
-from pxp_fsm.networks.running.execution import (
+from pxp_fsm.networks.running.events import (
     Activation,
-    AgentFailed,
+    CallBegun,
+    CallEnded,
     Finished,
-    NoneActive,
     Produced,
-    Run,
-    Runner,
+    RunBegun,
+    RunReason,
+    TextWritten,
 )
+from pxp_fsm.networks.running.execution import AgentFailed, NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
+from pxp_fsm.prompting.model import Reply, Request
 from tests.networks.scripted_models import Frames, Say, Speaking, module
 
 
@@ -94,6 +97,32 @@ def test_the_output_is_of_the_last_active_agent_in_kahns_order_with_ties_by_name
         ran(net, off("A", "B", "C"))
 
 
+def test_an_agents_text_is_told_as_its_model_writes_it() -> None:
+    """Where a model can do that; a call that is tried again begins anew."""
+
+    class Writing(Speaking):
+        async def reply(self, request: Request) -> Reply:
+            found = await super().reply(request)
+            if request.on_text is not None:
+                for piece, begins in (
+                    ("void", True),
+                    (found.text[:5], True),
+                    (found.text[5:], False),
+                ):
+                    request.on_text(piece, begins)
+            return found
+
+    async def events(stream: bool) -> list[TextWritten]:
+        lan, told = Lan(begun_as(network(agent("A"))), Writing(module)), list[Any]()
+        await lan.run("x", told.append, stream=stream)
+        return [one for one in told if isinstance(one, TextWritten)]
+
+    (whole,) = asyncio.run(events(stream=False))
+    _void, first, rest = asyncio.run(events(stream=True))
+    assert (first.begins, rest.begins) == (True, False)
+    assert first.text + rest.text == whole.text
+
+
 def test_events_tell_each_agents_activation_and_result_as_they_happen() -> None:
     net = network(agent("A"), agent("B", enabled=True), edges="AB")
 
@@ -103,7 +132,16 @@ def test_events_tell_each_agents_activation_and_result_as_they_happen() -> None:
         assert lan.last is not None and lan.last.turns["A"].execution_thoughts == "so"
         return found
 
-    assert asyncio.run(events()) == [
+    told = asyncio.run(events())
+    assert told[0] == RunBegun("x", 1, RunReason.INPUT)
+    calls = [one for one in told if isinstance(one, CallBegun | TextWritten | CallEnded)]
+    assert [(type(one), one.call) for one in calls] == [
+        *((kind, 1) for kind in (CallBegun, TextWritten, CallEnded)),
+        *((kind, 2) for kind in (CallBegun, TextWritten, CallEnded)),
+    ]
+    assert calls[0] == CallBegun(1, "execution", "A")
+    assert calls[1] == TextWritten(1, '{"thoughts": "so", "result": "A(x)"}', begins=True)
+    assert [one for one in told[1:] if one not in calls] == [
         Activation("A", True, "ALWAYS"),
         Produced("A", "A(x)", "so"),
         Activation("B", False, "OFF"),

@@ -68,7 +68,7 @@ class Careful(Confirms):
     async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
         return run.output == truth
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         self.reviewed.append((view.step, view.proposal))
         if view.proposal == {"gap": "it does not rhyme"}:
             return Act(Choice.RETRY, None, "think of metre")
@@ -352,7 +352,7 @@ def test_whoever_leaves_keeps_the_confirmed_steps(folder: Path) -> None:
     class Leaving(Confirms):
         name = "leaving"
 
-        async def review(self, view: StepView) -> Act:
+        async def review(self, view: StepView, lan: Lan) -> Act:
             if view.step == "PARAMETERS":
                 raise KeyboardInterrupt
             return Act(Choice.CONFIRM)

@@ -145,9 +145,10 @@ class Meddling(Confirms):
         self.meddle(lan)
         return truth == "any" or self.random.random() < 0.2
 
-    async def review(self, view: StepView) -> Act:
-        self.meddle(view.lan)
-        choice = self.random.choice([*Choice, Choice.CONFIRM, Choice.CONFIRM])
+    async def review(self, view: StepView, lan: Lan) -> Act:
+        self.meddle(lan)
+        choices = [*Choice, Choice.CONFIRM, Choice.CONFIRM]
+        choice = self.random.choice([one for one in choices if view.back or one != Choice.BACK])
         result: Any = None
         if self.random.random() < 0.3 and isinstance(view.proposal, dict):
             key = self.random.choice(list(view.proposal))

@@ -33,11 +33,11 @@ def view(
     step: UpdateStep = UpdateStep.REASON, proposal: Any = None, external: str = "the input"
 ) -> StepView:
     shown = REASON if proposal is None else proposal
-    return StepView(step, None, shown, "because", Run(external, "out", {}), "truth", Lan.new("t"))
+    return StepView(step, None, shown, "because", Run(external, "out", {}), "truth")
 
 
 def reviewed(developer: Confirming, *views: StepView) -> list[Act]:
-    return [asyncio.run(developer.review(one)) for one in views]
+    return [asyncio.run(developer.review(one, Lan.new("t"))) for one in views]
 
 
 def test_confirming_is_a_click() -> None:

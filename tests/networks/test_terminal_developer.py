@@ -37,9 +37,7 @@ ENTER, BACK, LEAVE, END = "\r", "\x7f", "\x03", "\x1b\r"
 def view(may_reject: bool = True, proposal: Any = None) -> StepView:
     run = Run("the input", "out", {})
     shown = REASON if proposal is None else proposal
-    return StepView(
-        UpdateStep.REASON, None, shown, "because", run, "truth", Lan.new("t"), may_reject=may_reject
-    )
+    return StepView(UpdateStep.REASON, None, shown, "because", run, "truth", may_reject=may_reject)
 
 
 def typed(keys: str, ask: Callable[[], Awaitable[T]]) -> T:
@@ -52,9 +50,9 @@ def typed(keys: str, ask: Callable[[], Awaitable[T]]) -> T:
             return asyncio.run(asked())
 
 
-def reviewed(keys: str, drafts: Path, shown: StepView | None = None) -> Act:
+def reviewed(keys: str, drafts: Path, shown: StepView | None = None, lan: Lan | None = None) -> Act:
     developer = TerminalDeveloper(drafts)
-    return typed(keys, lambda: developer.review(shown or view()))
+    return typed(keys, lambda: developer.review(shown or view(), lan or Lan.new("t")))
 
 
 def test_confirming_is_a_word_and_its_keys_are_counted(tmp_path: Path) -> None:
@@ -141,16 +139,16 @@ def test_regressions_and_hand_overs_are_answered_in_a_word(tmp_path: Path) -> No
 
 
 def test_the_network_is_edited_from_within_a_step_and_nothing_typed_is_lost(tmp_path: Path) -> None:
-    shown = view()
+    shown, lan = view(), Lan.new("t")
     operations: tuple[str, ...] = ("create Polisher polish 'a text'", "connect Solver Polisher")
     operations += ("set Polisher knowledge 'rhyme by sound'", "")
     edits = "".join(f"network{ENTER}{one}{ENTER}" for one in operations)
-    act = reviewed(f"hint{ENTER}two steps{END}{edits}retry{ENTER}", tmp_path, shown)
-    network = shown.lan.network
+    act = reviewed(f"hint{ENTER}two steps{END}{edits}retry{ENTER}", tmp_path, shown, lan)
+    network = lan.network
     assert (act.choice, act.hint) == (Choice.RETRY, "two steps")
     assert network.edges == {("Solver", "Polisher")}
     assert network.agent("Polisher").knowledge == ("rhyme by sound",)
-    assert [change.by for change in shown.lan.history.changes[1:]] == [Author.DEVELOPER] * 3
+    assert [change.by for change in lan.history.changes[1:]] == [Author.DEVELOPER] * 3
 
 
 def test_what_the_network_refuses_stays_to_be_mended_and_changes_nothing(tmp_path: Path) -> None:

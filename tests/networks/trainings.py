@@ -103,10 +103,10 @@ class Watching(Confirms):
         self.onward = onward
         self.lost: list[Any] = []
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         self.views.append(view)
         act = self.acts.pop(0) if self.acts else Act(Choice.CONFIRM)
-        return act(view) if callable(act) else act
+        return act(view, lan) if callable(act) else act
 
     async def handed(self, why: str, lan: Lan) -> Continuation:
         self.told.append(why)

@@ -18,6 +18,7 @@ from backends.models.failures import MOST_TOKENS, CallFailed, explained, malform
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
+    OnText,
     Reply,
     Request,
     Role,
@@ -106,9 +107,11 @@ class AnthropicMessages:
         messages = self._client().messages
         try:
             async with asyncio.timeout(longest(self._timeout, arguments["max_tokens"])):
-                if arguments["max_tokens"] > STREAMED:
+                if arguments["max_tokens"] > STREAMED or request.on_text is not None:
                     async with messages.stream(**arguments) as stream:
                         request_id = stream.request_id or ""
+                        if request.on_text is not None:
+                            await _told(stream, request.on_text)
                         said: object = await stream.get_final_message()
                 else:
                     raw = await messages.with_raw_response.create(**arguments)
@@ -265,6 +268,14 @@ def _batched(result: Any, served: Served) -> Reply | CallFailed:
     said = f"in its batch it was {kind or 'without result'}"
     again = kind == "expired" or getattr(told, "type", "") in ("api_error", "overloaded_error")
     return CallFailed(said, again=again, billed=False, request_id=served.request_id)
+
+
+async def _told(stream: Any, on_text: OnText) -> None:
+    """Tell of each piece of a stream as it comes."""
+    first = True
+    async for piece in stream.text_stream:
+        on_text(piece, first)
+        first = False
 
 
 def _reply(said: Any, served: Served) -> Reply:

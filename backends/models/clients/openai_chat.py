@@ -18,6 +18,7 @@ from backends.models.failures import MOST_TOKENS, explained, malformed
 from pxp_fsm.errors import Halted, quoted, require_extra
 from pxp_fsm.prompting.model import (
     Capability,
+    OnText,
     Reply,
     Request,
     Role,
@@ -94,11 +95,11 @@ class OpenAIChat:
         completions = self._client().chat.completions
         try:
             async with asyncio.timeout(longest(self._timeout, most)):
-                if most > STREAMED:
+                if most > STREAMED or request.on_text is not None:
                     arguments |= {"stream": True, "stream_options": {"include_usage": True}}
                     async with await completions.create(**arguments) as stream:
                         request_id = stream.response.headers.get("x-request-id", "")
-                        said = await _streamed(stream)
+                        said = await _streamed(stream, request.on_text)
                 else:
                     raw = await completions.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("x-request-id", "")
@@ -171,8 +172,8 @@ def _whole(said: Any) -> _Said:
     return text or "", getattr(first, "finish_reason", None), refusal or "", said.usage
 
 
-async def _streamed(stream: Any) -> _Said:
-    """A stream put together; one that was cut has no reason to have ended."""
+async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
+    """A stream put together, and told as it comes; one that was cut has no reason to have ended."""
     texts: list[str] = []
     refusals: list[str] = []
     finish: str | None = None
@@ -180,7 +181,10 @@ async def _streamed(stream: Any) -> _Said:
     async for chunk in stream:
         usage = getattr(chunk, "usage", None) or usage
         for choice in (getattr(chunk, "choices", None) or [])[:1]:
-            texts.append(getattr(choice.delta, "content", None) or "")
+            piece = getattr(choice.delta, "content", None) or ""
+            if piece and on_text is not None:
+                on_text(piece, not any(texts))
+            texts.append(piece)
             refusals.append(getattr(choice.delta, "refusal", None) or "")
             finish = choice.finish_reason or finish
     if finish is None:

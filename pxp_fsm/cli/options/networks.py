@@ -122,6 +122,35 @@ class Undo:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Redo:
+    """Do again what was undone last in NETWORK."""
+
+    network: Path = _network()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restore:
+    """Make NETWORK again what it was in VERSION, a number of its log (pxp lan log).
+
+    Nothing in the log goes: restoring is a change too, and can be undone.
+    """
+
+    network: Path = _network()
+    version: int = option(argument=True, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show:
+    """Print NETWORK, agent by agent: what it is, knows and did in the last run.
+
+    The last run is that of pxp lan run or pxp lan train.
+    """
+
+    network: Path = _network()
+    agent: str | None = option("Print this agent alone.", None, metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Draw:
     """Draw NETWORK: its agents and the edges between them."""
 
@@ -206,6 +235,49 @@ class Distance:
 
 @dataclass(frozen=True, kw_only=True)
 class Actions:
-    """List the manual changes in the log of NETWORK, each with its least UED."""
+    """List the manual changes in the log of NETWORK, each with its least UED.
+
+    What a change really took stands beside it, where that was counted: at the terminal, as keys.
+    With --database the developer's acts in the steps of the training are listed too.
+    """
 
     network: Path = _network()
+    database: str | None = option(
+        "The database that stores the sessions of the training (pxp lan train --database).",
+        None,
+        metavar="URL",
+    )
+    run: str | None = option(
+        "The run of the training.", None, metavar="RUN", default="the latest one"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serve:
+    """Open the studio: edit, run and train NETWORK in a browser; a new one begins with its task.
+
+    The page has four regions: the network, an agent, runs and examples, and the dialogue on each
+    step of an update. The server listens on this machine alone and writes NETWORK and files beside
+    it: how far a training has come, places of agents, examples, texts under way. Ctrl-C ends it;
+    started again it goes on where it was.
+    """
+
+    network: Path = option("", Path("network.lan.json"), argument=True, metavar="[NETWORK]")
+    model: str | None = option(
+        "The model of every agent (pxp help models), or script:FILE.",
+        None,
+        metavar="MODEL",
+        default="none: the network is edited alone",
+    )
+    examples: Path | None = option(f"Also note the examples of this file: {_EXAMPLES}", None)
+    judge: str | None = _judge("The model that decides whether a rationale follows a hint.")
+    iterations: int = _iterations()
+    retries: int = option("Retry an update at most N times.", 5)
+    database: str | None = option(
+        "Store the session of each step in this database, as a run.", None, metavar="URL"
+    )
+    port: int = option(
+        "The port of the server; 0 is any free one.", 0, least=0, most=65535, metavar="PORT"
+    )
+    browser: bool = option("Open the page in the browser.", True)
+    models: Settings

@@ -6,7 +6,7 @@ Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training exa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from pxp_fsm.experiments.networks.setup import TrainingBoard
 from pxp_fsm.experiments.networks.tasks import Example, LanTask, Split
 from pxp_fsm.networks.distance.lmd import Distance, network_distance
 from pxp_fsm.networks.distance.measures import (
+    Attention,
     ManualAction,
     Stopwatch,
     by_hand,
@@ -162,9 +163,9 @@ class FollowsEdits:
 class Measured:
     """What came of one condition on one split: measures as in section 6.5.1, scores apart.
 
-    `interaction` is in seconds, and `reviewing` those of them in which the developer was asked
-    about steps, as stored with each of their messages; `handled` counts the training examples that
-    came to be right.
+    `interaction` are the seconds in which the developer was asked, and nobody else worked, and
+    `reviewing` those of them about steps, as stored with each of their messages; `handled` counts
+    the training examples that came to be right.
     """
 
     condition: Condition
@@ -216,7 +217,7 @@ async def easylan(
     setting: Setting, developer: Developer | None, limits: Limits | None = None
 ) -> Measured:
     """The network that is trained by the pipeline, under a developer's eyes or unattended."""
-    lan, watch = setting.begin(), Stopwatch()
+    lan, watch, attention = setting.begin(), Stopwatch(), Attention(outputs=False)
     board = _begun(setting, Condition.EASYLAN, "nobody" if developer is None else developer.name)
     trainer = Trainer(
         lan,
@@ -226,15 +227,15 @@ async def easylan(
         limits=limits or Limits(),
         supervision=Supervision(board=board),
         name="lan" if board is None else board.run,
+        on_event=attention,
     )
     outcomes = await trainer.train(setting.shown)
-    spent = watch.interaction
     sessions = (
         () if setting.calls is None else tuple(stored(setting.calls.board, setting.calls.run))
     )
     efforts = [effort_of(entry).seconds for _instance, entries in sessions for entry in entries]
     handled = sum(outcome.handled for outcome in outcomes)
-    seconds = spent, sum(efforts)
+    seconds = attention.seconds, sum(efforts)
     done = tuple(in_steps(sessions))
     return await _measured(setting, Condition.EASYLAN, lan, done, watch, seconds, handled)
 
@@ -244,18 +245,20 @@ async def baseline(setting: Setting, editor: HandEditor, rounds: int = ROUNDS) -
     _begun(setting, Condition.BASELINE, editor.name)
     lan, watch = setting.begin(), Stopwatch()
     runner = Runner(Requester(layered(setting.model, timed(watch)), bundled()))
-    meets, handled = setting.meets, 0
+    meets, handled, spent = setting.meets, 0, 0.0
     for example in setting.shown:
         for attempt in range(rounds + 1):
             run = await _run(runner, lan.network, example.external)
             if run is not None and await meets.will_do(run, example.truth):
                 handled += 1
                 break
-            if attempt == rounds or not await editor.improve(
-                run, example.external, example.truth, lan
-            ):
+            if attempt == rounds:
                 break
-    spent = watch.interaction
+            began = watch.clock()
+            edited = await editor.improve(run, example.external, example.truth, lan)
+            spent += watch.clock() - began
+            if not edited:
+                break
     return await _measured(setting, Condition.BASELINE, lan, (), watch, (spent, 0.0), handled)
 
 
@@ -265,8 +268,8 @@ async def naive_lan(setting: Setting) -> Measured:
     watch = Stopwatch()
     network = naive(setting.task, setting.split.train)
     lan = Lan(begun_as(network))
-    known = len(setting.split.train)
-    return await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), known)
+    found = await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), 0)
+    return replace(found, handled=found.train.passed)
 
 
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:

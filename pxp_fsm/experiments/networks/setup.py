@@ -20,15 +20,18 @@ from pxp_fsm import __version__
 from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
+from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.events import Told
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
 from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress
+from pxp_fsm.networks.training.questions import Remote
 from pxp_fsm.networks.training.regressions import holds
 from pxp_fsm.networks.training.simulated import Confirming, Satisfied
 from pxp_fsm.networks.training.supervision import Supervision
@@ -44,7 +47,7 @@ from pxp_fsm.prompting.model import (
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.protocol.relations import Relation
-from pxp_fsm.protocol.rules import Interact
+from pxp_fsm.protocol.rules import Ending, Interact
 from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.session import Entry
 
@@ -91,7 +94,10 @@ async def models_of(
 
 
 def examples(path: Path) -> tuple[Example, ...]:
-    """The examples in a file: JSON, one object with `input` and `output` a line."""
+    """The examples in a file: JSON, one object with `input` and `output` a line.
+
+    One without `output` is judged by the developer once the network has run on it.
+    """
     try:
         written = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -107,9 +113,9 @@ def _example(path: Path, number: int, line: str) -> Example:
         raw: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError.at(path, number, f"this is no JSON: {error}") from error
-    if not isinstance(raw, dict) or set(raw) != {"input", "output"}:
+    if not isinstance(raw, dict) or not {"input"} <= set(raw) <= {"input", "output"}:
         raise DataError.at(path, number, "an example is an object with input and output, no more")
-    external, truth = raw["input"], raw["output"]
+    external, truth = raw["input"], raw.get("output", "")
     for text in (external, truth):
         if not isinstance(text, str) or text_problem(text):
             raise DataError.at(path, number, f"input and output are texts, not {quoted(text)}")
@@ -135,6 +141,9 @@ class TrainingBoard:
     def stored(self, name: str) -> tuple[Entry, ...]:
         return self._blackboard.entries(name)
 
+    def abandon(self, name: str, why: str) -> None:
+        self._blackboard.close(name, Ending.BROKEN.value, why, ())
+
     def begin(self, name: str, instance: Instance, members: Members, rules: Interact) -> Blackboard:
         if any(record.session == name for record in self._blackboard.sessions(self.run)):
             return self._blackboard
@@ -159,6 +168,14 @@ class TrainingBoard:
         return self._blackboard
 
 
+def latest_training(board: SqlBlackboard) -> str:
+    """The latest run of a training. Raises `UsageError` where there is none."""
+    found = [one.run for one in board.runs() if one.task == NETWORKS]
+    if not found:
+        raise UsageError("the database holds no training of a network; pxp lan train stores one")
+    return found[-1]
+
+
 def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:
     """Whether a run has that plan, whatever its network has become since."""
     stored: object = json.loads(record.plan)
@@ -169,59 +186,98 @@ def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:
 class Training:
     """What a network in a file is trained with; `developer` of None is unattended.
 
+    The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
+    `meter` adds up what models cost. With `stream` models reply piece by piece, where they can.
+
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
     rationale follows a hint. A simulated developer goes by the same; a person is asked.
+    `lan` is the network in the file where it is open already: whoever opened it saves its changes.
     """
 
     path: Path
     examples: tuple[Example, ...]
     model: str
-    developer: Developer | None = None
+    developer: Developer | Remote | None = None
     limits: Limits = field(default_factory=Limits)
     judge: str | None = None
     same: Relation = field(default_factory=NormalisedText)
     settings: Settings | None = None
     database: str | None = None
     on_wait: Callable[[str], None] = lambda _why: None
+    lan: Lan | None = None
+    meter: Meter = field(default_factory=Meter)
+    stream: bool = False
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
     ) -> tuple[ExampleResult, ...]:
-        """Train it; each change of the network is written to its file, and each thing that happens
-        to the file of the training's progress beside it, from which a stopped training goes on.
-        Raises `UsageError` where another process is training it.
+        """Train it to the end of the examples. Raises as `opened` does."""
+        async with self.opened(on_event) as trainer:
+            return await trainer.train(self.examples)
+
+    @asynccontextmanager
+    async def opened(
+        self, on_event: Callable[[Told], None] = lambda _event: None
+    ) -> AsyncIterator[Trainer]:
+        """Its trainer, which goes on where the training was stopped.
+
+        Each change of the network is written to its file, and each thing that happens to the file
+        of the training's progress beside it. Without `examples` whatever progress there is goes on,
+        and `Trainer.handle` takes further ones. Raises `UsageError` where another process is
+        training the network.
         """
         kept = progress.path_of(self.path)
         with locked(kept, waits=False):
-            lan = Lan.load(self.path)
-            lan.on_change = lambda: lan.save(self.path)
-            outcomes = await self._carried(lan, self._stopped(lan, kept), on_event)
-            kept.unlink(missing_ok=True)
-        return outcomes
+            lan = self.lan or self._loaded()
+            now = self._stopped(lan, kept)
+            async with self._trainer(lan, now, on_event) as trainer:
+                yield trainer
+            if trainer.machine.ended:
+                kept.unlink(missing_ok=True)
+
+    def _loaded(self) -> Lan:
+        """The network in the file, which holds each of its changes."""
+        lan = Lan.load(self.path)
+        lan.on_change = lambda: lan.save(self.path)
+        return lan
 
     def _stopped(self, lan: Lan, path: Path) -> Progress:
         """The progress of the training that was stopped, if it had the same examples."""
         data = progress.digest_of(self.examples)
         if path.exists():
             found = progress.load(path)
-            if found.data == data:
+            if not self.examples or found.data == data:
                 return found
         return Progress(data=data, version=lan.version)
 
-    async def _carried(
+    @asynccontextmanager
+    async def _trainer(
         self, lan: Lan, now: Progress, told: Callable[[Told], None]
-    ) -> tuple[ExampleResult, ...]:
+    ) -> AsyncIterator[Trainer]:
         if self.database is None:
-            async with models_of(self.settings, self.on_wait) as opened:
-                return await self._trained(lan, now, opened, told)
-
+            async with models_of(self.settings, self.on_wait, self.meter) as opened:
+                yield self._trained(lan, now, opened, told)
+            return
         with SqlBlackboard(self.database) as blackboard:
             board = self._board(blackboard, lan, now)
-            log = CallsOf(blackboard, board.run)
+            log = self.meter.kept = CallsOf(blackboard, board.run)
             spent = blackboard.spending(board.run)
             known = blackboard.replies(board.run) if board.resumes else ()
-            async with models_of(self.settings, self.on_wait, log, log, spent, known) as opened:
-                return await self._trained(lan, now, opened, told, board)
+            meter, settings = self.meter, self.settings
+            async with models_of(settings, self.on_wait, meter, log, spent, known) as opened:
+                yield self._trained(lan, now, opened, told, board)
+
+    def _keeping(self) -> Callable[[Progress], None]:
+        """What writes the progress, and each new run as the network's last one."""
+        last: list[Run | None] = [None]
+
+        def keep(now: Progress) -> None:
+            progress.save(now, progress.path_of(self.path))
+            if now.run is not None and now.run is not last[0]:
+                last[0] = now.run
+                serialization.save(now.run, now.version, serialization.path_of(self.path))
+
+        return keep
 
     def _board(self, blackboard: SqlBlackboard, lan: Lan, now: Progress) -> TrainingBoard:
         plan: dict[str, object] = {
@@ -234,21 +290,21 @@ class Training:
         }
         return TrainingBoard(blackboard, plan, now.data, now.name)
 
-    async def _trained(
+    def _trained(
         self,
         lan: Lan,
         now: Progress,
         opened: Callable[[str], Model],
         told: Callable[[Told], None],
         board: TrainingBoard | None = None,
-    ) -> tuple[ExampleResult, ...]:
+    ) -> Trainer:
         same, agree = self.same, None
         if self.judge is not None:
             judge = opened(self.judge)
             same, agree = judges.of_outputs(judge), judges.of_hints(judge)
         if isinstance(self.developer, Confirming):
             self.developer.will_do = _will_do(same)
-        trainer = Trainer(
+        return Trainer(
             lan,
             opened(self.model),
             same,
@@ -258,9 +314,9 @@ class Training:
             name=NETWORKS if board is None else board.run,
             on_event=told,
             progress=now,
-            keep=lambda one: progress.save(one, progress.path_of(self.path)),
+            keep=self._keeping(),
+            stream=self.stream,
         )
-        return await trainer.train(self.examples)
 
 
 def _will_do(same: Relation) -> Satisfied:
@@ -285,6 +341,8 @@ async def tested(
 ) -> AsyncIterator[Tested]:
     """`lan` run on examples, one after the other; nothing in it is changed."""
     relation = same or NormalisedText()
+    if not all(one.truth for one in some):
+        raise UsageError("an example without an output cannot be tested; add the right output")
     for example in some:
         try:
             output = (await lan.run(example.external)).output

@@ -24,17 +24,18 @@ from pxp_fsm.networks.model.operations import (
     Operation,
     Task,
 )
-from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.running.execution import Run, Turn
 from pxp_fsm.networks.training.developer import (
     Act,
     Choice,
     Continuation,
+    Judged,
     RegressionChoice,
     StepView,
 )
 from pxp_fsm.networks.training.regressions import Regression
 from pxp_fsm.networks.training.simulated import Satisfied
-from pxp_fsm.networks.training.steps import UpdateStep, form_of
+from pxp_fsm.networks.training.steps import UpdateStep, closed_fields
 from pxp_fsm.protocol.relations import digest
 
 _TEXTS = (Field.NAME, Field.TASK, Field.OUTPUT)
@@ -138,12 +139,14 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
         if text.strip() not in ("", "undo"):
             lan.would_be(_operation(text, lan.network))
 
+    before = reviewer.keys.taken()
     text = (await reviewer.text("Operation: ", accept)).strip()
+    spent, reviewer.keys.pressed = reviewer.keys.taken(), before
     try:
         if text == "undo":
             lan.undo()
         elif text:
-            lan.edit(_operation(text, lan.network), about=text)
+            lan.edit(_operation(text, lan.network), about=text, ued=spent)
     except PXPError as error:
         say("   ", str(error))
 
@@ -167,6 +170,57 @@ def _show(lan: Lan) -> None:
             say(f"      knowledge {number}: {piece}")
 
 
+def described(network: Network, run: Run | None, name: str | None = None) -> Iterator[str]:
+    """A network agent by agent, or the agent `name`, with what each did in `run`, as lines.
+
+    Raises `UsageError` where there is no such agent.
+    """
+    if name is None:
+        yield f"Task: {network.task}"
+        yield f"{len(network.handled)} examples handled"
+        if run is not None:
+            yield f"Last run: {run.external} → {run.output}"
+    for agent in map(network.agent, network.order if name is None else [name]):
+        yield ""
+        yield agent.name
+        yield from _field("task", agent.task)
+        yield from _field("output", agent.output)
+        yield from _field("receives", ", ".join(network.predecessors(agent.name)))
+        yield from _field("sends to", ", ".join(network.successors(agent.name)))
+        control = agent.control
+        yield from _field("control", "decides" if control.enabled else "always active")
+        yield from _field("required", ", ".join(control.required))
+        for field, pieces in (
+            ("control_knowledge", control.knowledge),
+            ("knowledge", agent.knowledge),
+        ):
+            for number, piece in enumerate(pieces, 1):
+                yield from _field(f"{field} {number}", piece)
+        yield from _field("examples", f"{len(agent.examples)}")
+        turn = None if run is None else run.turns.get(agent.name)
+        if turn is not None:
+            yield from _turned(turn)
+
+
+def _turned(turn: Turn) -> Iterator[str]:
+    yield "   in the last run:"
+    yield from _field("   input", turn.received.external)
+    for piece in turn.received.pieces:
+        yield from _field(f"   from {piece.author}", piece.text)
+    yield from _field("   active", "yes" if turn.active else f"no ({turn.guard})")
+    yield from _field("   why", turn.control_thoughts)
+    yield from _field("   thoughts", turn.execution_thoughts)
+    yield from _field("   result", turn.result or "")
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    """A named text, if it is none that is empty; further lines of it are indented alike."""
+    if text:
+        first, *more = text.split("\n")
+        yield f"   {name}: {first}"
+        yield from (f"      {line}" for line in more)
+
+
 _STEPS = {
     UpdateStep.GAP: "what is wrong with the output",
     UpdateStep.REASON: "why it is",
@@ -187,14 +241,14 @@ class TerminalDeveloper:
         self._reviewer = Reviewer(drafts)
         self._will_do = will_do
 
-    async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
+    async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool | Judged:
         say("")
         for line in _told(run, truth):
             say(line)
         for name, turn in run.turns.items():
             shown = turn.result if turn.result is not None else f"not active ({turn.guard})"
             say(f"   {name}: {shown}")
-        if self._will_do is not None:
+        if self._will_do is not None and truth:
             met = await self._will_do(run, truth)
             say("The output will do." if met else "The output will not do.")
             return met
@@ -202,9 +256,13 @@ class TerminalDeveloper:
         said = "Will it do? yes, no or network: "
         while (word := await self._reviewer.ask(said, words)) == "network":
             await edit_network(self._reviewer, lan)
-        return word == "yes"
+        if word == "yes" or truth:
+            return word == "yes"
+        said = "The right output (an empty line ends it; nothing: you do not know it):\n"
+        right = await self._reviewer.text(said, lambda _text: None, lines=True)
+        return Judged(False, right.strip("\n"))
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         title = f"Step {view.step.number}: {_STEPS[view.step]}"
         if view.strategy is not None:
             title = f"{title} {view.strategy}"
@@ -215,15 +273,17 @@ class TerminalDeveloper:
                 view.rationale,
                 digest(json.dumps([view.run.external, view.step, view.proposal])),
                 tuple(_told(view.run, view.truth)),
-                dict(_closed(view)),
+                dict(closed_fields(view.step, view.strategy)),
                 view.may_reject,
                 view.refused,
                 view.version,
+                tuple(str(one).lower() for one in view.back),
             ),
-            {"network": partial(edit_network, self._reviewer, view.lan)},
+            {"network": partial(edit_network, self._reviewer, lan)},
         )
         result = None if sent.value == view.proposal else sent.value
-        return Act(Choice(sent.choice), result, sent.hint, sent.keys)
+        to = UpdateStep(sent.to.upper()) if sent.to else None
+        return Act(Choice(sent.choice), result, sent.hint, sent.keys, to)
 
     async def weigh(
         self, regressions: tuple[Regression, ...], copy: Network, lan: Lan
@@ -254,13 +314,5 @@ class TerminalDeveloper:
 def _told(run: Run, truth: str) -> Iterator[str]:
     yield f"input:  {run.external}"
     yield f"output: {run.output}"
-    yield f"wanted: {truth}"
-
-
-def _closed(view: StepView) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The fields of a step's result that have a closed list of values."""
-    properties = form_of(view.step, view.strategy)["properties"]
-    if isinstance(properties, dict):
-        for name, field in properties.items():
-            if "enum" in field:
-                yield name, tuple(field["enum"])
+    if truth:
+        yield f"wanted: {truth}"

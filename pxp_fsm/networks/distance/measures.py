@@ -1,7 +1,7 @@
 """Measures of a developer's manual changes, from the log: actions, and their least UED.
 
-Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. A log holds what came of an action, not
-the keys that were pressed: whoever mistypes presses more.
+Source: arXiv 2309.15943, sections 6.5.1 and 6.6, Table 6. What came of an action has a least UED;
+whoever mistypes presses more, which a log holds where it was counted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
@@ -30,6 +30,8 @@ from pxp_fsm.networks.model.operations import (
     Task,
     Teach,
 )
+from pxp_fsm.networks.training.developer import OutputView
+from pxp_fsm.networks.training.events import Answered, Asked, Told, Withdrawn
 from pxp_fsm.networks.training.steps import UpdateStep
 from pxp_fsm.networks.training.supervision import DEVELOPER, EFFORT
 from pxp_fsm.prompting.model import Ask, Layer, Reply, Request
@@ -61,11 +63,16 @@ TABLE_6 = tuple(Action)[:7]
 
 @dataclass(frozen=True, slots=True)
 class ManualAction:
-    """One action of a developer, and its UED."""
+    """One action of a developer, and its UED.
+
+    `spent` is what the change that it is a part of really took; None where nobody counted, or
+    where an earlier action of the same change has it.
+    """
 
     action: Action
     on: str
     ued: int
+    spent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,9 @@ def by_hand(history: History) -> tuple[ManualAction, ...]:
     past = History((), Network(""))
     for change in history.changes:
         if change.by is Author.DEVELOPER:
-            found += _actions(past.network, change)
+            done = tuple(actions_of(past.network, change))
+            found += [replace(one, spent=change.ued) for one in done[:1]]
+            found += done[1:]
         past = past.after(change)
     return tuple(found)
 
@@ -137,10 +146,12 @@ def _shape(network: Network) -> object:
     return agents, network.edges
 
 
-def _actions(network: Network, change: Change) -> Iterator[ManualAction]:
+def actions_of(network: Network, change: Change) -> Iterator[ManualAction]:
     """The actions of one change: the edits of one agent in a row are one filling in of its form."""
     if change.undoes is not None:
         yield ManualAction(Action.UNDO, f"change {change.undoes}", cost("undo"))
+    if change.restores is not None:
+        yield ManualAction(Action.UNDO, f"to version {change.restores}", cost("undo"))
     if any(isinstance(operation, Begin) for operation in change.operations):
         return
     form: _Form | None = None
@@ -263,6 +274,32 @@ def _action(step: UpdateStep, tag: str) -> Action:
     if tag == Tag.RATIFY:
         return Action.CONFIRM
     return Action.TAKE_OVER if tag == Tag.REJECT else STEPS[step]
+
+
+@dataclass
+class Attention:
+    """What a training took of its developer, from its events: seconds in which they were asked,
+    and the UED of their answers.
+
+    Questions about outputs count only with `outputs`, that is where the developer judges them.
+    """
+
+    outputs: bool = True
+    clock: Callable[[], float] = time.perf_counter
+    seconds: float = 0.0
+    ued: int = 0
+    _since: float | None = None
+
+    def __call__(self, event: Told) -> None:
+        if isinstance(event, Asked):
+            counts = self.outputs or not isinstance(event.question.view, OutputView)
+            self._since = (self._since or self.clock()) if counts else None
+            return
+        if isinstance(event, Answered):
+            self.ued += event.ued
+        if isinstance(event, Answered | Withdrawn) and self._since is not None:
+            self.seconds += self.clock() - self._since
+            self._since = None
 
 
 @dataclass

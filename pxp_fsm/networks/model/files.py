@@ -47,23 +47,30 @@ FORMAT, VERSION = "pxp-fsm lan", 1
 
 def of_history(history: History) -> dict[str, Any]:
     """A network with its log, as a file holds it."""
-    network_from_json = history.network
+    return of_network(history.network) | {"log": list(map(of_change, history.changes))}
+
+
+def of_network(network: Network) -> dict[str, Any]:
+    """A network without a log, as a file may hold it."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        "task": network_from_json.task,
-        "agents": [_told(asdict(agent)) for agent in network_from_json.agents],
-        "edges": sorted(map(list, network_from_json.edges)),
-        "handled": [asdict(one) for one in network_from_json.handled],
-        "log": list(map(of_change, history.changes)),
+        "task": network.task,
+        "agents": [_told(asdict(agent)) for agent in network.agents],
+        "edges": sorted(map(list, network.edges)),
+        "handled": [asdict(one) for one in network.handled],
     }
 
 
 def of_change(change: Change) -> dict[str, Any]:
     """A change of a log."""
     said: dict[str, Any] = {"by": str(change.by), "about": change.about}
+    if change.ued is not None:
+        said["ued"] = change.ued
     if change.undoes is not None:
         return said | {"undoes": change.undoes}
+    if change.restores is not None:
+        return said | {"restores": change.restores}
     return said | {"operations": list(map(of_operation, change.operations))}
 
 
@@ -88,7 +95,8 @@ def network_from_json(raw: Mapping[str, Any]) -> Network:
 def change(raw: Mapping[str, Any]) -> Change:
     """A change of a log."""
     operations = tuple(map(operation, raw.get("operations", ())))
-    return Change(Author(raw["by"]), raw["about"], operations, raw.get("undoes"))
+    numbers = (raw.get(key) for key in ("undoes", "restores", "ued"))
+    return Change(Author(raw["by"]), raw["about"], operations, *numbers)
 
 
 def operation(raw: Mapping[str, Any]) -> Operation:  # noqa: PLR0911 - a case each
@@ -200,15 +208,10 @@ def text_in(path: Path) -> str:
 def parse(text: str, filename: str = "network.lan.json") -> History:
     """The network that a JSON text holds, with its log. Raises `FileError`."""
     raw = read(text, filename, is_json=True)
-    found = size_faults(*(_length(raw.get(name)) for name in ("agents", "edges"))) or faults(
-        raw, schema()
-    )
+    found = draft_faults(raw)
     if found:
         raise FileError(_located(text, filename, fault) for fault in found)
     network = network_from_json(raw)
-    unsound = list(faults_of(network))
-    if unsound:
-        raise FileError(_located(text, filename, fault) for fault in unsound)
     try:
         if "log" not in raw:
             return begun_as(network)
@@ -222,6 +225,18 @@ def parse(text: str, filename: str = "network.lan.json") -> History:
         )
         raise FileError((_located(text, filename, Fault(("log",), said)),))
     return history
+
+
+def draft_faults(raw: object) -> list[Fault]:
+    """Every fault of a network as JSON, which may be half written; empty where it can be saved.
+
+    Of a document that is not of the form of a file (`format`, `version`, `task`, `agents`, …), the
+    faults of its form; else those of the network: a cycle, an empty text, a name twice.
+    """
+    document = raw if isinstance(raw, Mapping) else {}
+    large = size_faults(*(_length(document.get(name)) for name in ("agents", "edges")))
+    found = large or faults(document, schema())
+    return list(found) or list(faults_of(network_from_json(document)))
 
 
 def _length(value: object) -> int:

@@ -6,7 +6,7 @@ Source: EasyLAN (Pan, Yu, Li, Shi), sections 3 and 5.1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pxp_fsm.automata.automaton import one_hot
@@ -14,6 +14,7 @@ from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import DataError, NoAnswer, PXPError, UsageError, quoted
 from pxp_fsm.networks.model.network import Agent, Network, Received
 from pxp_fsm.networks.model.soundness import check_network
+from pxp_fsm.networks.running.events import Activation, Finished, Listener, Produced
 from pxp_fsm.networks.running.modules import (
     Flow,
     Known,
@@ -30,36 +31,6 @@ from pxp_fsm.sessions.machine import Machine
 
 Memory = dict[Known, ModuleOutput]
 """What modules said, by their version and what they received: not asked again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """An agent of a run was found active or not; `guard` is the one of the table that said so."""
-
-    agent: str
-    active: bool
-    guard: str
-    thoughts: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Produced:
-    """An active agent of a run has its result."""
-
-    agent: str
-    result: str
-    thoughts: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A run is over; `output` is the network's."""
-
-    output: str
-
-
-Event = Activation | Produced | Finished
-Listener = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +179,7 @@ class Runner:
             attempt += 1
             self.calls += 1
             try:
-                reply = await self.asker.model.reply(request)
+                reply = await self.asker.reply(request, agent.name)
             except NoAnswer as error:
                 machine.happen("NO_ANSWER")
                 raise AgentFailed(agent.name, f"its {module} module: {error}") from error

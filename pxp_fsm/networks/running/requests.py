@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib import resources
+from itertools import count
 from typing import TypeVar
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
+from pxp_fsm.networks.running.events import CallBegun, CallEnded, CallEvent, TextWritten
 from pxp_fsm.prompting.framing import encoded, framed
 from pxp_fsm.prompting.model import Capability, Model, Reply, Request, Role, Turn
 from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
@@ -60,11 +63,17 @@ def bundled() -> Mapping[str, Prompt]:
 
 @dataclass(frozen=True)
 class Requester:
-    """Asks `model` in the words of `prompts`, each question at most `tries` times."""
+    """Asks `model` in the words of `prompts`, each question at most `tries` times.
+
+    `on_event` is told of each call, and with `stream` of its text as it comes.
+    """
 
     model: Model
     prompts: Mapping[str, Prompt]
     tries: int = TRIES
+    on_event: Callable[[CallEvent], None] = lambda _event: None
+    stream: bool = False
+    _numbers: Iterator[int] = field(default_factory=partial(count, 1), init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.tries <= MOST_TRIES:
@@ -93,11 +102,41 @@ class Requester:
         (turn,) = asked.turns
         return replace(asked, turns=(replace(turn, text=f"{turn.text}\n\n{told}"),), epoch=attempt)
 
+    async def reply(self, request: Request, agent: str = "") -> Reply:
+        """The model's reply to `request`, which `agent` asks. Raises `NoAnswer`."""
+        call, started = next(self._numbers), time.perf_counter()
+        self.on_event(CallBegun(call, request.purpose, agent))
+
+        def ended(reply: Reply | None, failure: str = "") -> CallEnded:
+            seconds = time.perf_counter() - started
+            if reply is None:
+                return CallEnded(call, request.purpose, agent, seconds, failure=failure)
+            cost = reply.served.cost
+            return CallEnded(call, request.purpose, agent, seconds, reply.usage, cost)
+
+        written = False
+
+        def on_text(piece: str, begins: bool) -> None:
+            nonlocal written
+            written = True
+            self.on_event(TextWritten(call, piece, begins))
+
+        asked = replace(request, on_text=on_text) if self.stream else request
+        try:
+            reply = await self.model.reply(asked)
+        except BaseException as error:
+            self.on_event(ended(None, str(error) or "it was stopped"))
+            raise
+        if not written:
+            self.on_event(TextWritten(call, reply.text, begins=True))
+        self.on_event(ended(reply))
+        return reply
+
     async def ask(self, asked: Request, read: Callable[[Reply], T]) -> T:
         """What `read` makes of the reply; `NoAnswer` where no reply is of the form."""
         request, reason = asked, ""
         for attempt in range(1, self.tries + 1):
-            reply = await self.model.reply(request)
+            reply = await self.reply(request)
             try:
                 return read(reply)
             except DataError as error:

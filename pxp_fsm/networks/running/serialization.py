@@ -1,11 +1,17 @@
-"""A run of a network as JSON, and back."""
+"""A run of a network as JSON, and back; the file that holds a network's last run."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from pxp_fsm.artifacts import write_atomically
+from pxp_fsm.automata.documents import faults, read, text_of
+from pxp_fsm.errors import FileError
+from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.files import received
 from pxp_fsm.networks.running.execution import Run, Turn
 
@@ -48,3 +54,42 @@ def run_from_json(raw: Mapping[str, Any]) -> Run:
         for name, turn in raw["turns"].items()
     }
     return Run(raw["external"], raw["output"], turns)
+
+
+FORMAT, VERSION = "pxp-fsm run", 1
+
+
+def path_of(network: Path) -> Path:
+    """The file in which the last run of the network in a file is kept."""
+    return network.with_name(f"{network.name}.last")
+
+
+def save(run: Run, version: int, path: Path) -> None:
+    """Write the last run, of a network in its `version`. Raises as `write_atomically` does."""
+    said = {"format": FORMAT, "format_version": VERSION, "version": version, "run": of_run(run)}
+    write_atomically(path, json.dumps(said, ensure_ascii=False) + "\n")
+
+
+def load(path: Path) -> tuple[Run, int]:
+    """The last run, and the version of the network that ran. Raises `FileError`."""
+    text = text_of(path, "a run", " (run the network first)", most=files.MOST_BYTES)
+    raw = read(text, str(path), is_json=True)
+    found = faults(raw, _schema())
+    if found:
+        raise FileError(f"{path}: {fault.message}; run the network again" for fault in found)
+    return run_from_json(raw["run"]), raw["version"]
+
+
+def _schema() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["format", "format_version", "version", "run"],
+        "properties": {
+            "format": {"const": FORMAT},
+            "format_version": {"const": VERSION},
+            "version": {"type": "integer", "minimum": 1},
+            "run": RUN,
+        },
+        "$defs": files.schema()["$defs"],
+    }

@@ -1,33 +1,46 @@
 """The update pipeline: a machine of the table `lan_pipeline`, and the actions of its rows.
 
-Which row is taken, the table and `pxp_fsm.protocol.network_decisions` say; here is only what
-happens in each state, and what each row does. Source: EasyLAN (Pan, Yu, Li, Shi), section 4, Figure
-3.
+Which row is taken, the table and `pxp_fsm.protocol.network_decisions` say; here is what each row
+does, and who can step in. What happens in each state is in `activities`. Source: EasyLAN (Pan, Yu,
+Li, Shi), section 4, Figure 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from pxp_fsm.automata.automaton import Transition, one_hot
 from pxp_fsm.automata.tables import builtin
-from pxp_fsm.errors import NoAnswer, UsageError, quoted
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.edits import applied
 from pxp_fsm.networks.model.history import Author, Change
-from pxp_fsm.networks.model.network import Network
-from pxp_fsm.networks.model.operations import Forget, Operation
-from pxp_fsm.networks.model.soundness import Unsound
-from pxp_fsm.networks.running.execution import Memory, NoneActive, Run, Runner
+from pxp_fsm.networks.model.operations import Operation
+from pxp_fsm.networks.running.events import RunReason
+from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
-from pxp_fsm.networks.training.developer import Confirms, Developer, RegressionChoice
-from pxp_fsm.networks.training.events import Kept, Moved, Resumed, Told
+from pxp_fsm.networks.training.activities import EDITED, MOVED, Activities
+from pxp_fsm.networks.training.developer import (
+    Act,
+    Choice,
+    Developer,
+    Question,
+    Response,
+    StepView,
+)
+from pxp_fsm.networks.training.events import (
+    Moved,
+    NetworkChanged,
+    Resumed,
+    Told,
+)
 from pxp_fsm.networks.training.progress import Example, ExampleResult, Progress, digest_of
-from pxp_fsm.networks.training.proposals import Context, Proposer
-from pxp_fsm.networks.training.regressions import accepted, holds, recorded, remembered, replay
+from pxp_fsm.networks.training.questions import Questions, Remote
+from pxp_fsm.networks.training.regressions import recorded, remembered
 from pxp_fsm.networks.training.steps import CAUSE_OF, Strategy, UpdateStep, problem_of
-from pxp_fsm.networks.training.strategies import Update, protected
 from pxp_fsm.networks.training.supervision import Supervision
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.network_decisions import (
@@ -38,9 +51,7 @@ from pxp_fsm.protocol.network_decisions import (
     pipeline_guard,
 )
 from pxp_fsm.protocol.relations import Relation
-from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.sessions.machine import Machine
-from pxp_fsm.sessions.session import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +66,29 @@ class Limits:
             raise UsageError("an example needs at least 1 iteration, and at least 0 retries")
 
 
-EDITED = "the network changed"
-"""Why the pipeline runs the network again."""
+_REASONS = {
+    "EXAMPLE": RunReason.EXAMPLE,
+    "RUN_AGAIN": RunReason.EDITED,
+    "RESTART": RunReason.EDITED,
+    "COMMIT": RunReason.UPDATED,
+    "RESUME": RunReason.RESUMED,
+}
+"""Why the network runs after a row with such a label."""
+
+_BACK = {f"BACK_TO_{step}": step for step in UpdateStep}
+CANCELLED = "the developer cancelled it"
+_WHY = {"CANCEL": CANCELLED, "RESTART": EDITED, "RUN_AGAIN": EDITED}
+"""Why the pipeline goes where a row with such a label leads."""
 
 
 class Trainer:
     """Trains `lan` by examples, asking `model`; without a `developer`, unattended.
 
-    `same` judges whether an output will do where nobody else says so. `name` begins the names of
-    the sessions. `on_event` is told of each row taken, each agent's turn, each step's end.
-    `progress` is that of a training that was stopped, which goes on from there; `keep` is called
-    with it whenever something has happened.
+    A `developer` with the methods of `Developer` is asked here; for a `Remote` one each `question`
+    waits for `answer`. `same` judges whether an output will do where nobody else says so. `name`
+    begins the names of the sessions. `on_event` is told whatever happens. `progress` is that of a
+    training that was stopped, which goes on from there; `keep` is called with it whenever something
+    has happened. With `stream` models are asked to reply piece by piece, where they can.
     """
 
     def __init__(
@@ -73,7 +96,7 @@ class Trainer:
         lan: Lan,
         model: Model,
         same: Relation,
-        developer: Developer | None = None,
+        developer: Developer | Remote | None = None,
         *,
         limits: Limits = Limits(),
         supervision: Supervision | None = None,
@@ -81,22 +104,33 @@ class Trainer:
         on_event: Callable[[Told], None] = lambda _event: None,
         progress: Progress | None = None,
         keep: Callable[[Progress], None] = lambda _progress: None,
+        stream: bool = False,
     ) -> None:
         self.lan = lan
         self.progress = progress or Progress(version=lan.version)
         self.progress.name = name
-        self._same = same
-        self._developer = developer
         self._limits = limits
-        self._supervision = supervision or Supervision()
         self._on_event = on_event
         self._keep = keep
-        self._memory: Memory = remembered(lan.network)
-        self._runner = Runner(Requester(model, bundled()), self._memory)
-        self._proposer = Proposer(self._runner.asker)
-        self._example = Example("", "")
-        self._satisfied = False
-        self._copy: Network | None = None
+        asker = Requester(model, bundled(), on_event=on_event, stream=stream)
+        self._runner = Runner(asker, remembered(lan.network))
+        self._questions: Questions | None = None
+        if developer is not None:
+            self._questions = Questions(developer, lan, on_event)
+        self._do = Activities(
+            lan,
+            self.progress,
+            self._runner,
+            same,
+            supervision or Supervision(),
+            self._questions,
+            self._interrupt,
+            on_event,
+            self._kept,
+        )
+        self._work: asyncio.Task[str] | None = None
+        self._label = ""
+        self._stopping = False
         self.machine = Machine(builtin(PIPELINE), self._state())
 
     @property
@@ -109,31 +143,77 @@ class Trainer:
         """What came of each example so far."""
         return self.progress.outcomes
 
-    async def train(self, examples: Iterable[Example]) -> tuple[ExampleResult, ...]:
+    @property
+    def question(self) -> Question | None:
+        """What the developer is asked now; None where nothing is."""
+        return None if self._questions is None else self._questions.pending
+
+    def answer(self, question_id: str, response: Response) -> None:
+        """Answer the question that is asked now.
+
+        Raises `NotAsked` where another is asked, or none: it was answered before, or the network
+        has moved on. Raises `UsageError` for an answer that is none to it.
+        """
+        if self._questions is None:
+            raise UsageError("this training has no developer, so nothing is asked")
+        self._questions.answer(question_id, response)
+
+    def back(self, to: UpdateStep | None = None) -> None:
+        """Go back from the step that is reviewed to an earlier one; None is the one before.
+
+        Raises `UsageError` where no step is reviewed, or there is none to go back to.
+        """
+        question = self.question
+        if question is None or not isinstance(question.view, StepView):
+            raise UsageError("no step is reviewed now, so there is none to go back from")
+        self.answer(question.id, Act(Choice.BACK, to=to))
+
+    def cancel(self) -> None:
+        """Stop what the training does now, and hand the pipeline to the developer.
+
+        Raises `UsageError` where nothing is under way, or nobody could take over.
+        """
+        if self._questions is None:
+            raise UsageError("this training has no developer who could take over; stop it instead")
+        if self.machine.state in ("IDLE", "HANDED", "END"):
+            raise UsageError("nothing is under way that could be cancelled")
+        self._stopping = True
+        self._questions.withdraw(CANCELLED)
+        self._interrupt("CANCEL")
+
+    async def train(self, examples: Iterable[Example] | None = None) -> tuple[ExampleResult, ...]:
         """Handle the examples in turn. Raises `Halted` where the run cannot go on now.
 
-        Those of which the progress tells what came of them are not handled again.
+        Those of which the progress tells what came of them are not handled again; without
+        `examples` it goes on with those of the progress.
         """
-        some = tuple(examples)
-        self.progress.data = digest_of(some)
-        for example in some[len(self.outcomes) :]:
+        now = self.progress
+        if examples is not None:
+            some = list(examples)
+            if now.data != digest_of(some) or len(now.examples) != len(some):
+                now.data, now.examples = digest_of(some), some
+        if self._questions is None and not all(one.truth for one in now.examples):
+            raise UsageError("an example without an output requires a developer, who says it")
+        for example in tuple(now.examples[len(self.outcomes) :]):
             await self.handle(example)
         self._take(self.machine.happen("FINISH"))
         return tuple(self.outcomes)
 
     async def handle(self, example: Example) -> ExampleResult:
         """Iterate until the example is handled, or given up."""
-        self._example = example
-        if self.machine.state == "IDLE":
-            row = self._take(self.machine.happen("EXAMPLE"))
-        else:
-            number = len(self.outcomes) + 1
-            self._on_event(Resumed(example, number, self.machine.state))
-        while self.machine.state != "IDLE":
-            row = await self._advance()
-        handled, now = row.label == "RECORD", self.progress
+        now, number = self.progress, len(self.outcomes) + 1
+        if len(now.examples) < number:
+            now.examples.append(example)
+        with self.lan.watched(self._changed):
+            if self.machine.state == "IDLE":
+                row = self._take(self.machine.happen("EXAMPLE"))
+            else:
+                self._on_event(Resumed(self._do.example, number, self.machine.state))
+            while self.machine.state != "IDLE":
+                row = await self._advance()
+        handled = row.label == "RECORD"
         why = "" if handled else now.why
-        outcome = ExampleResult(example, handled, now.counters.iterations, why)
+        outcome = ExampleResult(self._do.example, handled, now.counters.iterations, why)
         self.outcomes.append(outcome)
         self._kept()
         return outcome
@@ -146,15 +226,49 @@ class Trainer:
             if pending and made and made[0].operations[: len(pending)] == pending:
                 now.version, now.run = now.version + 1, None
                 return "RUN"
-            if self._is_fresh:
-                self._copy = applied(self.lan.network, pending)
-        if self._developer is None:  # whoever was asked is there no longer
+            if self._do.is_fresh:
+                self._do.copy = applied(self.lan.network, pending)
+        if self._questions is None:  # whoever was asked is there no longer
             return {"REGRESSION": "WEIGH", "HANDED": "HAND_OVER"}.get(now.state, now.state)
         return now.state
 
-    @property
-    def _is_fresh(self) -> bool:
-        return self.progress.version == self.lan.version
+    def _changed(self) -> None:
+        """The network has another version: what was asked about the one before is no longer."""
+        change = self.lan.history.changes[-1]
+        self._on_event(NetworkChanged(self.lan.version, change.by, change.about))
+        if self._questions is not None and not self._questions.moved_to(self.lan.version):
+            self._questions.withdraw(f"{EDITED}: {change.about}")
+
+    def _interrupt(self, label: str) -> None:
+        """End the activity that is under way, with the label of a row."""
+        if self._work is not None and not self._work.done():
+            self._label = self._label or label
+            self._work.cancel()
+
+    async def _interruptible(self, work: Coroutine[Any, Any, str]) -> str:
+        """What `work` ends with, or what it was interrupted with."""
+        self._label = ""
+        self._work = asyncio.ensure_future(work)
+        try:
+            return await self._work
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._label or (task is not None and task.cancelling()):
+                raise
+            return self._label
+        finally:
+            self._work = None
+
+    async def _happens(self, state: str) -> str:
+        """The label with which the state's activity ends, or by which it is cut short."""
+        if state == "HANDED":
+            self._stopping = False
+        label = "CANCEL" if self._stopping else await self._interruptible(self._do.happen(state))
+        if label == "CANCEL":
+            self._stopping = False
+        if label == MOVED:
+            return "RAN" if state == "RUN" else "RESTART"
+        return label
 
     async def _advance(self) -> Transition:
         """One row: what happens in the state, or what its guards say; and what the row does."""
@@ -167,7 +281,7 @@ class Trainer:
         else:
             row = self._take(self.machine.happen(await self._happens(state)))
         if row.label == "APPLY":
-            await self._apply()
+            await self._interruptible(self._do.apply())
         return row
 
     def _take(self, row: Transition, facts: Facts | None = None) -> Transition:
@@ -185,27 +299,44 @@ class Trainer:
             now.refused = None
         elif row.label in ("REPEAT", "RETRY"):
             now.agreed.pop(UpdateStep(row.target), None)
+        elif row.label in _BACK:
+            self._go_back(_BACK[row.label])
         now.counters = counted(now.counters, row.label)
         if is_beginning(row.label):
             now.version, now.run = self.lan.version, None
+            self._do.reason = _REASONS[row.label]
         if row.label in ("EXAMPLE", "COMMIT", "RESUME"):
             now.agreed.clear()
+            now.reopened.clear()
             now.verdicts.clear()
         if row.label == "EXAMPLE":
-            now.steps = 0
-        if row.label in ("RESTART", "RUN_AGAIN"):
-            now.why = EDITED
+            now.steps = now.asked = 0
+        now.why = _WHY.get(row.label, now.why)
+        if row.label == "CANCEL" or row.target == "IDLE":
+            self._do.abandon(_WHY.get(row.label, EDITED))
         self._on_event(Moved(row, facts, now.why))
         now.state = row.target
         if row.target in _WAITING:
             self._kept()
         return row
 
+    def _go_back(self, step: UpdateStep) -> None:
+        """Ask about `step` again, beginning with what was agreed on; later results go."""
+        now = self.progress
+        self._do.abandon(f"the developer went back to step {step.number}")
+        known = now.agreed.pop(step, None)
+        if known is not None:
+            now.reopened[step] = known
+        for one in UpdateStep:
+            if one.number >= step.number:
+                now.values.pop(one, None)
+        now.strategy = now.refused = None
+
     def _kept(self) -> None:
         self._keep(self.progress)
 
     def _facts(self, state: str) -> Facts:
-        now = self.progress
+        now, do = self.progress, self._do
         step = UpdateStep(state.removesuffix("_MADE")) if state.endswith("_MADE") else None
         value = now.values.get(step) if step is not None else None
         complete = step is not None and (
@@ -213,168 +344,16 @@ class Trainer:
         )
         reason = value.get("reason_type") if isinstance(value, dict) else None
         return Facts(
-            satisfied=self._satisfied,
+            satisfied=do.satisfied,
             complete=complete,
-            fresh=self._is_fresh,
-            valid=self._copy is not None,
+            fresh=do.is_fresh,
+            valid=do.copy is not None,
             clean=not now.regressions,
             iterations_left=now.counters.iterations < self._limits.iterations,
             retries_left=now.counters.retries < self._limits.retries,
-            attended=self._developer is not None,
+            attended=self._questions is not None,
             cause=CAUSE_OF.get(str(reason), ""),
         )
-
-    async def _happens(self, state: str) -> str:
-        """What happens in a state in which the pipeline waits for something."""
-        if state in UpdateStep.__members__:
-            return await self._step(UpdateStep(state))
-        return await {
-            "RUN": self._run,
-            "REPLAY": self._replay,
-            "REGRESSION": self._weigh,
-            "HANDED": self._handed,
-        }[state]()
-
-    async def _run(self) -> str:
-        now = self.progress
-        try:
-            if now.run is None or not self._is_fresh:
-                now.version = self.lan.version
-                now.run = await self._ran()
-                self._kept()
-            self.lan.last = now.run
-            self._satisfied = await self._verdict(now.run)
-        except NoAnswer as error:
-            now.why = str(error)
-            return "FAILED"
-        now.why = "" if self._satisfied else f"the output was {quoted(now.run.output)}"
-        if not now.run.active:
-            now.why = "no agent was active: the output is the input"
-        return "RAN"
-
-    async def _ran(self) -> Run:
-        """The network's run; where no agent is active, the input is forwarded as its output."""
-        try:
-            return await self._runner.run(self.lan.network, self._example.external, self._on_event)
-        except NoneActive as error:
-            return error.run
-
-    async def _verdict(self, run: Run) -> bool:
-        """Whether the output will do; nobody is asked twice about one output."""
-        truth, verdicts = self._example.truth, self.progress.verdicts
-        if not run.active:
-            return False
-        if any(
-            (one.external, one.truth, one.output) == (run.external, truth, run.output)
-            for one in self.lan.network.handled
-        ):
-            return True
-        if run.output not in verdicts:
-            if self._developer is not None:
-                verdicts[run.output] = await self._developer.satisfied(run, truth, self.lan)
-            else:
-                verdicts[run.output] = await holds(self._same, run.output, truth)
-        return verdicts[run.output]
-
-    async def _step(self, step: UpdateStep) -> str:
-        """A step as a session between the system and the developer."""
-        now = self.progress
-        if not self._is_fresh:
-            return "RESTART"
-        try:
-            context = self._context(step)
-            plain = self._proposer.told(replace(context, refused=None))
-            x = self._proposer.told(context)
-        except UsageError as error:
-            now.why = str(error)
-            return "FAILED"
-        known = now.agreed.get(step)
-        if known is not None and known[0] == plain:
-            now.values[step] = known[1]
-            self._on_event(Kept(step, known[1]))
-            return "AGREED"
-        now.steps += not now.entries
-        session = f"{now.name}/{len(self.outcomes) + 1}/{now.steps}"
-        agreed = await self._supervision.step(
-            session,
-            x,
-            self._developer or Confirms(),
-            context.view,
-            self._proposer.propose(context, session),
-            context.problem,
-            now.entries,
-            self._said,
-        )
-        now.entries = ()
-        self._on_event(agreed)
-        now.why = agreed.why
-        if agreed.ending is Ending.RATIFIED:
-            now.values[step] = agreed.value
-            now.agreed[step] = plain, agreed.value
-            return "AGREED" if self._is_fresh else "RESTART"
-        if agreed.ending in (Ending.REJECTED, Ending.BOUND):
-            return "REJECTED"
-        return "FAILED" if self._is_fresh else "RESTART"
-
-    def _context(self, step: UpdateStep) -> Context:
-        now = self.progress
-        if now.run is None:
-            raise AssertionError("no step is made before the network has run")
-        strategy = now.strategy if step is UpdateStep.PARAMETERS else None
-        values, truth = dict(now.values), self._example.truth
-        return Context(step, self.lan, now.run, truth, strategy, now.agent, values, now.refused)
-
-    def _said(self, entries: tuple[Entry, ...]) -> None:
-        self.progress.entries = entries
-        self._kept()
-
-    async def _apply(self) -> None:
-        """Apply the strategy to a copy; a copy that could not be saved is none."""
-        now = self.progress
-        self._copy, now.operations = None, ()
-        value = now.values[UpdateStep.PARAMETERS]
-        if now.strategy is None or not isinstance(value, dict):
-            raise AssertionError("a strategy is chosen, and its parameters are of their form")
-        update = Update(now.strategy, now.agent, value["parameters"])
-        try:
-            now.operations, self._copy = await protected(update, self.lan.network, self._runner)
-        except (UsageError, Unsound, NoAnswer) as error:
-            now.why = str(error)
-            now.refused = (value, now.why)
-
-    async def _replay(self) -> str:
-        now = self.progress
-        now.regressions = ()
-        if not self._is_fresh:
-            return "REPLAYED"
-        if self._copy is None:
-            raise AssertionError("only a copy that is valid is replayed")
-        now.regressions = await replay(self._copy, self._runner, self._same)
-        if now.regressions:
-            lost = ", ".join(quoted(one.handled.external) for one in now.regressions)
-            now.why = f"earlier examples would no longer be right: {lost}"
-            now.refused = (now.values[UpdateStep.PARAMETERS], now.why)
-        return "REPLAYED"
-
-    async def _weigh(self) -> str:
-        now = self.progress
-        if not self._is_fresh:
-            return "RESTART"
-        if self._developer is None or self._copy is None:
-            raise AssertionError("only a developer weighs a regression")
-        choice = await self._developer.weigh(now.regressions, self._copy, self.lan)
-        if not self._is_fresh:
-            return "RESTART"
-        if choice is RegressionChoice.ACCEPT:
-            now.operations += accepted(self._copy, now.regressions)
-        elif choice is RegressionChoice.FORGET:
-            now.operations += tuple(Forget(one.handled.external) for one in now.regressions)
-        return str(choice)
-
-    async def _handed(self) -> str:
-        if self._developer is None:
-            raise AssertionError("only a developer takes over")
-        return str(await self._developer.handed(self.progress.why, self.lan))
 
     def _commit(self, about: str, operations: tuple[Operation, ...]) -> None:
         change = Change(Author.SYSTEM, about.rstrip(": "), operations)
@@ -388,7 +367,7 @@ class Trainer:
         run = self.progress.run
         if run is None:
             raise AssertionError("only a run is recorded")
-        new = recorded(self.lan.network, run, self._example.truth)
+        new = recorded(self.lan.network, run, self._do.example.truth or run.output)
         if new:
             self._commit(f"handled {quoted(run.external)}", new)
 

@@ -29,15 +29,18 @@ from pxp_fsm.protocol.network_decisions import PIPELINE, Counters
 from pxp_fsm.protocol.relations import Judgement, Outcome
 from pxp_fsm.sessions.session import Entry
 
-FORMAT, VERSION = "pxp-fsm training", 1
+FORMAT, VERSION = "pxp-fsm training", 2
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A training example: an input of the network, and the output that is asked for."""
+    """A training example: an input of the network, and the output that is asked for.
+
+    An empty `truth` is not known yet: the developer says it once they have seen an output.
+    """
 
     external: str
-    truth: str
+    truth: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class Progress:
     `version` is that of the network when its last run began, `run` that run; `verdicts` says of
     outputs whether they will do. `values` are the results of this iteration's steps, `agreed` those
     of each step with the context they were made from: an edit that changes no context changes no
-    result. `entries` are the messages of the step under way. `name` is that of the training's
-    sessions, `data` a digest of its examples.
+    result; `reopened` those of the steps to which the developer went back. `begun` is the step
+    under way with its context, `entries` are its messages. `asked` counts what the developer has
+    answered. `name` is that of the training's sessions, `data` a digest of the `examples` given.
     """
 
     name: str = ""
     data: str = ""
+    examples: list[Example] = field(default_factory=list)
     state: str = "IDLE"
     version: int = 0
     counters: Counters = field(default_factory=Counters)
@@ -71,12 +76,15 @@ class Progress:
     verdicts: dict[str, bool] = field(default_factory=dict)
     values: dict[UpdateStep, object] = field(default_factory=dict)
     agreed: dict[UpdateStep, tuple[str, object]] = field(default_factory=dict)
+    reopened: dict[UpdateStep, tuple[str, object]] = field(default_factory=dict)
     strategy: Strategy | None = None
     refused: tuple[object, str] | None = None
     operations: tuple[Operation, ...] = ()
     regressions: tuple[Regression, ...] = ()
     steps: int = 0
+    asked: int = 0
     why: str = ""
+    begun: tuple[UpdateStep, str] | None = None
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -120,6 +128,7 @@ def to_json(progress: Progress) -> dict[str, Any]:
         "format_version": VERSION,
         "name": progress.name,
         "data": progress.data,
+        "examples": [asdict(one) for one in progress.examples],
         "state": progress.state,
         "version": progress.version,
         "counters": asdict(progress.counters),
@@ -128,6 +137,7 @@ def to_json(progress: Progress) -> dict[str, Any]:
         "verdicts": progress.verdicts,
         "values": progress.values,
         "agreed": progress.agreed,
+        "reopened": progress.reopened,
         "strategy": progress.strategy,
         "refused": progress.refused,
         "operations": list(map(files.of_operation, progress.operations)),
@@ -140,7 +150,9 @@ def to_json(progress: Progress) -> dict[str, Any]:
             for one in progress.regressions
         ],
         "steps": progress.steps,
+        "asked": progress.asked,
         "why": progress.why,
+        "begun": progress.begun,
         "entries": [asdict(one) for one in progress.entries],
     }
 
@@ -151,6 +163,7 @@ def from_json(raw: Mapping[str, Any]) -> Progress:
     return Progress(
         raw["name"],
         raw["data"],
+        [Example(**one) for one in raw["examples"]],
         raw["state"],
         raw["version"],
         Counters(**raw["counters"]),
@@ -159,12 +172,15 @@ def from_json(raw: Mapping[str, Any]) -> Progress:
         dict(raw["verdicts"]),
         {UpdateStep(step): value for step, value in raw["values"].items()},
         {UpdateStep(step): (x, value) for step, (x, value) in raw["agreed"].items()},
+        {UpdateStep(step): (x, value) for step, (x, value) in raw["reopened"].items()},
         None if raw["strategy"] is None else Strategy(raw["strategy"]),
         None if refused is None else (refused[0], refused[1]),
         tuple(map(files.operation, raw["operations"])),
         tuple(map(_regression, raw["regressions"])),
         raw["steps"],
+        raw["asked"],
         raw["why"],
+        None if raw["begun"] is None else (UpdateStep(raw["begun"][0]), raw["begun"][1]),
         tuple(map(_entry, raw["entries"])),
     )
 
@@ -221,11 +237,14 @@ def schema() -> dict[str, Any]:
     outcome = _object(example=example, handled={"type": "boolean"}, iterations=number, why=text)
     entry = _object(message=message, context=text, judgements={"type": "array", "items": judgement})
     regression = _object(handled={"$ref": "#/$defs/handled"}, why=text, run=run)
+    results = {**steps, "additionalProperties": {**pair, "prefixItems": [text, anything]}}
+    begun = {**pair, "prefixItems": [{"enum": list(map(str, UpdateStep))}, text]}
     described = _object(
         format={"const": FORMAT},
         format_version={"const": VERSION},
         name=text,
         data=text,
+        examples={"type": "array", "items": example},
         state={"enum": [state.name for state in table.states]},
         version=number,
         counters=_object(iterations=number, retries=number),
@@ -233,13 +252,16 @@ def schema() -> dict[str, Any]:
         run=run,
         verdicts={"type": "object", "additionalProperties": {"type": "boolean"}},
         values={**steps, "additionalProperties": anything},
-        agreed={**steps, "additionalProperties": {**pair, "prefixItems": [text, anything]}},
+        agreed=results,
+        reopened=results,
         strategy={"enum": [None, *map(str, Strategy)]},
         refused={"oneOf": [{"type": "null"}, {**pair, "prefixItems": [anything, text]}]},
         operations={"type": "array", "items": {"$ref": "#/$defs/operation"}},
         regressions={"type": "array", "items": regression},
         steps=number,
+        asked=number,
         why=text,
+        begun={"oneOf": [{"type": "null"}, begun]},
         entries={"type": "array", "items": entry},
     )
     return {"$schema": network["$schema"], **described, "$defs": network["$defs"]}

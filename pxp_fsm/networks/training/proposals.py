@@ -87,7 +87,9 @@ class Context:
     @property
     def view(self) -> StepView:
         """What the developer sees, without a proposal as yet."""
-        return StepView(self.step, self.strategy, None, "", self.run, self.truth, self.lan)
+        earlier = (one for one in UpdateStep if one.number < self.step.number)
+        back = tuple(one for one in earlier if one in self.values)
+        return StepView(self.step, self.strategy, None, "", self.run, self.truth, back=back)
 
     def problem(self, value: object) -> str | None:
         """Why a result cannot be used for the network as it is, or None."""

@@ -7,7 +7,7 @@ again for agents that an update did not touch.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pxp_fsm.errors import NoAnswer
@@ -56,15 +56,22 @@ def remembered(network: Network) -> Memory:
     return memory
 
 
-async def replay(network: Network, runner: Runner, same: Relation) -> tuple[Regression, ...]:
+async def replay(
+    network: Network,
+    runner: Runner,
+    same: Relation,
+    on_progress: Callable[[int, int], None] = lambda _done, _lost: None,
+) -> tuple[Regression, ...]:
     """The earlier examples that `network` does not handle, in their order.
 
     One is handled if the output is what it was, or if it is the `same` as what was asked for.
+    `on_progress` is told how many were run, and how many of them are lost.
     """
     found: list[Regression | None] = []
     for start in range(0, len(network.handled), AT_ONCE):
         some = network.handled[start : start + AT_ONCE]
         found += await asyncio.gather(*(_lost(one, network, runner, same) for one in some))
+        on_progress(len(found), sum(one is not None for one in found))
     return tuple(one for one in found if one is not None)
 
 

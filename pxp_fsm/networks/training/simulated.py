@@ -88,7 +88,7 @@ class Confirming:
     async def satisfied(self, run: Run, truth: str, lan: Lan) -> bool:
         return await self.will_do(run, truth)
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         return act(view, Choice.CONFIRM)
 
     async def weigh(
@@ -111,7 +111,7 @@ class Editing(Confirming):
         self._probability = probability
         self._chance = random.Random(seed)
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         if self._chance.random() >= self._probability:
             return act(view, Choice.CONFIRM)
         if self._chance.random() < 0.5:
@@ -145,7 +145,7 @@ class ScriptedDeveloper(Confirming):
         super().__init__(will_do, "simulated: follows a script")
         self.left = list(lines)
 
-    async def review(self, view: StepView) -> Act:
+    async def review(self, view: StepView, lan: Lan) -> Act:
         for place, line in enumerate(self.left):
             if line.step == view.step and line.about in view.run.external:
                 del self.left[place]

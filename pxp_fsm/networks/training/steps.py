@@ -158,3 +158,11 @@ def _named_problem(value: Mapping[str, Any], network: Network) -> str | None:
     if name not in network.names:
         return f"there is no agent {quoted(name)}; there are: {known}"
     return None
+
+
+def closed_fields(step: UpdateStep, strategy: Strategy | None) -> Mapping[str, tuple[str, ...]]:
+    """The fields of a step's result that have a closed list of values."""
+    properties = form_of(step, strategy)["properties"]
+    if not isinstance(properties, dict):
+        return {}
+    return {name: tuple(one["enum"]) for name, one in properties.items() if "enum" in one}

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import NoAnswer
-from pxp_fsm.networks.training.developer import Act, Choice, Developer, StepView
+from pxp_fsm.networks.training.developer import Act, Choice, StepView
 from pxp_fsm.networks.training.wildcards import (
     HintFollowed,
     SameJson,
@@ -51,6 +51,17 @@ OnEntries = Callable[[tuple[Entry, ...]], None]
 """Told of a step's messages whenever there is one more."""
 
 
+class Reviewer(Protocol):
+    """Who reviews the results of a step."""
+
+    @property
+    def name(self) -> str:
+        """Who it is, as a session records it."""
+
+    async def review(self, view: StepView) -> Act:
+        """What they do about a step's result; asked again after each of the system's answers."""
+
+
 class Board(Protocol):
     """Where the sessions of an update are stored."""
 
@@ -59,6 +70,9 @@ class Board(Protocol):
 
     def stored(self, name: str) -> tuple[Entry, ...]:
         """The messages of the session `name` so far; none where it has not begun."""
+
+    def abandon(self, name: str, why: str) -> None:
+        """Record that the session `name` goes on no more, and why."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +160,7 @@ class _Supervisor:
 
     follows_relations = False
 
-    def __init__(self, developer: Developer, view: StepView, rules: Interact) -> None:
+    def __init__(self, developer: Reviewer, view: StepView, rules: Interact) -> None:
         self._developer = developer
         self._view = view
         self._rules = rules
@@ -247,7 +261,7 @@ class Supervision:
         self,
         name: str,
         x: str,
-        developer: Developer,
+        developer: Reviewer,
         view: StepView,
         propose: Propose,
         check: Check,
@@ -281,6 +295,11 @@ class Supervision:
         agreed = session.history[-1].answer
         value = value_of(agreed.prediction)
         return Agreement(ending, value, agreed.explanation, messages=session.history)
+
+    def abandon(self, name: str, why: str) -> None:
+        """Note that the session `name` goes on no more, and why."""
+        if self.board is not None:
+            self.board.abandon(name, why)
 
     def _begun(
         self, name: str, instance: Instance, members: Members, entries: Sequence[Entry]

@@ -1,0 +1,34 @@
+"""`pxp lan serve`: a network in a browser, edited, run and trained."""
+
+from __future__ import annotations
+
+import webbrowser
+
+import click
+
+from pxp_fsm import web
+from pxp_fsm.cli.options import networks as options
+from pxp_fsm.errors import require_extra
+from pxp_fsm.experiments.networks import setup
+from pxp_fsm.networks.training.pipeline import Limits
+
+
+def serve(request: options.Serve) -> None:
+    """Serve the studio of a network until Ctrl-C."""
+    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
+    require_extra("web", "the studio's server", modules)
+    plan = web.StudioPlan(
+        model=request.model,
+        judge=request.judge,
+        limits=Limits(request.iterations, request.retries),
+        database=request.database,
+        settings=request.models,
+    )
+    some = () if request.examples is None else setup.examples(request.examples)
+
+    def ready(address: str) -> None:
+        click.echo(f"Studio at {address} (Ctrl-C ends it)")
+        if request.browser:
+            webbrowser.open(address)
+
+    web.serve_studio(request.network, plan, some, request.port, ready)

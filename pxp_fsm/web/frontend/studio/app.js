@@ -1,0 +1,205 @@
+// The studio: a network in four regions. Everything that is shown comes from the server.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { get, post, socket } from "../http.js";
+import { html } from "../html.js";
+import { AgentForm, Examples as ModuleExamples, LastTurn, Structure } from "./agent.js";
+import { Dialogue } from "./dialogue.js";
+import { begin, useDraft } from "./drafts.js";
+import { Examples } from "./examples.js";
+import { countGestures, giveBack, taken } from "./gestures.js";
+import { Network } from "./network.js";
+
+const AGAIN = 1000;
+const ENDED = "The server has ended. Start pxp lan serve again, and open its address; what you typed is kept.";
+
+function useServer(tell) {
+  const [parts, setParts] = useState({});
+  const [lost, setLost] = useState(false);
+  useEffect(() => {
+    let open = true;
+    const connect = () => socket("/api/events", (message) => {
+      setLost(false);
+      if (message.type === "begin") begin(message.drafts);
+      if (message.type === "notice") return tell(message.text);
+      setParts((old) => ({ ...old, [message.type]: message }));
+    }, () => {
+      setLost(true);
+      if (open) setTimeout(() => open && connect(), AGAIN);
+    });
+    connect();
+    return () => { open = false; };
+  }, [tell]);
+  return [parts, lost];
+}
+
+function useActs(network, select, setNotice) {
+  const version = useRef(0);
+  version.current = network?.version ?? 0;
+  return useMemo(() => {
+    /** Do it; whether it was done. What was counted for it is given back where it was not. */
+    const attempt = async (region, done) => {
+      const distance = taken(region);
+      try {
+        await done(distance);
+        setNotice("");
+        return true;
+      } catch (error) {
+        giveBack(region, distance);
+        setNotice(error.message);
+        return false;
+      }
+    };
+    const onNetwork = (path, body) =>
+      attempt("network", (distance) => post(path, { version: version.current, ...body, distance }));
+    const edit = (operations, about) => onNetwork("/api/edit", { operations, about });
+    return {
+      select,
+      edit,
+      connect: (source, target) => edit([{ do: "connect", source, target }], `connect ${source} ${target}`),
+      merge: (one, other) => onNetwork("/api/merge", { name: one, into: other }),
+      remove: async (what) => {
+        const done = await edit(
+          what.agent ? [{ do: "delete", name: what.agent }] : [{ do: "disconnect", source: what.source, target: what.target }],
+          what.agent ? `delete ${what.agent}` : `disconnect ${what.source} ${what.target}`);
+        if (done) select(null);
+      },
+      undo: () => onNetwork("/api/undo", {}),
+      redo: () => onNetwork("/api/redo", {}),
+      restore: (to) => onNetwork("/api/restore", { to }),
+      require: (agent, source, required) => {
+        const value = required ? [...agent.required, source] : agent.required.filter((one) => one !== source);
+        return edit([{ do: "edit", name: agent.name, field: "required", value }], `require ${source}`);
+      },
+      move: (name, x, y) => attempt("", () => post("/api/move", { name, x, y })),
+      tidy: () => attempt("network", () => post("/api/tidy", {})),
+      create: (task) => attempt("network", () => post("/api/new", { task })),
+      run: (input) => attempt("examples", () => post("/api/run", { input })),
+      train: (examples) => attempt("examples", () => post("/api/train", { examples })),
+      cancel: () => attempt("examples", () => post("/api/cancel", {})),
+      compare: () => attempt("examples", () => post("/api/compare", {})),
+      addExample: (example) => attempt("examples", () => post("/api/note", example)),
+      dropExample: (input) => attempt("examples", () => post("/api/drop", { input })),
+      answer: (question, answer) => attempt(question.view.kind === "OutputView" ? "examples" : "dialogue", (distance) =>
+        post("/api/answer", { question: question.id, answer, distance })),
+    };
+  }, [select, setNotice]);
+}
+
+async function download(form, name) {
+  const blob = await (await get(`/api/diagram/${form}`)).blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `${name.replace(/(\.lan)?\.json$/, "")}.${form}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function Task({ task, act }) {
+  const [text, setText, typed] = useDraft("task", task);
+  const save = async (event) => {
+    event.preventDefault();
+    if (await act.edit([{ do: "task", task: text }], "task")) setText(null);
+  };
+  return html`<form className="task" onSubmit=${save}><label>Task
+    <input value=${text} onChange=${(event) => setText(event.target.value)} /></label>
+    ${typed && text !== task && html`<button>Save</button><button type="button" onClick=${() => setText(null)}>Reset</button>`}</form>`;
+}
+
+function New({ file, act }) {
+  const [task, setTask] = useDraft("new-task");
+  return html`<main><section data-region="network"><h2>A new network in ${file}</h2>
+    <form className="task" onSubmit=${(event) => { event.preventDefault(); act.create(task); }}>
+      <label>What is it to do? <input value=${task} placeholder="translate French into English"
+        onChange=${(event) => setTask(event.target.value)} /></label>
+      <button disabled=${!task.trim()}>Begin</button></form></section></main>`;
+}
+
+function Log({ network, act }) {
+  const last = network.log.length;
+  return html`<details className="log"><summary>Log: version ${network.version}</summary>
+    <div className="scroll" tabIndex="0" role="group" aria-label="log of changes"><ol>
+    ${[...network.log].reverse().map((one) => html`<li key=${one.number} className=${one.undone ? "undone" : ""}>
+      <span className="number">${one.number}</span> <span className="muted">${one.by}</span>
+      <span className="what">${one.about}${one.undone ? " (undone)" : ""}</span>
+      ${one.number !== last && html`<button type="button" aria-label=${`Go to version ${one.number}`}
+        onClick=${() => act.restore(one.number)}>Go to</button>`}</li>`)}</ol></div></details>`;
+}
+
+function duration(seconds) {
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+export function App() {
+  const [notice, setNotice] = useState("");
+  const [parts, lost] = useServer(setNotice);
+  const [selected, select] = useState(null);
+  const network = parts.network?.network ?? null;
+  const act = useActs(network, select, setNotice);
+  const opened = useRef(null);
+  useEffect(countGestures, []);
+  const file = parts.network?.file ?? "";
+  useEffect(() => { if (file) document.title = `${file} – pxp studio`; }, [file]);
+  if (network && opened.current === null) opened.current = network.version;
+  const { run, training, notes } = parts;
+  const states = useMemo(() => Object.fromEntries(
+    Object.entries(run?.agents ?? {}).map(([name, one]) => [name, one.state])), [run]);
+
+  if (!parts.begin) return html`<main className="loading"><p role="status">Loading …</p></main>`;
+  const header = html`<header><h1>${file}</h1>${network && html`<${Task} key=${network.task} task=${network.task} act=${act} />`}</header>
+    <p className=${lost ? "alert notice" : "notice"} role="status">${lost ? ENDED : notice}</p>`;
+  if (!network) return html`${header}<${New} file=${file} act=${act} />`;
+
+  const agent = network.agents.find((one) => one.name === selected?.agent) ?? null;
+  const edge = network.edges.find((one) => one.source === selected?.source && one.target === selected?.target);
+  const target = edge && network.agents.find((one) => one.name === edge.target);
+  const isNew = selected !== null && selected.agent === null;
+  const { ued, least, total, waiting } = parts.effort;
+  const regions = {
+    one: html`<section key="one" data-region="network" aria-labelledby="network-title">
+      <h2 id="network-title">Network</h2>
+      <div className="buttons">
+        <button type="button" onClick=${() => select({ agent: null })}>New agent</button>
+        <button type="button" disabled=${!parts.network.undoable} onClick=${act.undo}>Undo</button>
+        <button type="button" disabled=${!parts.network.redoable} onClick=${act.redo}>Redo</button>
+        <button type="button" disabled=${network.version === opened.current} title="make the network what it was when this page was opened"
+          onClick=${() => act.restore(opened.current)}>Reset</button>
+        <button type="button" disabled=${!network.agents.some((one) => one.moved)} onClick=${act.tidy}>Tidy up</button>
+        <span className="exports">${["svg", "pdf", "png"].map((form) => html`<button type="button" key=${form}
+          onClick=${() => download(form, file).catch((error) => setNotice(error.message))}>${form.toUpperCase()}</button>`)}</span>
+      </div>
+      <${Network} ...${{ network, states, selected, act }} />
+      ${edge && html`<p className="buttons">${edge.source} → ${edge.target}
+        <label className="check"><input type="checkbox" checked=${edge.required}
+          onChange=${(event) => act.require(target, edge.source, event.target.checked)} /> required</label>
+        <button type="button" onClick=${() => act.remove(edge)}>Remove</button></p>`}
+      <p className="muted">Drag an agent onto another to connect them, with Shift to merge them; elsewhere to move it.
+        Delete removes what is selected.</p>
+      <${Log} network=${network} act=${act} />
+    </section>`,
+    two: html`<section key="two" data-region="network" aria-labelledby="agent-title">
+      <h2 id="agent-title">${agent ? `Agent ${agent.name}` : isNew ? "New agent" : "Agent"}</h2>
+      ${agent || isNew ? html`
+        ${agent && html`<h3>Last run</h3><${LastTurn} turn=${run.agents[agent.name]} />`}
+        <${AgentForm} key=${agent?.name ?? ""} network=${network} agent=${agent} act=${act} />
+        ${agent && html`<${Structure} key=${`s${agent.name}`} network=${network} agent=${agent} act=${act} />
+          <${ModuleExamples} key=${`e${agent.name}`} agent=${agent} version=${network.version} />`}`
+        : html`<p className="muted">Select an agent in the diagram.</p>`}
+    </section>`,
+    three: html`<section key="three" data-region="examples" aria-labelledby="examples-title">
+      <h2 id="examples-title">Run and examples</h2>
+      <${Examples} ...${{ network, run, training, notes, act }} comparison=${parts.comparison?.comparison}
+        hasModel=${parts.begin.model !== ""} />
+    </section>`,
+    four: html`<section key="four" data-region="dialogue" aria-labelledby="dialogue-title">
+      <h2 id="dialogue-title">Dialogue</h2>
+      <${Dialogue} training=${training} automaton=${parts.begin.automaton} act=${act} />
+      <p className="muted measures">UED ${ued} (at least ${least}) · ${duration(total)}, ${duration(waiting)} of it waiting for models</p>
+    </section>`,
+  };
+  return html`${header}
+  <main>
+    <div className="column">${regions.one}${regions.three}</div>
+    <div className="column">${training.going ? [regions.four, regions.two] : [regions.two, regions.four]}</div>
+  </main>`;
+}

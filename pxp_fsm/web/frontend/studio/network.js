@@ -1,0 +1,156 @@
+// Region 1: the network's diagram, edited by clicks, drags and keys.
+import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { shortened } from "../chart.js";
+import { html } from "../html.js";
+
+const FAR = 5, HIGH = 40, STATE = 11, MARGIN = 26, CHARACTER = 6.6;
+
+/** The box of an agent as it is drawn. */
+function boxOf(agent, at = agent) {
+  return { x: at.x, y: at.y, width: Math.max(agent.width, 96), height: HIGH };
+}
+
+const inside = (box, x, y) =>
+  Math.abs(x - box.x) <= box.width / 2 && Math.abs(y - box.y) <= box.height / 2;
+
+/** Where the line from the middle of a box towards a point leaves the box. */
+function border(box, towards) {
+  const dx = towards.x - box.x, dy = towards.y - box.y;
+  if (!dx && !dy) return { x: box.x, y: box.y };
+  const part = Math.min(
+    dx ? box.width / 2 / Math.abs(dx) : Infinity, dy ? box.height / 2 / Math.abs(dy) : Infinity);
+  return { x: box.x + dx * part, y: box.y + dy * part };
+}
+
+function pathOf(from, to) {
+  const start = border(from, to), end = border(to, from);
+  return `M${start.x},${start.y} L${end.x},${end.y}`;
+}
+
+function extent(boxes) {
+  if (!boxes.length) return { x: 0, y: 0, width: 200, height: 80 };
+  const left = Math.min(...boxes.map((box) => box.x - box.width / 2)) - MARGIN;
+  const right = Math.max(...boxes.map((box) => box.x + box.width / 2)) + MARGIN;
+  const top = Math.min(...boxes.map((box) => box.y - box.height / 2)) - MARGIN;
+  const bottom = Math.max(...boxes.map((box) => box.y + box.height / 2)) + MARGIN + STATE;
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+const WORDS = {
+  waiting: "waiting", deciding: "deciding …", active: "active …", blocked: "inactive",
+  done: "done ✓", failed: "failed ✕",
+};
+
+const Agent = memo(function Agent({ agent, x, y, state, selected, target, act }) {
+  const box = boxOf(agent, { x, y });
+  const label = `${agent.name}${state ? `, ${WORDS[state]}` : ""}: ${agent.task}`;
+  return html`<g className=${`agent ${state ?? ""}${selected ? " selected" : ""}${target ? " target" : ""}`}
+      role="button" tabIndex="0" aria-label=${label} aria-pressed=${selected} data-agent=${agent.name}
+      onKeyDown=${(event) => {
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          act.select({ agent: agent.name });
+        }
+      }}>
+    <title>${agent.name}: ${agent.task}</title>
+    <rect x=${box.x - box.width / 2} y=${box.y - HIGH / 2} width=${box.width} height=${HIGH} rx="8" />
+    <text x=${box.x} y=${box.y + 4} textAnchor="middle">
+      ${shortened(agent.name, Math.floor((box.width - 8) / CHARACTER))}</text>
+    ${state && html`<text className="how" x=${box.x} y=${box.y + HIGH / 2 + STATE} textAnchor="middle">
+      ${WORDS[state]}</text>`}
+  </g>`;
+});
+
+export function Network({ network, states, selected, act }) {
+  const [drag, setDrag] = useState(null);
+  const svg = useRef(null), held = useRef(null);
+  const boxes = useMemo(
+    () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent)])), [network]);
+  const frame = useRef(null);
+  if (!drag || !frame.current) frame.current = extent([...boxes.values()]);
+  const view = frame.current;
+
+  useEffect(() => {
+    const press = (event) => {
+      if (event.key !== "Delete" || !selected) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+      event.preventDefault();
+      act.remove(selected);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [selected, act]);
+
+  const here = (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY);
+    return point.matrixTransform(svg.current.getScreenCTM().inverse());
+  };
+  const begin = (event) => {
+    const name = event.target.closest?.("[data-agent]")?.dataset.agent;
+    if (name === undefined || event.button) return;
+    held.current = { name, x: event.clientX, y: event.clientY, id: event.pointerId };
+  };
+  const move = (event) => {
+    const now = held.current;
+    if (!now) return;
+    if (!now.drag && Math.hypot(event.clientX - now.x, event.clientY - now.y) <= FAR) return;
+    svg.current.setPointerCapture(now.id);
+    const { x, y } = here(event);
+    const over = [...boxes].find(([name, box]) => name !== now.name && inside(box, x, y));
+    now.drag = { name: now.name, x, y, over: over?.[0] ?? null, merging: event.shiftKey };
+    setDrag(now.drag);
+  };
+  const end = () => {
+    const now = held.current;
+    held.current = null;
+    if (!now) return;
+    const { name, drag: done } = now;
+    if (!done) act.select({ agent: name });
+    else if (done.over && done.merging) act.merge(name, done.over);
+    else if (done.over) act.connect(name, done.over);
+    else act.move(name, done.x, done.y);
+    setDrag(null);
+  };
+  const stop = () => {
+    held.current = null;
+    setDrag(null);
+  };
+  const boxNow = (name) => (drag?.name === name && !drag.over
+    ? { ...boxes.get(name), x: drag.x, y: drag.y } : boxes.get(name));
+
+  return html`<div className="scroll canvas" tabIndex="0" role="group" aria-label="diagram of the network">
+    <svg ref=${svg} viewBox=${`${view.x} ${view.y} ${view.width} ${view.height}`} width=${view.width}
+      height=${view.height} style=${{ minWidth: `min(${view.width}px, ${Math.max(300, view.width * 0.6)}px)` }}
+      onPointerDown=${begin} onPointerMove=${move} onPointerUp=${end} onPointerCancel=${stop}>
+      <defs><marker id="edge-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"
+        markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.5 L8,4 L0,7.5 z" className="tip" /></marker></defs>
+      ${network.edges.map(({ source, target, required, path: placed }) => {
+        const chosen = selected?.source === source && selected?.target === target;
+        const still = placed && drag?.name !== source && drag?.name !== target;
+        const path = still ? placed : pathOf(boxNow(source), boxNow(target));
+        const used = states[source] === "done" && states[target] && states[target] !== "blocked";
+        const label = `from ${source} to ${target}${required ? ", required" : ""}`;
+        const pick = () => act.select({ source, target });
+        return html`<g key=${JSON.stringify([source, target])} role="button" tabIndex="0"
+          aria-label=${`edge ${label}`} aria-pressed=${chosen} onClick=${pick}
+          className=${`edge${chosen ? " selected" : ""}${used ? " used" : ""}${required ? " required" : ""}`}
+          onKeyDown=${(event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick())}>
+          <title>${label}</title>
+          <path className="near" d=${path} />
+          <path d=${path} markerEnd="url(#edge-tip)" />
+        </g>`;
+      })}
+      ${network.agents.map((agent) => {
+        const box = boxNow(agent.name);
+        return html`<${Agent} key=${agent.name} agent=${agent} x=${box.x} y=${box.y} act=${act}
+          state=${states[agent.name] ?? null} selected=${selected?.agent === agent.name}
+          target=${drag?.over === agent.name} />`;
+      })}
+      ${drag?.over && html`<g className="connecting">
+        <path d=${pathOf(boxes.get(drag.name), boxes.get(drag.over))} markerEnd="url(#edge-tip)" />
+        <text x=${boxes.get(drag.over).x} y=${boxes.get(drag.over).y - HIGH / 2 - 6} textAnchor="middle">
+          ${drag.merging ? "merge" : "connect"}</text>
+      </g>`}
+    </svg>
+  </div>`;
+}

@@ -1,0 +1,1 @@
+"""The studio: a network of agents in a browser, edited, run and trained."""

@@ -1,0 +1,330 @@
+"""The server of the studio: a JSON API by which pages act, and a WebSocket by which they are told.
+
+It listens on the loopback interface alone, and writes the network's file and those beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+
+from pxp_fsm.artifacts import locked
+from pxp_fsm.diagrams import render
+from pxp_fsm.networks.model.history import Conflict
+from pxp_fsm.networks.model.merging import merging
+from pxp_fsm.networks.training.progress import Example
+from pxp_fsm.networks.training.questions import NotAsked
+from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded
+from pxp_fsm.web.studio.notes import MOST_EXAMPLES, Coordinate, Sample, Text, path_of
+from pxp_fsm.web.studio.operations import operations_of
+from pxp_fsm.web.studio.state import Message, Studio
+from pxp_fsm.web.studio.views import ExamplesView, examples_of, session_automaton
+from pxp_fsm.web.studio.work import StudioPlan, Work
+
+PICTURES = {
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "png": "image/png",
+}
+"""The media type of each form in which the diagram is saved."""
+
+MOST_OPERATIONS = 1_000
+LOOK_AGAIN = 0.5
+"""Seconds after which the network's file is looked at again."""
+
+Name = Annotated[str, Field(max_length=1_000)]
+Number = Annotated[int, Field(ge=0)]
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaskQuery(_Query):
+    """What a new network is to do."""
+
+    task: Text
+
+
+class EditQuery(_Query):
+    """Operations on the network of `version`, as its log has them, and what they are about."""
+
+    version: Number
+    operations: Annotated[list[dict[str, Any]], Field(max_length=MOST_OPERATIONS)]
+    about: Text = ""
+    distance: Number = 0
+
+
+class DraftQuery(_Query):
+    """Operations that are thought of."""
+
+    operations: Annotated[list[dict[str, Any]], Field(max_length=MOST_OPERATIONS)]
+
+
+class VersionQuery(_Query):
+    """The version of the network that the page shows."""
+
+    version: Number
+    distance: Number = 0
+
+
+class RestoreQuery(VersionQuery):
+    """Also the version that it is to be like again."""
+
+    to: Number
+
+
+class MergeQuery(VersionQuery):
+    """Also the agent that goes, and the one that takes over what it does."""
+
+    name: Name
+    into: Name
+
+
+class MoveQuery(_Query):
+    """Where an agent is to stand: its middle."""
+
+    name: Name
+    x: Coordinate
+    y: Coordinate
+
+
+class RunQuery(_Query):
+    """An input of the network."""
+
+    input: Text
+
+
+class TrainQuery(_Query):
+    """Examples to train on."""
+
+    examples: Annotated[list[Sample], Field(max_length=MOST_EXAMPLES)]
+
+
+class AnswerQuery(_Query):
+    """An answer to the question of that identity, of the form of the library's schema."""
+
+    question: Name
+    answer: dict[str, Any]
+    distance: Number = 0
+
+
+class TextQuery(_Query):
+    """A text that is under way in a field."""
+
+    field: Annotated[str, Field(max_length=300)]
+    text: Text
+
+
+def application(studio: Studio, plan: StudioPlan) -> FastAPI:
+    """The server, as an application that is not guarded yet."""
+
+    work = Work(studio, plan)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        work.resume()
+        looking = asyncio.create_task(_look(studio))
+        yield
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+        await work.close()
+
+    app = FastAPI(title="pxp studio", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
+    add_page(app, "studio", "pxp studio")
+    add_refusals(app)
+
+    @app.exception_handler(Conflict)
+    @app.exception_handler(NotAsked)
+    async def moved_on(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 409)
+
+    _add_network(app, studio)
+    _add_notes(app, studio)
+    _add_work(app, studio, work)
+    _add_events(app, studio, plan)
+    return app
+
+
+async def _look(studio: Studio) -> None:
+    """Take what other processes write into the network's file."""
+    while True:
+        await asyncio.sleep(LOOK_AGAIN)
+        studio.look()
+
+
+def _add_network(app: FastAPI, studio: Studio) -> None:
+    @app.post("/api/new", status_code=204)
+    async def new(query: TaskQuery) -> None:
+        """Begin the network."""
+        studio.create(query.task)
+
+    @app.post("/api/edit")
+    async def edit(query: EditQuery) -> int:
+        """Do operations, all or none; the version that came of it."""
+        operations = operations_of(query.operations)
+        studio.edit(operations, query.version, query.about, query.distance)
+        return studio.lan.version
+
+    @app.post("/api/merge")
+    async def merge(query: MergeQuery) -> int:
+        """Let one agent take over what another does; the version that came of it."""
+        operations = merging(studio.lan.network, query.name, query.into)
+        about = f"merge {query.name} into {query.into}"
+        studio.edit(operations, query.version, about, query.distance)
+        return studio.lan.version
+
+    @app.post("/api/faults")
+    async def faults(query: DraftQuery) -> list[str]:
+        """Why operations would be refused."""
+        return studio.faults(operations_of(query.operations))
+
+    @app.post("/api/undo")
+    async def undo(query: VersionQuery) -> int:
+        """Undo the latest change that was not undone yet; the version that came of it."""
+        studio.change(lambda lan: lan.undo(if_version=query.version), query.distance)
+        return studio.lan.version
+
+    @app.post("/api/redo")
+    async def redo(query: VersionQuery) -> int:
+        """Do again what was undone last; the version that came of it."""
+        studio.change(lambda lan: lan.redo(if_version=query.version), query.distance)
+        return studio.lan.version
+
+    @app.post("/api/restore")
+    async def restore(query: RestoreQuery) -> int:
+        """Make the network what it was in an earlier version; the version that came of it."""
+        studio.change(lambda lan: lan.restore(query.to, if_version=query.version), query.distance)
+        return studio.lan.version
+
+    @app.get("/api/examples")
+    async def examples(agent: Name) -> ExamplesView:
+        """The latest examples of an agent's modules."""
+        return examples_of(studio.lan.network.agent(agent))
+
+    @app.get("/api/diagram/{form}", response_class=Response)
+    def diagram(form: str) -> Response:
+        """The network's diagram as a file: svg, pdf or png."""
+        if form not in PICTURES:
+            raise HTTPException(404, f"there is no form {form}; there are {', '.join(PICTURES)}")
+        return Response(render(studio.lan.diagram(), form), media_type=PICTURES[form])
+
+
+def _add_notes(app: FastAPI, studio: Studio) -> None:
+    @app.post("/api/move", status_code=204)
+    async def move(query: MoveQuery) -> None:
+        """Let an agent stand at a place."""
+        studio.move(query.name, (query.x, query.y))
+
+    @app.post("/api/tidy", status_code=204)
+    async def tidy() -> None:
+        """Let all agents stand where they are put."""
+        studio.tidy()
+
+    @app.post("/api/draft", status_code=204)
+    async def draft(query: TextQuery) -> None:
+        """Keep a text that is under way."""
+        studio.draft(query.field, query.text)
+
+
+def _add_work(app: FastAPI, studio: Studio, work: Work) -> None:
+    @app.post("/api/run", status_code=204)
+    async def run(query: RunQuery) -> None:
+        """Begin to run the network on an input."""
+        work.start_run(query.input)
+
+    @app.post("/api/train", status_code=204)
+    async def train(query: TrainQuery) -> None:
+        """Begin to train the network on examples."""
+        work.start_training(tuple(Example(one.input, one.output) for one in query.examples))
+
+    @app.post("/api/compare", status_code=204)
+    async def compare() -> None:
+        """Begin to run the earlier examples again."""
+        work.start_comparison()
+
+    @app.post("/api/cancel", status_code=204)
+    async def cancel() -> None:
+        """Stop a run; take a training over, and end one that was taken over."""
+        await work.cancel()
+
+    @app.post("/api/answer", status_code=204)
+    async def answer(query: AnswerQuery) -> None:
+        """Answer what the training asks."""
+        work.answer(query.question, query.answer, query.distance)
+
+    @app.post("/api/note", status_code=204)
+    async def note(query: Sample) -> None:
+        """Note an example, to train on later."""
+        studio.note_examples([Example(query.input, query.output)])
+
+    @app.post("/api/drop", status_code=204)
+    async def drop(query: RunQuery) -> None:
+        """Note an example no longer."""
+        studio.drop_example(query.input)
+
+
+def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
+    @app.websocket("/api/events")
+    async def events(socket: WebSocket) -> None:
+        await socket.accept()
+
+        def begin() -> Message:
+            """The last part: a page that has it shows everything."""
+            shown = asdict(session_automaton())
+            return {
+                "type": "begin",
+                "model": plan.model or "",
+                "drafts": studio.notes.drafts,
+                "automaton": shown,
+            }
+
+        with studio.listeners.joined() as queue:
+
+            async def send() -> None:
+                await studio.ready()
+                for part in (*studio.messages(), begin()):
+                    await socket.send_json(part)
+                while (message := await queue.get()) is not None:
+                    await socket.send_json(message)
+                await socket.close(1013)
+
+            sending = asyncio.create_task(send())
+            try:
+                while True:
+                    await socket.receive_text()
+            except WebSocketDisconnect:
+                pass
+            finally:
+                sending.cancel()
+                with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
+                    await sending
+
+
+def serve_studio(
+    path: Path,
+    plan: StudioPlan,
+    some: tuple[Example, ...],
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve the studio of the network in a file until Ctrl-C; `ready` is told the address to open.
+
+    `some` are noted as examples, unless they are already. Raises `UsageError` where the port is
+    taken or another process has the studio open, and `FileError` for a file that cannot be read.
+    """
+    with locked(path_of(path), waits=False):
+        studio = Studio(path)
+        known = {one.input for one in studio.notes.examples}
+        studio.note_examples(one for one in some if one.external not in known)
+        serve_guarded(application(studio, plan), port, ready)

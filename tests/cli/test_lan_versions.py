@@ -1,0 +1,74 @@
+"""`pxp lan redo`, `restore`, `show`: versions of a network, and what it did last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pxp_fsm.cli.main import commands
+from pxp_fsm.networks.lan import Lan
+
+SCRIPT = [
+    {
+        "purpose": "execution",
+        "where": {"name": "Poet"},
+        "reply": {"thoughts": "it rhymes", "result": "verse\nand verse"},
+    },
+    {"purpose": "execution", "reply": {"thoughts": "word by word", "result": "prose"}},
+]
+
+
+def lan(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, ["lan", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{json.dumps(line)}\n" for line in SCRIPT)
+    Path("script.jsonl").write_text(lines, "utf-8")
+    Lan.new("translate").save("my.lan.json")
+    return tmp_path
+
+
+def test_what_was_undone_is_redone_and_any_version_is_gone_to() -> None:
+    lan("edit", "my.lan.json", "set", "Solver", "output", "verse")
+    assert lan("undo", "my.lan.json").exit_code == 0
+    assert lan("redo", "my.lan.json").stdout == "redo change 2: set Solver output verse\n"
+    assert lan("redo", "my.lan.json").exit_code == 2
+    assert lan("restore", "my.lan.json", "1").stdout == "Change 5: go to version 1\n"
+    network = Lan.load("my.lan.json").network
+    assert network.agent("Solver").output == "the result of the task"
+    done = lan("restore", "my.lan.json", "9")
+    assert done.exit_code == 2 and "the versions are 1 to 5" in done.stderr
+
+
+def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
+    assert "It has not run yet." in lan("show", "my.lan.json").stdout
+    lan("edit", "my.lan.json", "create", "Poet", "make it rhyme", "verse")
+    lan("edit", "my.lan.json", "connect", "Solver", "Poet")
+    lan("edit", "my.lan.json", "add", "Poet", "knowledge", "by sound")
+    ran = lan("run", "my.lan.json", "la nuit", "--model", "script:script.jsonl")
+    assert ran.stdout == "verse\nand verse\n"
+    shown = lan("show", "my.lan.json").stdout
+    assert "Last run: la nuit" in shown and "   knowledge 1: by sound" in shown
+    assert "      thoughts: word by word" in shown and "      from Solver: prose" in shown
+    one = lan("show", "my.lan.json", "--agent", "Poet").stdout
+    assert "it rhymes" in one and "word by word" not in one
+    lan("edit", "my.lan.json", "drop", "Poet", "knowledge", "1")
+    assert (
+        "The last run was of version 4; the network is in 5." in lan("show", "my.lan.json").stdout
+    )
+    assert lan("show", "my.lan.json", "--agent", "Gone").exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["", "[", "{}", '{"format": "pxp-fsm run"}'])
+def test_a_broken_last_run_says_what_to_do(text: str) -> None:
+    Path("my.lan.json.last").write_text(text, "utf-8")
+    done = lan("show", "my.lan.json")
+    assert (
+        done.exit_code == 2 and "my.lan.json.last" in done.stderr and "Traceback" not in done.stderr
+    )
