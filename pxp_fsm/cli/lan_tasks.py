@@ -27,7 +27,7 @@ from pxp_fsm.networks.distance.measures import by_hand, in_steps, modifications,
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Requester, bundled
+from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.prompting.model import Model
 
@@ -72,7 +72,7 @@ async def _test_examples(request: options.Test, examples: Path) -> None:
     async with models_of(request.models, waits) as opened:
         judge = request.judge
         same = None if judge is None else judges.of_outputs(opened(judge))
-        network = Lan.load(request.network, opened(request.model))
+        network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
         async for one in setup.tested(network, some, same):
             right += one.right
             output = one.why if one.output is None else one.output
@@ -88,7 +88,7 @@ async def _test_task(request: options.Test, task: str) -> None:
     async with models_of(request.models, waits, meter) as opened:
         by, runner = (
             _judge(opened, request.judge),
-            Runner(Requester(opened(request.model), bundled())),
+            Runner(Requester(opened(request.model), load_prompts(request.prompts))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
             at_once = request.models.in_flight
