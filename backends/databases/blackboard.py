@@ -392,9 +392,8 @@ def open_blackboard(name: str | Path, *, create: bool = True) -> SqlBlackboard:
     >>> with pxp.open_blackboard(":memory:") as board:
     ...     about = {"instance": "a whale", "name": "lab/1", "blackboard": board}
     ...     _ = pxp.Session(pxp.Interact(), {"m": agent, "h": agent}, **about).run_sync()
-    ...     stored = board.session("lab/1")
-    >>> stored.record.ending, [message.tag for message in stored.history]
-    ('ratified', ['INIT', 'RATIFY', 'RATIFY'])
+    ...     print([message.tag for message in board.session("lab/1").history])
+    ['INIT', 'RATIFY', 'RATIFY']
 
     Raises `BlackboardError` where there is none and `create` is false, or it cannot be opened.
     """
