@@ -220,6 +220,7 @@ print(written)
 """
 
 
+@pytest.mark.deep
 def test_three_processes_that_write_at_once_write_each_message_exactly_once(
     database: str, board: SqlBlackboard
 ) -> None:

@@ -199,6 +199,7 @@ def take_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.deep
 def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*PXP, "run", "drug", "--repetitions", "50"],

@@ -119,6 +119,7 @@ def test_training_leaves_its_sessions_on_the_blackboard(
         assert [json.loads(one.detail) for one in efforts] == [{"choice": "confirm", "distance": 0}]
 
 
+@pytest.mark.deep
 def test_reports_leave_the_training_of_networks_out_and_say_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

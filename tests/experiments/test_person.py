@@ -239,6 +239,7 @@ def test_a_person_is_told_which_findings_there_are_and_how_to_say_none(
     assert desk.leaves("\x03") == 130
 
 
+@pytest.mark.deep
 def test_a_person_takes_their_answer_and_then_keeps_their_own(
     desks: list[Desk], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "n.lan.json"
 
 
+@pytest.mark.deep
 def test_edits_in_parallel_are_all_in_the_log(path: Path) -> None:
     def edit(number: int) -> subprocess.Popen[str]:
         words = ["create", f"Agent {number}", "a task", "an output"]

@@ -64,6 +64,7 @@ def steps(text: str, low: int, high: int, letters: list[str]) -> list[tuple[int,
     return found
 
 
+@pytest.mark.deep
 @settings(max_examples=40)
 @given(SHORT, st.text("abc", max_size=5))
 def test_the_cost_is_the_least_of_an_editor_where_everything_is_tried(

@@ -33,7 +33,7 @@ def model(of: Rules, assumptions: frozenset[Assumption]) -> SessionModel:
     ("of", "assumptions", "states", "messages"),
     [
         (Interact(10, 4), EQUIVALENCE, 685, 1869),
-        (Interact(10, 3), TOLERANCE, 1418, 5677),
+        pytest.param(Interact(10, 3), TOLERANCE, 1418, 5677, marks=pytest.mark.deep),
         (Interact(10, 3), NOISY, 612, 2633),
         (Pxp(), NOISY, 47, 334),
         (Pxp(2), TOLERANCE, 81, 109),

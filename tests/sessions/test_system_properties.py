@@ -118,7 +118,11 @@ def test_what_can_happen_is_what_the_model_says() -> None:
             state += move.difference
 
 
-@pytest.mark.parametrize("rules", [Interact(n=6, k=2), Pxp(k=2), Pxp(hang_up=concluded)], ids=["interact", "pxp(2)", "pxp"])
+@pytest.mark.parametrize(
+    "rules",
+    [Interact(n=6, k=2), Pxp(k=2), Pxp(hang_up=concluded)],
+    ids=["interact", "pxp(2)", "pxp"],
+)
 def test_sessions_of_interact_and_pxp_are_traces_of_the_model(rules: Rules) -> None:
     """Their schedule chooses among what the system of their table can do, and does nothing else."""
     system = system_of([("m", rules.automaton), ("h", rules.automaton)])
