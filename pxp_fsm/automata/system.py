@@ -206,7 +206,7 @@ class System:
             if self.channel.synchronous or len(deciding) < len(rows) or len(ways) > 1:
                 yield from deciding
 
-    @property
+    @cached_property
     def stops(self) -> bool:
         """Whether nothing happens any more where a message has been chosen that cannot be sent.
 

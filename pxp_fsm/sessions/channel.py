@@ -79,7 +79,7 @@ class Channel:
             self._check_guards(message, valuation)
         letter = Letter(number, sender, receiver, tag)
         storing = None if store is None else partial(store, message)
-        self._live.take(action, letter, storing, _called(message))
+        self._live.take(action, letter, storing, partial(_called, message))
         self._sent += 1
         if not meets:
             self._under_way[number] = message
@@ -97,7 +97,8 @@ class Channel:
         if not letters:
             return None
         message = self._under_way[letters[0].number]
-        self._live.take(Deliver(sender, name, message.tag), letters[0], None, _called(message))
+        what = partial(_called, message)
+        self._live.take(Deliver(sender, name, message.tag), letters[0], None, what)
         return self._under_way.pop(message.number)
 
     def close(self, event: str) -> None:

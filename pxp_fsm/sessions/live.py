@@ -30,6 +30,9 @@ from pxp_fsm.sessions.machine import Machine
 Link = tuple[str, str]
 """Sender and receiver."""
 
+Called = Callable[[], str]
+"""What a refusal calls what it refuses: asked for only then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Letter:
@@ -88,7 +91,7 @@ class LiveSystem:
     @property
     def stopped(self) -> bool:
         """Whether nothing happens any more, since a chosen message cannot be sent."""
-        return self.system.stops and any(self.chosen.values())
+        return any(self.chosen.values()) and self.system.stops
 
     def buffer(self, link: Link) -> Buffer:
         """The tags on their way over a link, as its channel orders them."""
@@ -162,10 +165,10 @@ class LiveSystem:
         same = tuple(letter for letter in letters if letter.tag == action.tag)
         return same if self.system.channel.reordering else same[:1]
 
-    def check(self, action: SystemAction, what: str = "") -> None:
+    def check(self, action: SystemAction, what: Called | None = None) -> None:
         """Raise `Refused` where `action` cannot happen: why, and what is possible.
 
-        `what` is what the refusal calls it; by default the action itself.
+        `what` gives the name by which the refusal calls it; by default that is the action itself.
         """
         if action not in self._alike(action):
             raise Refused(self.refusal(action, what))
@@ -196,12 +199,12 @@ class LiveSystem:
         action: SystemAction,
         letter: Letter | None = None,
         store: Callable[[], None] | None = None,
-        what: str = "",
+        what: Called | None = None,
     ) -> tuple[tuple[str, Transition], ...]:
         """Check `action`, `store` it, and let it happen (`move`).
 
         Raises `Refused`, with the reason, where it cannot happen, and whatever `store` raises. In
-        either case nothing has moved. `what` is what a refusal calls it.
+        either case nothing has moved. `what` is as in `check`.
         """
         self.check(action, what)
         if store is not None:
@@ -271,12 +274,12 @@ class LiveSystem:
 
         return withdraw
 
-    def refusal(self, action: SystemAction, what: str = "") -> str:
-        """Why `action`, called `what`, cannot happen now, and what can."""
+    def refusal(self, action: SystemAction, what: Called | None = None) -> str:
+        """Why `action` cannot happen now, and what can."""
         there = ", ".join(map(str, self.possible())) or "nothing"
         why = self._reason(action)
         others = "".join(f"; {one}" for one in self.obstacles() if one != why)
-        return f"{what or action} was refused: {why}; possible now is {there}{others}"
+        return f"{what() if what else action} was refused: {why}; possible now is {there}{others}"
 
     def _reason(self, action: SystemAction) -> str:
         """Why `action` in particular cannot happen now."""
