@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from contextlib import suppress
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -118,3 +119,43 @@ def test_no_more_are_in_flight_than_may_be(kind: str, name: str, httpserver: HTT
 def test_a_server_that_is_not_there_stops_the_run(kind: str) -> None:
     with pytest.raises(Halted, match="check the server"):
         run(asking(f"{kind}:x@http://127.0.0.1:9/v1", Settings(attempts=2), ask()))
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_connection_is_kept_for_each_call_under_way_and_no_more(
+    kind: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the environment names a proxy for everything, which is then what is asked."""
+    opened: list[bytes] = []
+    body = json.dumps(said(kind)).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        place = len(opened)
+        opened.append(b"")
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                asked = await reader.readuntil(b"\r\n\r\n")
+                opened[place] = asked.split(b"\r\n")[0]
+                lengths = (line for line in asked.lower().split(b"\r\n") if b"-length:" in line)
+                await reader.readexactly(int(next(lengths).partition(b":")[2]))
+                await asyncio.sleep(0.05)
+                writer.write(head % len(body) + body)
+        writer.close()
+
+    async def asked() -> None:
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        host = "127.0.0.1" if not proxied else "far.invalid"
+        if proxied:
+            monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{port}")
+        async with server, Serving(Settings(in_flight=4)) as serving:
+            model = serving.model(f"{kind}:x@http://{host}:{port}/v1")
+            for number in range(3):
+                assert (await model.reply(ask(f"first {number}"))).text
+            assert len(opened) == 1
+            await asyncio.gather(*(model.reply(ask(str(number))) for number in range(9)))
+            assert len(opened) == 4
+
+    run(asked())
+    assert all((b"http://far.invalid" in first) == proxied for first in opened)

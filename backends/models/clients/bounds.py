@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from backends.models.clients.connections import mounts
 from backends.models.failures import malformed
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def http_options(*, at_home: bool, transport: httpx2.AsyncBaseTransport | None) 
 
     hooks = {"response": [on_response], "request": [] if at_home else [on_request]}
     options: dict[str, Any] = {"follow_redirects": False, "event_hooks": hooks}
-    return options if transport is None else {**options, "transport": transport}
+    return (
+        {**options, "mounts": mounts()} if transport is None else options | {"transport": transport}
+    )
 
 
 def _too_long(most: int) -> Exception:
