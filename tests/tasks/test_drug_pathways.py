@@ -271,8 +271,8 @@ def test_right_on_test_data_is_right_by_match(plan: Plan) -> None:
 
 def test_each_step_is_drawn_for_people_and_in_reports() -> None:
     with Pillow.open(BytesIO(drawing(Instance("p", WAY)).data)) as drawn:
-        assert drawn.size == (900, 900)
-        colours = drawn.convert("L").crop((0, 600, 900, 900)).getcolors()
+        assert drawn.size == (900, 660)
+        colours = drawn.convert("L").crop((0, 440, 900, 660)).getcolors()
         assert colours is not None
         assert len(colours) > 2
     gallery = Gallery()
