@@ -27,7 +27,8 @@ from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.protocol.interfaces import CopyableLearner
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.tasks.drug.molecules import drawing
-from pxp_fsm.tasks.drug.pathways import PathwayFinder, read_materials
+from pxp_fsm.tasks.drug.pathway_search import PathwayFinder
+from pxp_fsm.tasks.drug.pathways import read_materials
 from tests.command_line import pxp
 from tests.experiments.scripted_server import Body, Table, frames
 
