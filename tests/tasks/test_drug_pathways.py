@@ -282,3 +282,32 @@ def test_each_step_is_drawn_for_people_and_in_reports() -> None:
     assert len(gallery.symbols) == 3
     assert gallery.molecules("C1C>>CC<script>") is None
     assert gallery.molecules(f"{'C' * 6000}>>C") is None
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_a_run_that_was_stopped_goes_on_with_what_it_had_learned(plan: Plan, after: int) -> None:
+    def said(board: SqlBlackboard, run: str) -> list[tuple[str, Answer]]:
+        return [
+            (entry.message.tag, entry.message.answer)
+            for session in board.sessions(run)
+            for entry in board.entries(session.session)
+        ]
+
+    seen = 0
+
+    def stop(step: runs.Progress) -> None:
+        nonlocal seen
+        seen += step.message is not None
+        if seen == after:
+            raise KeyboardInterrupt
+
+    with SqlBlackboard(":memory:") as board:
+        whole = runs.start(plan, board)
+        whole.execute()
+        stopped = runs.start(plan, board)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.execute(stop)
+        assert said(board, stopped.name) != said(board, whole.name)
+        runs.resume(stopped.name, board).execute()
+        assert said(board, stopped.name) == said(board, whole.name)
