@@ -201,9 +201,10 @@ def calls_of_session(board: SqlBlackboard, session: str) -> tuple[RecordedCall, 
 
 @dataclass(frozen=True, slots=True)
 class SessionUsage:
-    """What the models of a session that is over took, its place in its run, and its tokens.
+    """What the models of a session that is over took: its place in its run, calls, billed tokens.
 
-    `cached` calls were answered by a call cache. `dollars` is None where a price was not known.
+    `cached` of the calls were answered by a call cache. `dollars` is None where a price was not
+    known.
     """
 
     repetition: int

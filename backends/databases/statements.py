@@ -135,8 +135,10 @@ USAGE_OF_SESSIONS = (
         sessions.c.position,
         func.count(calls.c.number).label("calls"),
         _of_sessions(calls.c.cached).label("cached"),
-        _of_sessions(calls.c.sent + calls.c.cache_read + calls.c.cache_written).label("sent"),
-        _of_sessions(calls.c.received).label("received"),
+        _of_sessions(
+            (calls.c.sent + calls.c.cache_read + calls.c.cache_written) * (1 - calls.c.cached)
+        ).label("sent"),
+        _of_sessions(calls.c.received * (1 - calls.c.cached)).label("received"),
         case(
             (func.count(calls.c.dollars) == func.count(calls.c.number), func.sum(calls.c.dollars))
         ).label("dollars"),

@@ -20,6 +20,10 @@ _VARIES = ("repetitions", "seed", "order", "subject", "test")
 """What two runs of one setting may differ in, beside the number of instances."""
 
 
+_MOST_CACHED = 0.1
+"""The share of a run's calls from which on a cache has answered for earlier runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """What the sessions that are left of a run will take, as those recorded of `runs` did.
@@ -48,8 +52,8 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
 
     A session costs what recorded ones did on average. Where a model carries its conversations on,
     it is what those at the same place of their repetition did; beyond these the number of calls is
-    their mean, and what a call takes is on a straight line. Sessions that a call cache answered in
-    part are no measure.
+    their mean, and what a call takes is on a straight line. Runs that a call cache answered
+    are no measure, but for the few questions that a run repeats by itself.
     """
     found: list[SessionUsage] = []
     runs = []
@@ -62,9 +66,10 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
             continue
         if _setting(other) != _setting(run.plan):
             continue
-        used = [one for one in usage_of_sessions(board, record.run) if one.calls > one.cached == 0]
-        found += used
-        runs += [record.run] if used else []
+        used = [one for one in usage_of_sessions(board, record.run) if one.calls]
+        if sum(one.cached for one in used) < _MOST_CACHED * sum(one.calls for one in used):
+            found += used
+            runs.append(record.run)
     if not found:
         return None
     places = _left(run, board)
@@ -77,7 +82,7 @@ def forecast(run: Run, board: SqlBlackboard) -> Forecast | None:
 
     priced = all(one.dollars is not None for one in found)
     return Forecast(
-        total(lambda one: one.calls),
+        total(lambda one: one.calls - one.cached),
         total(lambda one: one.sent),
         total(lambda one: one.received),
         total(lambda one: one.dollars or 0.0) if priced else None,

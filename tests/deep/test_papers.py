@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -131,6 +132,12 @@ def test_an_experiment_is_made_from_its_settings_to_its_figures(
     shown = pxp("sessions", f"{run}/1/1", "--prompts", "--database", where)
     assert "was asked (answer)" in shown
     assert "Comments: what models were asked" in page.read_text("utf-8")
+    packed = tmp_path / "supplement.zip"
+    pxp("archive", run, "-o", packed, "--database", where, *own)
+    with ZipFile(packed) as archive:
+        prompts = archive.read(f"runs/{run}/prompts.toml").decode()
+    assert prompts.startswith("# Prompts of the papers, in our words.")
+    assert "Table 1 counted again" in pxp("archive", packed, "--check")
 
 
 def _naive_table1(board: SqlBlackboard, run: str) -> dict[str, float]:
@@ -148,8 +155,25 @@ def _naive_table1(board: SqlBlackboard, run: str) -> dict[str, float]:
     return {t: sum(here[t] for here in counts.values()) / len(counts) for t in titles}
 
 
+def authors_calls(board: SqlBlackboard, run: str) -> int:
+    """How often the authors' code asks AGREE in the sessions of `run`.
+
+    At each message from the second on, and once more for Changed where MATCH holds of the agent's
+    new and its own earlier prediction.
+    """
+    calls = 0
+    for session in board.sessions(run):
+        said = [entry.message.answer for entry in board.entries(session.session)]
+        for place in range(1, len(said)):
+            own = said[place - 2] if place > 1 else said[place]
+            calls += 1 + (said[place].prediction == own.prediction)
+    return calls
+
+
 def _agree_is_asked_no_more_than_needed(board: SqlBlackboard, run: str) -> None:
     """Each ordered pair of different explanations once a session for each agent, at most."""
+    costs = {cost.purpose: cost.calls for cost in board.costs(run)}
+    assert costs["judge"] < authors_calls(board, run)
     for session in board.sessions(run):
         calls = calls_of_session(board, session.session)
         asked = sum(call.purpose == "judge" for call in calls)

@@ -27,7 +27,8 @@ from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.protocol.interfaces import CopyableLearner
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question, Tag
 from pxp_fsm.tasks.drug.molecules import drawing
-from pxp_fsm.tasks.drug.pathways import PathwayFinder, read_materials
+from pxp_fsm.tasks.drug.pathway_search import PathwayFinder
+from pxp_fsm.tasks.drug.pathways import read_materials
 from tests.command_line import pxp
 from tests.experiments.scripted_server import Body, Table, frames
 
@@ -271,8 +272,8 @@ def test_right_on_test_data_is_right_by_match(plan: Plan) -> None:
 
 def test_each_step_is_drawn_for_people_and_in_reports() -> None:
     with Pillow.open(BytesIO(drawing(Instance("p", WAY)).data)) as drawn:
-        assert drawn.size == (900, 900)
-        colours = drawn.convert("L").crop((0, 600, 900, 900)).getcolors()
+        assert drawn.size == (900, 660)
+        colours = drawn.convert("L").crop((0, 440, 900, 660)).getcolors()
         assert colours is not None
         assert len(colours) > 2
     gallery = Gallery()
@@ -281,3 +282,32 @@ def test_each_step_is_drawn_for_people_and_in_reports() -> None:
     assert len(gallery.symbols) == 3
     assert gallery.molecules("C1C>>CC<script>") is None
     assert gallery.molecules(f"{'C' * 6000}>>C") is None
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_a_run_that_was_stopped_goes_on_with_what_it_had_learned(plan: Plan, after: int) -> None:
+    def said(board: SqlBlackboard, run: str) -> list[tuple[str, Answer]]:
+        return [
+            (entry.message.tag, entry.message.answer)
+            for session in board.sessions(run)
+            for entry in board.entries(session.session)
+        ]
+
+    seen = 0
+
+    def stop(step: runs.Progress) -> None:
+        nonlocal seen
+        seen += step.message is not None
+        if seen == after:
+            raise KeyboardInterrupt
+
+    with SqlBlackboard(":memory:") as board:
+        whole = runs.start(plan, board)
+        whole.execute()
+        stopped = runs.start(plan, board)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.execute(stop)
+        assert said(board, stopped.name) != said(board, whole.name)
+        runs.resume(stopped.name, board).execute()
+        assert said(board, stopped.name) == said(board, whole.name)

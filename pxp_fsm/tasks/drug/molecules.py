@@ -10,7 +10,7 @@ from guards.relations.pathways import ARROW, Step, read_pathway
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Instance
 
-_MOLECULE, _STEP = (600, 400), (900, 300)
+_MOLECULE, _STEP = (600, 400), (900, 220)
 """Pixels of a drawing of a molecule, and of each step of a pathway."""
 
 

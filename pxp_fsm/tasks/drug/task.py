@@ -26,7 +26,8 @@ from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.tasks.drug import pathways
 from pxp_fsm.tasks.drug.data import bundled, published
 from pxp_fsm.tasks.drug.molecules import drawing
-from pxp_fsm.tasks.drug.pathways import PathwayFinder, checked, with_pathways
+from pxp_fsm.tasks.drug.pathway_search import PathwayFinder
+from pxp_fsm.tasks.drug.pathways import checked, with_pathways
 from pxp_fsm.tasks.own_data import Form, read_data, table_of
 from pxp_fsm.tasks.task import MACHINE, DataSet, Recorded, Row, Task
 
