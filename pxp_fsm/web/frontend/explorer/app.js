@@ -331,7 +331,7 @@ export function App({ source }) {
           ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
               onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
           : html`<p className="muted">To check formulas, start <code>pxp explore</code>.</p>`}
-        ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims}
+        ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims} initial=${session?.assumptions}
           answer=${claims} position=${trace.position} fingerprint=${system.fingerprint} onPlay=${play} />` : null}
         <${Verdicts} ...${verdicts} onPlay=${play} />
         <${Keys} />

@@ -6,8 +6,9 @@ import { Verdict } from "./panels.js";
 const ALL = ["deterministic", "reflexive", "symmetric", "shared", "transitive"];
 const PAUSE = 150;
 
-export function Assumptions({ source, ask, answer, choices, position, fingerprint, onPlay }) {
+export function Assumptions({ source, ask, answer, initial, choices, position, fingerprint, onPlay }) {
   const [assumed, setAssumed] = useState(ALL);
+  useEffect(() => { if (initial) setAssumed(ALL.filter((one) => initial.includes(one))); }, [initial?.join()]);
   const [matrix, setMatrix] = useState({ cells: [] });
   const wanted = assumed.join(" "), path = choices.slice(0, position).join(".");
 
