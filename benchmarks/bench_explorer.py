@@ -17,11 +17,17 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from pxp_fsm.automata.serialization import to_toml
+from pxp_fsm.automata.tables import load_automaton
+from pxp_fsm.protocol.relations import Assumption
+from pxp_fsm.web import checks
 from pxp_fsm.web.assets import static
+from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.files import explorer_file
 from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
 from pxp_fsm.web.subjects import Subject, subject_in, subject_of
+from pxp_fsm.web.views import Views
 
 ROOT = Path(__file__).parents[1]
 SYSTEMS = runpy.run_path(str(ROOT / "benchmarks" / "bench_systems.py"))
@@ -60,8 +66,36 @@ def of_server(subject: Subject) -> list[float]:
     return found
 
 
-def of_page(browser: Any, page: Path) -> tuple[float, float]:
-    """CPU milliseconds of the page's thread until a file can be used, and of a step in it."""
+def of_edits() -> float:
+    """CPU milliseconds from a new text of PXP's table to what the page draws, in the median."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, found = Path(folder, "my.toml"), list[float]()
+        text = to_toml(load_automaton("pxp"))
+        path.write_text(text, "utf-8")
+        editor = Editor((str(path),), "fifo:1")
+        for number in range(20):
+            began = time.process_time()
+            editor.edit(0, text.replace("REFUTE", f"DOUBT{number}"))
+            Views(editor.subject.system()).system()
+            found.append((time.process_time() - began) * 1000)
+    return statistics.median(found)
+
+
+def of_checks() -> tuple[float, float]:
+    """CPU seconds of PXP's standard checks, and of INTERACT's claims without one assumption."""
+    began = time.process_time()
+    list(checks.standard_results(subject_in(("pxp",), "fifo:1")))
+    standard, most = time.process_time() - began, 0.0
+    for one in Assumption:
+        began = time.process_time()
+        interact = subject_in(("machine=interact", "human=interact"), None)
+        list(checks.claim_results(interact, frozenset(Assumption) - {one}))
+        most = max(most, time.process_time() - began)
+    return standard, most
+
+
+def of_page(browser: Any, page: str) -> tuple[float, float]:
+    """CPU milliseconds of the page's thread until a page can be used, and of a step in it."""
     with BROWSERS["opened"](browser, "about:blank", wait=False) as shown:
         devtools = shown.context.new_cdp_session(shown)
         devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -72,7 +106,7 @@ def of_page(browser: Any, page: Path) -> tuple[float, float]:
             return found["TaskDuration"] * 1000
 
         began = spent()
-        shown.goto(page.as_uri())
+        shown.goto(page)
         shown.wait_for_selector("main:not(.loading)")
         usable = spent() - began
         began, steps = spent(), 50
@@ -89,6 +123,9 @@ def main() -> None:
     print(f"page: {sum(sizes.values()) >> 10} kB, compressed {packed >> 10} kB")
     interact = explorer_file(subject_in(("interact",), None))
     print(f"file of INTERACT: {len(interact.encode()) >> 10} kB")
+    print(f"an edit of PXP's table: {of_edits():.0f} ms (CPU) until it is drawn")
+    standard, claims = of_checks()
+    print(f"PXP's checks {standard:.1f} s, INTERACT's claims at most {claims:.1f} s (CPU)")
     for name, (agents, capacity) in SIZES.items():
         subject = subject_of(SYSTEMS["composition"](agents, capacity).system)
         steps = of_server(subject)
@@ -103,8 +140,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, BROWSERS["chromium"]() as browser:
             page = Path(folder, "page.html")
             page.write_text(text, "utf-8")
-            usable, step = of_page(browser, page)
-            print(f"in Chromium, CPU: usable after {usable:.0f} ms, a step {step:.1f} ms")
+            usable, step = of_page(browser, page.as_uri())
+            print(f"the file in Chromium, CPU: usable after {usable:.0f} ms, a step {step:.1f} ms")
+            with BROWSERS["served"]() as address:
+                usable, step = of_page(browser, address)
+            print(f"INTERACT in Chromium, CPU: usable after {usable:.0f} ms, a step {step:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -99,9 +99,7 @@ def answers(
     Raises `Refused` where no session under `assumptions` begins so.
     """
     system = subject.system()
-    table = system.members[0].automaton
-    rules = Bounds().rules(subject.protocol, Substitutes({subject.protocol: table}))
-    model = SessionModel(rules, Theory(assumptions), observes=False)
+    model = SessionModel(subject.rules, Theory(assumptions), observes=False)
     said = [
         Say(AGENTS[system.places[action.sender]], action.tag)
         for action in Views(system).actions(choices)
@@ -128,10 +126,11 @@ def _results(subject: Subject, asked: dict[str, Any]) -> Iterator[ResultView]:
         yield from standard_results(subject)
 
 
-def _work(connection: Connection, subject: Subject) -> None:
-    """Answer questions, each with results and an empty line."""
+def _work(connection: Connection) -> None:
+    """Answer questions, each of a subject and a question, with results and an empty line."""
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
+            subject: Subject = connection.recv()
             asked = json.loads(connection.recv_bytes())
             try:
                 for result in _results(subject, asked):
@@ -143,7 +142,10 @@ def _work(connection: Connection, subject: Subject) -> None:
 
 
 class Process:
-    """A process that checks, one question at a time; a new question ends the one before."""
+    """A process that checks, one question at a time; a new question ends the one before.
+
+    What it is asked is about its `subject`, which may be exchanged.
+    """
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -153,9 +155,7 @@ class Process:
     def _start(self) -> None:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_work, args=(theirs, self.subject), daemon=True, name="pxp check"
-        )
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True, name="pxp check")
         self._process.start()
         theirs.close()
 
@@ -177,6 +177,7 @@ class Process:
             self._start()
         connection, self.busy = self._connection, True
         try:
+            connection.send(self.subject)
             connection.send_bytes(asked.encode())
             while answer := await asyncio.wait_for(
                 asyncio.to_thread(_received, connection), seconds

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backends.databases import FAULTS, Origin, SqlBlackboard, StoredSession, origin_of
 from backends.databases.records import stored_system
@@ -80,7 +80,8 @@ class Recording:
         if not record.channel:
             found = coverage(rules_of(record), record.assumptions)
             self._claims = () if found is None else found.claims
-        self.subject = subject_of(self._system, (), self._actions(stored))
+        begun = subject_of(self._system, (), self._actions(stored))
+        self.subject = replace(begun, bounds=(record.n, record.k))
         self.latest = self._viewed(stored)
 
     def read(self) -> SessionView | None:

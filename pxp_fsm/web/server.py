@@ -21,7 +21,7 @@ from proofs.logic import parse
 from proofs.sessions.answers import Answers
 from proofs.systems.coloring import Part, color
 from proofs.systems.paths import nearest, nearest_end, states_along
-from pxp_fsm.errors import PXPError, Refused, UsageError
+from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.checks import Process, answers, question
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.interface import (
@@ -116,16 +116,17 @@ class Explorer:
         if editor is None:
             raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
         async with self.editing:
-            before = self.shown.system.fingerprint
             actions = self.views.actions(query.choices)
             faults = await asyncio.to_thread(editor.edit, query.table, query.text)
             if faults:
                 return Edited(faults=faults)
             subject = editor.subject
+            if subject == self.subject:  # its comments alone are others
+                self.shown.tables = editor.tables
+                return Edited(choices=query.choices)
             views = await asyncio.to_thread(lambda: Views(subject.system()))
             self._open(subject, views)
-            if self.shown.system.fingerprint != before:
-                self.check()
+            self.check()
         return Edited(choices=views.choices_along(actions))
 
     def check(self) -> None:
@@ -164,14 +165,14 @@ class Explorer:
     def borrow(self) -> Process:
         """A process that checks: the one that has been given back, or another one."""
         found, self._spare = self._spare, None
-        if found is not None and found.subject != self.subject:
-            found.close()
-            found = None
-        return found or Process(self.subject)
+        if found is None:
+            return Process(self.subject)
+        found.subject = self.subject
+        return found
 
     def give_back(self, process: Process) -> None:
         """Keep a process for the next who borrows one, or end it."""
-        if self._spare is None and not process.busy and process.subject == self.subject:
+        if self._spare is None and not process.busy:
             self._spare = process
         else:
             process.close()
@@ -261,8 +262,6 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     @app.post("/api/answers")
     def answered(query: AnswersQuery) -> tuple[Answers, ...]:
         """What MATCH and AGREE may answer after a trace of a session, and the replies to it."""
-        if not explorer.subject.protocol:
-            raise Refused("these tables are none of a protocol that asks MATCH and AGREE")
         return answers(explorer.subject, query.choices, query.assumptions)
 
     @app.post("/api/export/{form}", response_class=Response)
@@ -360,11 +359,10 @@ class _Listener:
             self._tasks[asked.type] = asyncio.create_task(self._answer(asked))
 
     async def _answer(self, asked: Question) -> None:
-        process = self._processes.get(asked.type)
-        if process is None or process.subject != self._explorer.subject:
-            if process is not None:
-                process.close()
-            process = self._processes[asked.type] = self._explorer.borrow()
+        if asked.type not in self._processes:
+            self._processes[asked.type] = self._explorer.borrow()
+        process = self._processes[asked.type]
+        process.subject = self._explorer.subject
         if isinstance(asked, CheckQuestion):
             text = question(asked.formula)
         else:

@@ -7,25 +7,29 @@ from dataclasses import dataclass
 
 from proofs.systems import Composition
 from proofs.systems.paths import Choices, choices_of
+from pxp_fsm import defaults
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import canonical_json
 from pxp_fsm.automata.system import Member, System
 from pxp_fsm.automata.system_files import Property, is_system_file, read_system
 from pxp_fsm.automata.tables import stored_automaton
+from pxp_fsm.errors import Refused
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A system by value: its members' names and tables (as JSON), its channel, and what it must do.
 
-    `choices` is the trace that a page begins with.
+    `choices` is the trace that a page begins with; `bounds` are n and k of sessions of a protocol.
     """
 
     members: tuple[tuple[str, str], ...]
     channel: str
     properties: tuple[Property, ...] = ()
     choices: Choices = ()
+    bounds: tuple[int | None, int | None] = (defaults.N, None)
 
     @property
     def protocol(self) -> str:
@@ -34,6 +38,19 @@ class Subject:
         (first, *others), known = tables, ("interact", "pxp")
         alike = len(others) == 1 and others[0].fingerprint == first.fingerprint
         return first.name if alike and self.channel == "sync" and first.name in known else ""
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the protocol that the two members follow.
+
+        Raises `Refused` where they follow none, `UsageError` where the table is none of it.
+        """
+        (n, k), table = self.bounds, stored_automaton(self.members[0][1])
+        if self.protocol == "interact":
+            return Interact(n or defaults.N, k or defaults.K, table)
+        if self.protocol == "pxp":
+            return Pxp(k, table=table)
+        raise Refused("these tables are none of a protocol that asks MATCH and AGREE")
 
     def system(self) -> System:
         """The system itself."""

@@ -133,6 +133,7 @@ def pictures(folder: Path) -> list[Path]:
         "interact": ([], "#t=0.2.1&f=G%20(ended%20-%3E%20event.CLOSE)"),
         "deadlock": (["pxp", "--channel", "fifo:1"], "#t=0.1"),
         "debate": ([str(ROOT / "examples" / "debate" / "debate.toml")], "#t=0"),
+        "editing": (["--edit", str(ROOT / "examples" / "debate" / "debate.toml")], "#t=0"),
     }
     with chromium() as browser:
         for name, (arguments, trace) in subjects.items():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pxp_fsm as library
 from pxp_fsm.web.assets import static
 from tests.command_line import pxp
 from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, served
@@ -292,3 +295,90 @@ def test_the_bundle_is_what_the_lock_file_builds(packages: Path, tmp_path: Path)
         about = json.loads((packages / name / "package.json").read_text("utf-8"))
         assert f"{name} {about['version']} ({about['license']})" in licenses
         assert (packages / name / "LICENSE").read_text("utf-8").strip() in licenses
+
+
+def test_a_switch_turned_off_makes_claims_fall_and_the_matrix_moves(
+    browser: Any, interact: str
+) -> None:
+    with opened(browser, interact + "#t=0.0") as page:
+        wait(page, "1 of 13 claims fail")
+        panel = page.locator("section[aria-labelledby=assumptions-title]")
+        page.wait_for_selector(".matrix .closed")
+        assert panel.locator(".matrix .open").all_inner_texts() == ["A RATIFY"]
+        panel.get_by_label("symmetric").uncheck()
+        wait(page, "5 of 11 claims fail")
+        page.wait_for_function("() => document.querySelectorAll('.matrix .open').length > 1")
+        panel.get_by_role("button", name="Play the trace of refuted-never").click()
+        wait(page, "The trace of refuted-never")
+        assert trace(page) == "0.1.1.0"
+        page.keyboard.press("Home")
+        wait(page, "MATCH and AGREE are not asked here")
+
+
+def test_a_table_is_edited_drawn_checked_and_saved(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    shutil.copy(ROOT / "pxp_fsm" / "automata" / "data" / "pxp.toml", path)
+    text = path.read_text("utf-8")
+    arguments = ("--edit", str(path), "--channel", "fifo:1")
+    with served(*arguments) as address, opened(browser, address + "#t=0.1") as page:
+        area = page.locator("textarea")
+        assert area.input_value() == text
+        area.fill(text.replace('to = "WAIT"', 'to = "NOWHERE"', 1))
+        page.get_by_role("button", name="line ").first.click()
+        assert "NOWHERE" in page.evaluate(
+            "() => { const a = document.activeElement;"
+            " return a.value.slice(a.selectionStart, a.selectionEnd); }"
+        )
+        assert page.get_by_role("button", name="Save", exact=True).is_disabled()
+        hostile = text.replace('name = "DECIDE"', 'name = "DECIDE"', 1).replace(
+            'title = "PXP"', "title = '<img src=x onerror=\"window.hurt=1\">'", 1
+        )
+        assert hostile != text
+        area.fill(hostile)
+        wait(page, "no fault")
+        wait(page, "<img src=x onerror")
+        assert trace(page) == "0.1"
+        assert page.evaluate("window.hurt") is None
+        assert path.read_text("utf-8") == text
+        page.keyboard.press("Tab")  # away from the text, where keys are moves again
+        page.get_by_role("button", name="Save", exact=True).click()
+        wait(page, "Written:")
+        assert path.read_text("utf-8") == hostile
+        page.wait_for_selector("text=checking", state="detached")
+        assert page.get_by_role("button", name="Play the trace of no-deadlock").is_visible()
+
+
+def test_a_running_session_is_followed_until_one_leaves_it(browser: Any, tmp_path: Path) -> None:
+    database = str(tmp_path / "lab.sqlite")
+    agent = library.Agent(
+        lambda question: library.Answer(str(min(len(question.history), 5)), "so it is"),
+        match=library.exact,
+        agree=library.exact,
+    )
+    apart = ThreadPoolExecutor(1)  # the browser has a loop in this thread
+    with library.open_blackboard(database) as board:
+        session = library.Session(
+            library.Interact(k=9),
+            {"m": agent, "h": agent},
+            instance="x",
+            name="lab/1",
+            blackboard=board,
+        )
+        apart.submit(lambda: asyncio.run(session.step())).result()
+        arguments = ("--session", "lab/1", "--database", database, "--monitor", "F ended")
+        with served(*arguments) as address, opened(browser, address) as page:
+            wait(page, "After message 1 of 1.")
+            apart.submit(lambda: asyncio.run(session.step())).result()
+            wait(page, "After message 2 of 2.")
+            wait(page, "lab/1@2")
+            page.keyboard.press("ArrowLeft")
+            page.keyboard.press("4")
+            wait(page, "it leaves what happened after message 1")
+            apart.submit(session.run_sync).result()
+            wait(page, "ended: ")
+            assert len(now(page)) == 2
+            wait(page, "it leaves what happened after message 1")
+            page.get_by_role("button", name="To what happened last").click()
+            assert session.ending is not None
+            wait(page, f"After message {len(session.history)} of {len(session.history)}.")
+            assert now(page) == ["END", "END"]

@@ -157,6 +157,8 @@ export function App({ source }) {
     await open(choices, Math.min(position, choices.length));
   }), [open, serially, source]);
 
+  const getChoices = useCallback(() => now.current.choices, []);
+
   /** They may have been edited in another window; this one's own edit is on its way. */
   const changed = useCallback((found) => setTimeout(() => {
     if (fingerprint.current !== found) setNotice("The tables were edited in another window: reload this page.");
@@ -321,7 +323,7 @@ export function App({ source }) {
         <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
           deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
         ${opened.tables?.length ? html`<${Editor} tables=${opened.tables} source=${source} onEdited=${edited}
-          getChoices=${() => now.current.choices} setNotice=${setNotice} />` : null}
+          getChoices=${getChoices} setNotice=${setNotice} />` : null}
       </div>
       <div className="side">
         <${Moves} ...${{ system, state, shown }} onMove=${take} />
@@ -331,7 +333,7 @@ export function App({ source }) {
           ? html`<${Formula} ...${{ formula, answer, parts }} position=${trace.position}
               onFormula=${setFormula} onPlay=${play} onStep=${goTo} />`
           : html`<p className="muted">To check formulas, start <code>pxp explore</code>.</p>`}
-        ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims}
+        ${source.live && opened.protocol ? html`<${Assumptions} ...${{ source, choices }} ask=${askClaims} initial=${session?.assumptions}
           answer=${claims} position=${trace.position} fingerprint=${system.fingerprint} onPlay=${play} />` : null}
         <${Verdicts} ...${verdicts} onPlay=${play} />
         <${Keys} />

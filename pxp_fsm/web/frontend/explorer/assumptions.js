@@ -1,13 +1,14 @@
 // What is assumed of MATCH and AGREE, as switches: which claims fall, and which answers are left.
-import { useEffect, useState } from "react";
+import { memo, useEffect, useState } from "react";
 import { html } from "../html.js";
 import { Verdict } from "./panels.js";
 
 const ALL = ["deterministic", "reflexive", "symmetric", "shared", "transitive"];
 const PAUSE = 150;
 
-export function Assumptions({ source, ask, answer, choices, position, fingerprint, onPlay }) {
+export function Assumptions({ source, ask, answer, initial, choices, position, fingerprint, onPlay }) {
   const [assumed, setAssumed] = useState(ALL);
+  useEffect(() => { if (initial) setAssumed(ALL.filter((one) => initial.includes(one))); }, [initial?.join()]);
   const [matrix, setMatrix] = useState({ cells: [] });
   const wanted = assumed.join(" "), path = choices.slice(0, position).join(".");
 
@@ -26,7 +27,6 @@ export function Assumptions({ source, ask, answer, choices, position, fingerprin
     return () => { current = false; clearTimeout(timer); };
   }, [source, wanted, path, fingerprint]);
 
-  const fallen = answer.results.filter((one) => one.status === "FAILS");
   const turn = (name) => setAssumed((old) =>
     ALL.filter((one) => (one === name ? !old.includes(one) : old.includes(one))));
   return html`<section aria-labelledby="assumptions-title"><h2 id="assumptions-title">Assumptions on MATCH and AGREE</h2>
@@ -34,15 +34,20 @@ export function Assumptions({ source, ask, answer, choices, position, fingerprin
       html`<label key=${name}><input type="checkbox" checked=${assumed.includes(name)}
         onChange=${() => turn(name)} /> ${name}</label>`)}</fieldset>
     <${Matrix} ...${matrix} />
-    <div aria-live="polite">
+    <${Claims} answer=${answer} onPlay=${onPlay} />
+  </section>`;
+}
+
+const Claims = memo(function Claims({ answer, onPlay }) {
+  const fallen = answer.results.filter((one) => one.status === "FAILS");
+  return html`<div aria-live="polite">
       ${answer.error && html`<p className="alert">${answer.error}</p>`}
       <p className="muted">${answer.done
         ? `${fallen.length} of ${answer.results.length} claims fail under these assumptions.` : "checking …"}</p>
     </div>
     <ul className="verdicts">${[...fallen, ...answer.results.filter((one) => !fallen.includes(one))].map((result) =>
-      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} plainly />`)}</ul>
-  </section>`;
-}
+      html`<${Verdict} key=${result.name} result=${result} onPlay=${onPlay} plainly />`)}</ul>`;
+});
 
 function Matrix({ cells, error }) {
   if (error) return html`<p className="muted">No answers here: ${error}</p>`;

@@ -1,10 +1,10 @@
 // A table as text: checked as one types, drawn when nothing is wrong with it, written when asked.
-import { useEffect, useRef, useState } from "react";
+import { memo, useEffect, useRef, useState } from "react";
 import { html } from "../html.js";
 
 const TYPING = 250;
 
-export function Editor({ tables, source, onEdited, getChoices, setNotice }) {
+export const Editor = memo(function Editor({ tables, source, onEdited, getChoices, setNotice }) {
   const [chosen, setChosen] = useState(0);
   const [texts, setTexts] = useState(() => tables.map((one) => one.text));
   const [saved, setSaved] = useState(() => tables.map((one) => (one.saved ? one.text : null)));
@@ -81,4 +81,4 @@ export function Editor({ tables, source, onEdited, getChoices, setNotice }) {
         ${one.text}</li>`)}</ul>` : null}
     </div>
   </section>`;
-}
+});
