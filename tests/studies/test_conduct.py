@@ -143,12 +143,15 @@ def test_who_gives_no_sign_lapses_and_may_come_back(study: Study, board: SqlBlac
     with Conduct(study, board, clock=lambda: now[0]) as conduct:
         conduct.raise_event("OPEN")
         expert, idle = at_tasks(conduct, "a"), conduct.join({"PROLIFIC_PID": "b"})
+        waits = at_tasks(conduct, "c")  # for its partner: nothing is its own to do
+        conduct.follow(expert.subject)
         now[0] += study.deadline - 1
         assert conduct.lapse() == ()
         now[0] += 2
         assert set(conduct.lapse()) == {expert.subject, idle}
         assert (expert.status, conduct.status(idle)) == ("LAPSED", "DECLINED")
-        assert list(disclosure.identifiers_of(board, study.run)) == [expert.subject]
+        assert waits.status == "WAITING"
+        assert set(disclosure.identifiers_of(board, study.run)) == {expert.subject, waits.subject}
         expert.act()
         assert expert.status == "DEBRIEF"
 
