@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.bench_serving import check, measured
+from tests.web.expert_load import check, measured
 from tests.web.experts import QuickServer, Served, served
 
 pytestmark = pytest.mark.deep
