@@ -224,7 +224,8 @@ def test_a_conduct_that_is_killed_anywhere_goes_on_alike(
     assert life()
     with Conduct(study, board) as conduct:
         assert set(conduct.statuses) == {"ERASED"}
-        assert len(conduct.subjects) in (2, 3)  # who was forgotten, and comes back, is somebody new
+        # who was forgotten in the first life, and comes in the second one, is somebody new
+        assert 2 <= len(conduct.subjects) <= 4
     assert disclosure.identifiers_of(board, study.run) == {}
     assert verify_engine(board.engine).problems == ()
 
