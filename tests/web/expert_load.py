@@ -18,7 +18,8 @@ from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
 from tests.web.experts import MINE, QuickServer
 
-THINKS = 5.0
+THINKS = 30.0
+"""Seconds between two requests of a person, on average."""
 AWAY = (httpx2.HTTPError, OSError)
 
 
@@ -28,10 +29,16 @@ class Load:
 
     seconds: list[float] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
-    over: bool = False
+    ready: int = 0
+    ends: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self.ends.is_set()
 
 
-async def expert(server: QuickServer, name: str, load: Load) -> None:
+async def expert(server: QuickServer, name: str, load: Load, thinks: float) -> None:
     """A person who answers whatever waits, until the time is over."""
     chance, sent = random.Random(name), 0
     token = server.links[name].partition("token=")[2]
@@ -39,8 +46,12 @@ async def expert(server: QuickServer, name: str, load: Load) -> None:
     base = f"http://127.0.0.1:{server.port}"
     async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=60) as client:
         listening = asyncio.create_task(_listen(server.port, token))
+        while not await _is_asked(client):
+            await asyncio.sleep(chance.uniform(2, 10))
+        load.ready += 1
         while not load.over:
-            await asyncio.sleep(chance.expovariate(1 / THINKS))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(load.ends.wait(), chance.expovariate(1 / thinks))
             try:
                 view = await _waiting(client)
                 if view is None:
@@ -88,23 +99,38 @@ async def _waiting(client: httpx2.AsyncClient) -> dict[str, Any] | None:
     return None
 
 
+async def _is_asked(client: httpx2.AsyncClient) -> bool:
+    try:
+        return await _waiting(client) is not None
+    except AWAY:
+        return False
+
+
 async def _all_over(client: httpx2.AsyncClient) -> bool:
     lines = (await client.get("/api/sessions")).json()
     return all(line["standing"] == "over" for line in lines)
 
 
-async def measured(server: QuickServer, experts: int, kills: int, seconds: float) -> Load:
-    """Let experts answer for so long, and kill the server so often meanwhile."""
+async def measured(
+    server: QuickServer, experts: int, kills: int, seconds: float, thinks: float = THINKS
+) -> Load:
+    """Let experts answer for so long, and kill the server so often before.
+
+    They begin once a session waits for each of them.
+    """
     load, chance = Load(), random.Random(1)
     tasks = [
-        asyncio.create_task(expert(server, f"e{number}", load)) for number in range(1, experts + 1)
+        asyncio.create_task(expert(server, f"e{number}", load, thinks))
+        for number in range(1, experts + 1)
     ]
+    while load.ready < experts and not any(task.done() for task in tasks):
+        await asyncio.sleep(0.5)
     for _ in range(kills):
         await asyncio.sleep(chance.uniform(0.5, 4.0))
         await asyncio.to_thread(server.end)
         await asyncio.to_thread(server.start)
     await asyncio.wait(tasks, timeout=seconds)
-    load.over = True
+    load.ends.set()
     await asyncio.gather(*tasks)
     return load
 

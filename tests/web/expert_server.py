@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.web import serve_experts
@@ -27,7 +28,8 @@ def main(database: str, port: int, experts: int, cases: int) -> None:
                 print(f"{name or 'researcher'}: {link}")
             print("ready", flush=True)
 
-        serve_experts(board, runs, port, ready)
+        with suppress(KeyboardInterrupt):
+            serve_experts(board, runs, port, ready)
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ def _ask(found: Served, cases: st.SearchStrategy[Any], session: str, examples: i
 
 
 def test_kills_under_load_lose_and_double_nothing(tmp_path: Path) -> None:
-    server = QuickServer(tmp_path, 8, 2)
+    server = QuickServer(tmp_path, 4, 1)
     with server:
-        load = asyncio.run(measured(server, 8, 4, 20))
+        load = asyncio.run(measured(server, 4, 3, 3_600, thinks=0.2))  # until all are over
     stored, lost, doubled = check(server.database, load)
-    assert stored > 8
+    assert stored >= 4
     assert (lost, doubled) == (0, 0)
