@@ -29,7 +29,7 @@ class Timing:
     """How a person arrived at a message: seconds, edits and pastes, and the versions they saw.
 
     `active` are the seconds in which they did something, `idle` the others; `page` and `consent`
-    are the versions of the page and of the consent.
+    are the versions of the page and of the consent. Raises `UsageError` for what is no time.
     """
 
     active: float
@@ -38,6 +38,14 @@ class Timing:
     pastes: int = 0
     page: str = ""
     consent: str = ""
+
+    def __post_init__(self) -> None:
+        for seconds in (self.active, self.idle):
+            if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+                raise UsageError("active and idle are seconds, numbers from 0")
+        for count in (self.edits, self.pastes):
+            if type(count) is not int or not 0 <= count <= GREATEST:
+                raise UsageError("edits and pastes are counts, whole numbers from 0")
 
 
 def keep_draft(board: SqlBlackboard, session: str, number: int, content: Any) -> None:
@@ -74,14 +82,8 @@ def drop_draft(board: SqlBlackboard, session: str) -> None:
 def keep_timing(board: SqlBlackboard, session: str, number: int, timing: Timing) -> None:
     """Store how message `number` of `session` was arrived at; the first that is stored stays.
 
-    Raises `UsageError` for what is no time, `BlackboardError` where there is no such session.
+    Raises `BlackboardError` where there is no such session.
     """
-    seconds = (timing.active, timing.idle)
-    if any(type(one) not in (int, float) or not 0 <= one < math.inf for one in seconds):
-        raise UsageError("active and idle are seconds, numbers from 0")
-    counts = (timing.edits, timing.pastes)
-    if any(type(one) is not int or not 0 <= one <= GREATEST for one in counts):
-        raise UsageError("edits and pastes are counts, whole numbers from 0")
     row = {
         "session": session,
         "number": number,

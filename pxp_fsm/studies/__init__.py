@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pxp_fsm.studies.files import load_study as load_study
     from pxp_fsm.studies.lifecycles import prove as prove
     from pxp_fsm.studies.views import page_bytes as page_bytes
+    from pxp_fsm.studies.views import participant_page as participant_page
     from pxp_fsm.studies.views import view as view
 
 __getattr__, __dir__ = door(globals())

@@ -11,17 +11,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
+from backends.databases import RunRecord, SqlBlackboard, disclosure, erasure, queries, tokens
 from backends.databases.drafts import Timing, keep_timing
+from backends.databases.locks import RunLocked
 from pxp_fsm import __version__
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.defaults import SYSTEMS
-from pxp_fsm.errors import NotThere, Refused, UsageError, quoted
+from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.protocol.messages import text_problem
 from pxp_fsm.studies.assignment import Assigned, assignment
 from pxp_fsm.studies.files import Study, number_of, pseudonym
 from pxp_fsm.studies.guide import next_message
@@ -35,18 +36,18 @@ from pxp_fsm.studies.participations import (
     run_name,
     runs_of,
 )
-from pxp_fsm.studies.questions import checked_answers
+from pxp_fsm.studies.requests import check_identifiers, check_payload
+from pxp_fsm.studies.status import ON_WHOM
 from pxp_fsm.studies.tasks import Sessions, Standing
-from pxp_fsm.studies.withdrawal import erase_runs, forget
 
 LINK_SECONDS = 90 * 86400.0
 """For how long a participant's link is valid."""
 
+MAY_LAPSE = tuple(status for status, whom in ON_WHOM.items() if whom == "the participant")
+"""The statuses in which it is the participant who is waited for."""
+
 AT_TASK = ("WAITING", "ANSWERING")
 """The statuses of a participant who is at a task."""
-
-_LONGEST = 200
-"""Characters of an identifier that a panel gives."""
 
 
 class Conduct:
@@ -54,7 +55,7 @@ class Conduct:
 
     `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
     not go on, before they are erased. `unclean` says that pages of the database's files may still
-    hold what was erased, since another process has them open; `pxp erase` does it then.
+    hold what was erased: until `clean`, and after it where another process has them open.
 
     Raises `RunLocked` where another process conducts it, and `UsageError` where the study there is
     not this one. Use it as a context manager.
@@ -77,7 +78,6 @@ class Conduct:
         self._known: dict[str, Participation] = {}
         self._noticed: dict[str, float] = {}
         self._totals: dict[object, int] = {}
-        self.unclean = False
         board.lock(study.run)
         try:
             self._open()
@@ -89,6 +89,7 @@ class Conduct:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.clean()
         self.board.unlock(self.study.run)
 
     def _open(self) -> None:
@@ -102,17 +103,17 @@ class Conduct:
             board.start_run(record)
         else:
             check_stored(study, stored)
-        there = {record.session: record for record in board.sessions(study.run)}
+        there = [record.session for record in board.sessions(study.run)]
         if f"{study.run}/{NOBODY}" not in there:
-            begin(board, study.run, NOBODY, 1, study.title)
-        erased = {one.session for one in board.erasures(study.run)}
+            there.append(begin(board, study.run, NOBODY, 1, study.title).name)
         latest = board.read(lambda connection: queries.latest_actions(connection, study.run))
-        for name in [f"{study.run}/{NOBODY}", *there]:
+        for name in there:
             subject = name.removeprefix(f"{study.run}/")
-            if subject not in self._known:
-                self._known[subject] = read(board, study.run, subject)
-                self._seen[subject] = latest.get(name, self._clock())
+            self._known[subject] = read(board, study.run, subject)
+            self._seen[subject] = latest.get(name, self._clock())
+        erased = (one.session for one in board.erasures(study.run))
         self._erased = {name.removeprefix(f"{study.run}/") for name in erased}
+        self.unclean = bool(self._erased)  # whoever erased them may have been killed before
         for subject in self.subjects:
             self._align(self._known[subject])
             self._drive(self._known[subject])
@@ -150,6 +151,7 @@ class Conduct:
                 self._drive(self._known[subject])
             if label == "ANONYMISE":
                 self._forget()
+                self.clean()
 
     def _rows_of_study(self) -> list[Any]:
         rows = self._known[NOBODY].live.machines[STUDY].enabled()
@@ -162,7 +164,7 @@ class Conduct:
         identifiers that the study file does not name.
         """
         given = dict(identifiers or {})
-        self._check_identifiers(given)
+        check_identifiers(self.study, given)
         with self._doing:
             run = self.study.run
             known = disclosure.identifiers_of(self.board, run)
@@ -178,24 +180,12 @@ class Conduct:
             subject = pseudonym(number)
             if given:
                 disclosure.identify(self.board, run, subject, given)
-            does = [
-                {"place": one.place, "task": one.task.name, "arm": one.arm.name}
-                for one in assignment(self.study, number)
-            ]
+            given_to = assignment(self.study, number)
+            does = [{"task": one.task.name, "arm": one.arm.name} for one in given_to]
             self._known[subject] = begin(self.board, run, subject, number + 1, json.dumps(does))
             self._seen[subject] = self._clock()
             self._align(self._known[subject])
             return subject
-
-    def _check_identifiers(self, given: Mapping[str, str]) -> None:
-        for name, value in given.items():
-            if name not in self.study.payment.parameters:
-                there = ", ".join(self.study.payment.parameters) or "none"
-                raise UsageError(
-                    f"the study takes no identifier {quoted(name)}; there are: {there}"
-                )
-            if not isinstance(value, str) or not 0 < len(value) <= _LONGEST or text_problem(value):
-                raise UsageError(f"{name} is a text of at most {_LONGEST} characters")
 
     def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
         """A new token for the link of `subject`; it is not stored."""
@@ -205,9 +195,9 @@ class Conduct:
     def participation(self, subject: str) -> Participation:
         """The lifecycle of `subject`; raises `NotThere` where nobody has that pseudonym."""
         found = None if subject == NOBODY else self._known.get(subject)
-        if found is None:
-            raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
-        return found
+        if found is not None:
+            return found
+        raise NotThere(f"study {self.study.run} has no participant {quoted(subject)}")
 
     def status(self, subject: str) -> str:
         """The status of `subject`."""
@@ -225,29 +215,17 @@ class Conduct:
             one = self.participation(subject)
             if label == "WITHDRAW":
                 self._leave(one)
+                self.clean()
                 return one.status
-            self._check_payload(one, label, payload)
+            check_payload(self.study, one, label, payload)
             one.send(PARTICIPANT, label, payload)
+            self._seen[subject] = self._clock()
             if timing is not None:
                 keep_timing(self.board, one.name, len(one.history), timing)
-            self._seen[subject] = self._clock()
             self._drive(one)
             if one.status == "DECLINED":
                 self._forget(subject)
             return one.status
-
-    def _check_payload(self, one: Participation, label: str, payload: Any) -> None:
-        if label == "ANSWER" or not one.may(label):
-            raise Refused(f"{one.subject} is {one.status}, where {label} is not possible")
-        if label == "CONSENT" and payload != {"version": self.study.consent.version}:
-            raise Refused("the consent has changed since the page was shown; read it again")
-        asked = {"BEFORE": self.study.before, "AFTER": self.study.after}.get(one.status, ())
-        if label == "ANSWERED":
-            checked_answers(asked, payload)
-        elif label == "TRAINED":
-            checked_answers(self.study.training, payload)
-        elif label != "CONSENT" and payload is not None:
-            raise UsageError(f"{label} carries nothing")
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
         """The runs of the tasks that `subject` was given, in order."""
@@ -268,12 +246,9 @@ class Conduct:
         one = self.participation(subject)
         if one.status not in AT_TASK:
             raise Refused(f"{subject} is {one.status}, and at no task")
-        does = self._does(one)
+        does = self.doing(one.subject)[-1]
         run = run_name(self.study, subject, does.place)
         return run, does, self.study.plan(does.arm, does.task, subject)
-
-    def _does(self, one: Participation) -> Assigned:
-        return self.doing(one.subject)[-1]
 
     def follow(self, subject: str) -> Standing:
         """Bring the partner in line with what is stored of the task, as far as it is released.
@@ -284,7 +259,7 @@ class Conduct:
             one = self.participation(subject)
             if one.status not in AT_TASK:
                 return Standing()
-            if self._does(one).task.network:
+            if self.doing(one.subject)[-1].task.network:
                 self._partner(one, Standing(is_theirs=True))
                 return Standing(is_theirs=True)
             run, does, plan = self.task(subject)
@@ -313,7 +288,9 @@ class Conduct:
             one.send(PARTNER, "TURN")
         elif not found.is_theirs and listening:
             one.send(PARTICIPANT, "ANSWER")
-            self._seen[one.subject] = self._clock()
+        else:
+            return
+        self._seen[one.subject] = self._clock()
 
     def lose(self, subject: str) -> None:
         """The partner of `subject` has gone: the participant is told, and can go on."""
@@ -326,7 +303,7 @@ class Conduct:
         """A task about a network is done; raises `Refused` where there is none."""
         with self._doing:
             one = self.participation(subject)
-            if one.status not in AT_TASK or not self._does(one).task.network:
+            if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
                 raise Refused(f"{subject} is {one.status}, and at no task about a network")
             self._partner(one, Standing(is_over=True))
 
@@ -342,7 +319,7 @@ class Conduct:
             for subject in self.subjects:
                 one = self._known[subject]
                 late = now - self._seen[subject] > self.study.deadline
-                if late and one.status not in (*OVER, "DONE", "LAPSED", "WITHDRAWN"):
+                if late and one.status in MAY_LAPSE:
                     self._stop(self.runs_of(subject))
                     one.happen("LAPSE")
                     gone.append(subject)
@@ -377,6 +354,7 @@ class Conduct:
             if chosen is None:
                 break
             one.send(*chosen)
+            self._seen[one.subject] = self._clock()
         if one.state(GUIDE) == "ERASING":
             self._erase(one)
         elif one.status == "ERASED":
@@ -386,15 +364,37 @@ class Conduct:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""
         runs = self.runs_of(one.subject)
         self._stop(runs)
-        if erase_runs(self.board, runs):
+        if self._erase_runs(runs):
             one.send(GUIDE, "ERASED")
             self._erase_lifecycle(one)
 
     def _erase_lifecycle(self, one: Participation) -> None:
-        erase_runs(self.board, [one.name])
-        self._forget(one.subject)
-        self._erased.add(one.subject)
+        if self._erase_runs([one.name]):
+            self._forget(one.subject)
+            self._erased.add(one.subject)
+
+    def _erase_runs(self, names: Iterable[str]) -> bool:
+        """Erase these runs or sessions, as far as they are stored; whether all were.
+
+        False where another process works on one of them: nothing of that one is erased then.
+        """
+        for name in names:
+            try:
+                erasure.erase(self.board, erasure.sessions_of(self.board, [name]))
+            except NotThere:
+                continue
+            except RunLocked:
+                return False
+        return True
 
     def _forget(self, subject: str | None = None) -> None:
         """Remove who somebody was, and their links; None is everybody."""
-        self.unclean = not forget(self.board, self.study.run, subject)
+        disclosure.forget(self.board, self.study.run, subject)
+        self.unclean = True
+
+    def clean(self) -> None:
+        """Rewrite the database's files, if they may still hold what was erased; see `unclean`."""
+        if self.unclean:
+            with suppress(BlackboardError):
+                erasure.clean(self.board)
+                self.unclean = False

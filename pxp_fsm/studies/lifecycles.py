@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from proofs.core.results import Result
-from proofs.systems import check_formulas, check_machines, check_standard
+from proofs.systems import check_formulas, check_standard
 from pxp_fsm.automata.system import System
 from pxp_fsm.automata.system_files import SystemFile, read_system
 
@@ -52,12 +52,11 @@ def system_file() -> SystemFile:
 
 
 def prove() -> Iterator[Result]:
-    """Check what the lifecycles must be: standard checks, machines, and the formulas of the file.
+    """Check what the lifecycles must be: standard checks, machines among them, and formulas.
 
     Those of `IN_TIME` come last, under their fairness.
     """
     yield from check_standard(participation())
-    yield from check_machines(participation())
     formulas = [one.formula for one in system_file().properties]
     yield from check_formulas(participation(), formulas)
     for _about, formula, fairness in IN_TIME:

@@ -7,7 +7,6 @@ A study is a run of the blackboard, and each participation a session of a system
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,14 +65,13 @@ class Participation:
         """The state of a member."""
         return self.live.machines[member].state
 
-    def may(self, label: str) -> bool:
-        """Whether the participant may send `label`, or the event may happen, now."""
-        return any(_label(action) == label for action in self._own())
-
-    def _own(self) -> Iterator[SystemAction]:
-        yield from self.live.externals()
-        for row in self.live.rows(PARTICIPANT):
-            yield from self.live.by_row(PARTICIPANT, row)
+    def may_send(self, label: str) -> bool:
+        """Whether the participant may send `label` now."""
+        return any(
+            isinstance(action, Exchange) and action.tag == label
+            for row in self.live.rows(PARTICIPANT)
+            for action in self.live.by_row(PARTICIPANT, row)
+        )
 
     def send(self, member: str, label: str, payload: Any = None) -> None:
         """Let `member` send `label`, by the row of its guard if it has one.
@@ -162,10 +160,6 @@ def read(board: SqlBlackboard, run: str, subject: str) -> Participation:
         found.live.take(occurrence.action, occurrence.letter)
         found.history.append(occurrence)
     return found
-
-
-def _label(action: SystemAction) -> str:
-    return action.label if isinstance(action, External) else getattr(action, "tag", "")
 
 
 def _written(label: str, payload: Any) -> str:

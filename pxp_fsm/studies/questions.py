@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,8 @@ from pxp_fsm.studies.files import Item
 
 LONGEST = 20_000
 """Characters of an answer in words."""
+GREATEST = 10**15
+"""The greatest number, and the least one below zero."""
 SCALE = range(1, 8)
 """The numbers of a scale."""
 
@@ -39,8 +40,8 @@ def checked_answers(items: Sequence[Item], answers: Any) -> None:
 
 def _problem(item: Item, value: Any) -> str:
     if item.kind == "number":
-        finite = type(value) in (int, float) and math.isfinite(value)
-        return "" if finite else f"{quoted(value)} is no number"
+        fits = type(value) in (int, float) and -GREATEST <= value <= GREATEST
+        return "" if fits else f"{quoted(value)} is no number of at most {GREATEST:,}"
     if item.kind == "scale":
         fits = type(value) is int and value in SCALE
         return "" if fits else f"{quoted(value)} is no whole number from {SCALE[0]} to {SCALE[-1]}"

@@ -137,7 +137,7 @@ def schema() -> dict[str, Any]:
                              link={"type": "string", "pattern": r"^https://[^\s]*\{code\}[^\s]*$"},
                              codes=table("done", "The code for each way to leave.", done=text,
                                          declined=text, withdrawn=text)),
-            "arms": listed(arm, 1),
-            "tasks": listed(task, 1),
+            "arms": {**listed(arm, 1), "maxItems": 20},
+            "tasks": {**listed(task, 1), "maxItems": 50},
         },
     }  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.studies.assignment import Assigned
+from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.files import Arm, Item, Study
 from pxp_fsm.studies.tasks import Standing
 from pxp_fsm.tasks.task import HUMAN
@@ -116,6 +117,17 @@ def view(
         outcome = {"DONE": "done", "DECLINED": "declined", "ERASED": "withdrawn"}[status]
         found["leave"] = study.payment.leaving(outcome)
     return found
+
+
+def participant_page(conduct: Conduct, subject: str) -> dict[str, Any]:
+    """What the page of `subject` receives now: the `view` of their status.
+
+    May be called at any time, and again: it lets the partner's messages be released. Raises
+    `NotThere` where nobody has that pseudonym.
+    """
+    standing, one = conduct.follow(subject), conduct.participation(subject)
+    again = bool(one.letters("TRAINED"))
+    return view(conduct.study, one.status, standing, conduct.doing(subject), again)
 
 
 def page_bytes(found: Mapping[str, Any]) -> bytes:

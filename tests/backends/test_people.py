@@ -136,8 +136,8 @@ def test_a_draft_is_json_of_a_session_and_a_timing_the_first_one(board: SqlBlack
     keep_timing(board, ONE, 1, Timing(1.5, 2, 3, 4, "p", "c"))
     keep_timing(board, ONE, 1, Timing(9.0, 9.0))
     assert timings_of(board, ONE) == {1: Timing(1.5, 2.0, 3, 4, "p", "c")}
-    for wrong in (Timing(-1, 0), Timing(float("inf"), 0), Timing(0, 0, -1), Timing(0, 0, 0, 2**40)):
+    for wrong in ((-1, 0), (float("inf"), 0), (float("nan"), 0), (0, 0, -1), (0, 0, 0, 2**40)):
         with pytest.raises(UsageError):
-            keep_timing(board, ONE, 2, wrong)
+            Timing(*wrong)
     with pytest.raises(IntegrityError, match="never"), board.engine.begin() as connection:
         connection.execute(text("UPDATE timings SET active = 0"))

@@ -64,8 +64,9 @@ def test_a_block_is_in_balance(arms: int, tasks: int, design: str, seed: int, bl
 def test_it_depends_on_the_seed_and_on_nothing_else(tmp_path: Path) -> None:
     other = tmp_path / "drug.toml"
     other.write_text(DRUG.read_text("utf-8"), "utf-8")
+    read = load_study(other)
     everybody = [assignment(STUDY, number) for number in range(1, 13)]
-    assert [assignment(load_study(other), number) for number in range(1, 13)] == everybody
+    assert [assignment(read, number) for number in range(1, 13)] == everybody
     assert any(
         [assignment(replace(STUDY, seed=seed), number) for number in range(1, 13)] != everybody
         for seed in range(3)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pxp_fsm.studies.schema
-from pxp_fsm.errors import FileError
-from pxp_fsm.studies.files import load_study
+from pxp_fsm.errors import FileError, UsageError
+from pxp_fsm.studies.files import Item, load_study
+from pxp_fsm.studies.questions import checked_answers
 from tests.studies.experts import DRUG, drug
 
 PUBLISHED = Path(pxp_fsm.studies.schema.__file__).with_name("study.schema.json")
@@ -58,3 +60,41 @@ def test_a_fingerprint_is_of_what_a_file_means(tmp_path: Path) -> None:
     assert same.fingerprint == short.fingerprint
     assert drug(tmp_path, **{"seed = 7": "seed = 8"}).fingerprint != short.fingerprint
     assert DRUG.is_file()
+
+
+QUESTIONS = (
+    Item("years", "?", "number"),
+    Item("trust", "?", "scale"),
+    Item("which", "?", "choice", ("a", "b")),
+    Item("why", "?", required=False),
+)
+RIGHT = {"years": 3, "trust": 7, "which": "a"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"years": 10**400},
+        {"years": float("nan")},
+        {"years": True},
+        {"years": "3"},
+        {"trust": 8},
+        {"trust": 3.5},
+        {"which": "c"},
+        {"which": ["a"]},
+        {"which": ""},
+        {"why": "x" * 20_001},
+        {"why": {"a": 1}},
+        {"other": "x"},
+        {"years": None},
+    ],
+    ids=repr,
+)
+def test_what_is_no_answer_is_told_with_its_question(wrong: dict[str, Any]) -> None:
+    checked_answers(QUESTIONS, RIGHT)
+    checked_answers(QUESTIONS, {**RIGHT, "why": "so"})
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        checked_answers(QUESTIONS, {**RIGHT, **wrong})
+    for nothing in (None, ["x"], "x", 3):
+        with pytest.raises(UsageError, match="missing"):
+            checked_answers(QUESTIONS, nothing)

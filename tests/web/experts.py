@@ -160,8 +160,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it has printed its links and answers."""
-        options = ("--no-browser", "--port", str(self.port))
-        command = [sys.executable, "-m", "pxp_fsm.cli", "serve", *self._arguments, *options]
+        command = [sys.executable, "-m", *self._command()]
         self._process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -182,8 +181,13 @@ class Server:
             with suppress(httpx2.HTTPError):
                 httpx2.get(f"http://127.0.0.1:{self.port}/")
                 return
+            assert self._process.poll() is None, "the server has ended"
             assert time.monotonic() < until
             time.sleep(0.1)
+
+    def _command(self) -> list[str]:
+        options = ("--no-browser", "--port", str(self.port))
+        return ["pxp_fsm.cli", "serve", *self._arguments, *options]
 
     def end(self, how: int = signal.SIGKILL) -> None:
         """End it: at once, unless `how` is another signal."""
@@ -198,3 +202,16 @@ class Server:
         """A person who uses the interface without a browser."""
         client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
         return Expert(client, self.links[subject].partition("token=")[2])
+
+
+class QuickServer(Server):
+    """The same with `experts` experts e1, e2, ..., `cases` sessions each, and the quick machine."""
+
+    def __init__(self, folder: Path, experts: int, cases: int = 4) -> None:
+        super().__init__(folder)
+        self._sizes = str(experts), str(cases)
+        self.database = folder / "lab.sqlite"
+
+    def _command(self) -> list[str]:
+        sizes = (str(self.port), *self._sizes)
+        return ["tests.web.expert_server", str(self.database), *sizes]

@@ -238,6 +238,8 @@ def test_links_expire_and_are_revoked(place: Path) -> None:
         ann, researcher = found.expert("ann"), found.expert("")
         short = tokens.issue(found.runner.board, "expert", "ann", seconds=-1)
         assert Expert(found.client, short).ask("GET", "/api/me").status_code == 403
+        other = tokens.issue(found.runner.board, "a study", "ann", seconds=99)
+        assert Expert(found.client, other).ask("GET", "/api/me").status_code == 403
         again = researcher.ask("POST", "/api/research/experts/ann/link", json={}).json()
         assert again["link"].startswith(f"{BASE}/?token=")
         told = researcher.ask("POST", "/api/research/experts/ann/revoke", json={}).json()

@@ -289,9 +289,10 @@ def test_the_bundle_is_what_the_lock_file_builds(packages: Path, tmp_path: Path)
     shutil.copytree(FRONTEND, copy, ignore=shutil.ignore_patterns("node_modules"))
     (copy / "node_modules").symlink_to(packages)
     subprocess.run(["npm", "run", "build"], cwd=copy, check=True, capture_output=True)
-    assert (tmp_path / "web" / "static" / "explorer.js").read_text("utf-8") == static("explorer.js")
+    for bundle in ("explorer.js", "experts.js", "molecules.js"):
+        assert (tmp_path / "web" / "static" / bundle).read_text("utf-8") == static(bundle), bundle
     licenses = static("licenses.txt")
-    for name in ("react", "react-dom", "scheduler", "htm"):
+    for name in ("react", "react-dom", "scheduler", "htm", "openchemlib"):
         about = json.loads((packages / name / "package.json").read_text("utf-8"))
         assert f"{name} {about['version']} ({about['license']})" in licenses
         assert (packages / name / "LICENSE").read_text("utf-8").strip() in licenses

@@ -134,7 +134,7 @@ class Links:
                 token, _ = tokens.pair(self._board, given["pair"][0], seconds=self._seconds)
             except Refused:
                 return None
-        elif not token or self._holder(token) is None:
+        if not token or self._holder(token) is None:
             return None
         response = HTMLResponse(_OPENED)
         response.set_cookie(
@@ -152,7 +152,8 @@ class Links:
             found = tokens.holder(self._board, token)
         except Refused:
             return None
-        return Who(found.scope, found.subject)
+        ours = found.scope in (EXPERTS, RESEARCHERS)  # a study's links open nothing here
+        return Who(found.scope, found.subject) if ours else None
 
 
 def checked_url(url: str) -> str:

@@ -103,13 +103,13 @@ class Runner:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._ready = threading.Event()
+        self._ready: Future[None] = Future()
 
     def start(self) -> None:
-        """Begin to carry on every run that is not over."""
+        """Begin to carry on every run that is not over; raises what its database raises."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        self._ready.wait()
+        self._ready.result()
 
     def stop(self) -> None:
         """Leave every run where it is; what was asked will be asked again."""
@@ -173,12 +173,17 @@ class Runner:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        for hosted in self.hosted.values():
-            if hosted.run.finished == hosted.run.total:
-                hosted.state = RunState.OVER
-            else:
-                self._go_on(hosted)
-        self._ready.set()
+        try:
+            over = {one.run: one.over for one in self.board.summaries()}
+            for hosted in self.hosted.values():
+                if over.get(hosted.run.name) == hosted.run.total:
+                    hosted.state = RunState.OVER
+                else:
+                    self._go_on(hosted)
+        except PXPError as error:
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(None)
         await self._stop.wait()
         tasks = [hosted.task for hosted in self.hosted.values() if hosted.task is not None]
         for task in tasks:

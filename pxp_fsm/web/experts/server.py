@@ -38,7 +38,14 @@ from pxp_fsm.web.experts.admission import (
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.research import add_research
 from pxp_fsm.web.experts.runner import Moved, Place, Runner
-from pxp_fsm.web.experts.views import NOTICE, SessionLine, SessionView, queue, session_view
+from pxp_fsm.web.experts.views import (
+    NOTICE,
+    SessionLine,
+    SessionView,
+    laid_out,
+    queue,
+    session_view,
+)
 from pxp_fsm.web.security import Guarded
 from pxp_fsm.web.serving import add_page, add_refusals, listen
 
@@ -114,6 +121,8 @@ Asker = Annotated[Who, Depends(asking)]
 def application(runner: Runner, links: Links) -> FastAPI:
     """The server, as an application that is not guarded yet."""
     news = News()
+    for hosted in runner.hosted.values():  # or all who come first would wait for it, each apart
+        laid_out(hosted.run.plan.rules().automaton)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -200,7 +200,7 @@ def session_view(runner: Runner, place: Place) -> SessionView | None:
         smiles=problem.smiles,
         labels=words_of(problem),
         messages=tuple(_message(one, problem) for one in history),
-        automaton=_automaton(rules.automaton),
+        automaton=laid_out(rules.automaton),
         state=state,
         about=next((one.about for one in rules.automaton.states if one.name == state), ""),
         moves=choices_of(rules, guards, number, allowed),
@@ -265,5 +265,6 @@ def _pictured(problem: Problem, instance: Instance) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _automaton(automaton: Automaton) -> MemberView:
+def laid_out(automaton: Automaton) -> MemberView:
+    """The automaton of an expert; the first time takes seconds, so a server begins with it."""
     return member_view("you", automaton)

@@ -4,7 +4,8 @@ import { get, post } from "../http.js";
 import { html } from "../html.js";
 import { Session } from "./session.js";
 
-const WAITS = { you: "wait for the expert", partner: "wait for the machine", later: "not begun", paused: "paused", over: "over" };
+const WAITS = { you: "for the expert", partner: "for the machine", later: "not begun", paused: "paused", over: "over" };
+const messages = (count) => `${count} message${count === 1 ? "" : "s"}`;
 
 export function Research({ news }) {
   const [runs, setRuns] = useState(null);
@@ -41,7 +42,7 @@ export function Research({ news }) {
       <p><progress max=${one.total} value=${one.over} aria-label=${`sessions of ${one.name} that are over`} />
         ${" "}${one.over} of ${one.total} over · <strong>${one.state}</strong></p>
       ${one.trouble && html`<p className="alert">${one.trouble}</p>`}
-      <p>${Object.entries(one.waits).filter(([name]) => name !== "over").map(([name, count]) =>
+      <p>Waiting: ${Object.entries(one.waits).filter(([name]) => name !== "over").map(([name, count]) =>
         html`<span className="count" key=${name}>${count} ${WAITS[name]}</span>`)}</p>
       ${one.costs && html`<p className="muted">${one.costs}</p>`}
       ${one.over > 0 && html`<div className="scroll" tabIndex="0" role="group" aria-label=${`results of ${one.name} so far`}>
@@ -82,6 +83,6 @@ function Sessions({ number, news }) {
   return html`<div><ul className="sessions">${lines.map((one) => html`<li key=${one.id}>
       <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown === one.id}
         onClick=${() => setShown(shown === one.id ? "" : one.id)}>${one.title}</button>
-      ${" "}${WAITS[one.standing]}, ${one.messages} messages ${one.ending}</li>`)}</ul>
+      ${" "}${WAITS[one.standing]}, ${messages(one.messages)} ${one.ending}</li>`)}</ul>
     ${shown && html`<${Session} key=${shown} id=${shown} news=${news} next=${null} onChange=${() => {}} />`}</div>`;
 }

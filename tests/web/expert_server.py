@@ -1,0 +1,36 @@
+"""A server with any number of experts and a quick machine, as a process that can be killed.
+
+`python -m tests.web.expert_server DATABASE PORT EXPERTS CASES`: the experts are e1, e2, ...
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.web import serve_experts
+from tests.web.experts import hosted_run
+
+NAMES = ("paracetamol", "lidocaine", "benzocaine", "propranolol")
+
+
+def main(database: str, port: int, experts: int, cases: int) -> None:
+    """Serve until the process is ended."""
+    with SqlBlackboard(database) as board:
+        names = ",".join(NAMES[:cases])
+        runs = [
+            hosted_run(board, f"e{number}", instances=names) for number in range(1, experts + 1)
+        ]
+
+        def ready(links: dict[str, str]) -> None:
+            for name, link in links.items():
+                print(f"{name or 'researcher'}: {link}")
+            print("ready", flush=True)
+
+        with suppress(KeyboardInterrupt):
+            serve_experts(board, runs, port, ready)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))
