@@ -36,22 +36,23 @@ export function Form({ view, onView, onMoved }) {
   const [trouble, setTrouble] = useState("");
   const [saved, setSaved] = useState(draft ? "Your draft is kept." : "");
   const [busy, setBusy] = useState(false);
-  const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true), unsaved = useRef(null);
+  const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true);
+  const unsaved = useRef(false), pending = useRef(null);
   const now = useRef(typed);
 
-  const save = useCallback(async (keepalive = false) => {
-    if (unsaved.current === null) return;
-    const content = unsaved.current;
-    unsaved.current = null;
-    try {
-      await put(`/api/sessions/${id}/draft`, { number: asked.number, ...content, spent: rounded(spent.current) }, keepalive);
-      setSaved("Your draft is kept.");
-    } catch (error) {
-      if (error.status !== 409 && unsaved.current === null) {
-        unsaved.current = content; // tried again with the next change, or in a while
+  /** Keep what is typed now; one request at a time, so that none overtakes a later one. */
+  const save = useCallback((keepalive = false) => {
+    if (!unsaved.current || (pending.current && !keepalive)) return;
+    unsaved.current = false;
+    const body = { number: asked.number, ...now.current, spent: rounded(spent.current) };
+    pending.current = put(`/api/sessions/${id}/draft`, body, keepalive)
+      .then(() => setSaved("Your draft is kept."))
+      .catch((error) => {
+        if (error.status === 409) return;
+        unsaved.current = true; // tried again in a while
         setSaved("Your draft is not kept yet.");
-      }
-    }
+      })
+      .finally(() => { pending.current = null; });
   }, [id, asked.number, spent]);
   useEffect(() => {
     const timer = setInterval(() => save(), TYPING);
@@ -63,7 +64,7 @@ export function Form({ view, onView, onMoved }) {
   const change = useCallback((part) => {
     now.current = { ...now.current, ...part };
     spent.current.edits += 1;
-    unsaved.current = now.current;
+    unsaved.current = true;
     setTyped(now.current);
     setSaved("");
     setTrouble("");
@@ -80,7 +81,9 @@ export function Form({ view, onView, onMoved }) {
     setBusy(true);
     setTrouble("");
     try {
-      unsaved.current = null;
+      unsaved.current = false;
+      await pending.current; // it could arrive after the answer, and what is kept would be older
+      unsaved.current = false;
       const body = { key: asked.key, choice: picked, ...answer, spent: rounded(spent.current) };
       onView(await (await post(`/api/sessions/${id}/reply`, body)).json());
     } catch (error) {
