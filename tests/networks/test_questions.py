@@ -272,6 +272,34 @@ def test_an_output_is_judged_after_the_run_and_the_right_one_said_then() -> None
     assert page.lan.network.handled[0].truth == FIRST.truth
 
 
+def test_a_page_goes_on_with_the_example_that_is_unfinished() -> None:
+    """Examples come one at a time; after a restart the trainer knows which one it was in."""
+    page = Page(scripted(GAP, NOBODY, POET))
+
+    async def begin() -> None:
+        assert page.trainer.unfinished is None
+        training = asyncio.create_task(page.trainer.handle(FIRST))
+        await page.until("REASON")
+        training.cancel()
+        with suppress(asyncio.CancelledError):
+            await training
+
+    async def resume() -> None:
+        page.trainer = page.opened()
+        assert page.trainer.unfinished == FIRST
+        training = asyncio.create_task(page.trainer.handle(page.trainer.unfinished))
+        await page.until("PARAMETERS")
+        while not training.done():
+            if page.trainer.question is not None:
+                page.answer(obvious(page.trainer.question))
+            await asyncio.sleep(0)
+        assert (await training).handled and page.trainer.unfinished is None
+
+    asyncio.run(begin())
+    asyncio.run(asyncio.wait_for(resume(), 60))
+    assert page.model.asked["gap"] == page.model.asked["reason"] == 1
+
+
 def test_an_output_that_will_do_is_the_right_one() -> None:
     async def play(page: Page) -> None:
         await page.asked()
