@@ -66,6 +66,13 @@ def test_a_network_is_shown_with_its_last_run_by_agent() -> None:
     assert lan("show", "my.lan.json", "--agent", "Gone").exit_code == 2
 
 
+def test_a_run_whose_record_cannot_be_written_has_its_output_still() -> None:
+    Path("my.lan.json.last").mkdir()
+    ran = lan("run", "my.lan.json", "x", "--model", "script:script.jsonl")
+    assert (ran.exit_code, ran.stdout) == (0, "prose\n")
+    assert "is not kept" in ran.stderr and "my.lan.json.last" in ran.stderr
+
+
 @pytest.mark.parametrize("text", ["", "[", "{}", '{"format": "pxp-fsm run"}'])
 def test_a_broken_last_run_says_what_to_do(text: str) -> None:
     Path("my.lan.json.last").write_text(text, "utf-8")
