@@ -220,7 +220,8 @@ def _field(name: str, text: str) -> Iterator[str]:
     if text:
         first, *more = text.split("\n")
         yield f"   {name}: {first}"
-        yield from (f"      {line}" for line in more)
+        deeper = " " * (len(name) - len(name.lstrip()) + 6)
+        yield from (f"{deeper}{line}" for line in more)
 
 
 _STEPS = {
