@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import click
 
@@ -41,12 +42,19 @@ def run(request: options.Run) -> None:
             try:
                 return (await lan.run(request.text, on_event)).output
             finally:
-                if lan.last is not None:
-                    serialization.save(
-                        lan.last, lan.version, serialization.path_of(request.network)
-                    )
+                _keep_last(lan, request.network)
 
     click.echo("\n".join(map(printable, asyncio.run(output()).split("\n"))))
+
+
+def _keep_last(lan: Lan, network: Path) -> None:
+    """Write the last run beside the network; where that may not be, its output is there still."""
+    if lan.last is None:
+        return
+    try:
+        serialization.save(lan.last, lan.version, serialization.path_of(network))
+    except OSError as error:
+        click.echo(printable(f"The run is not kept for pxp lan show: {error}"), err=True)
 
 
 def train(request: options.Train) -> None:

@@ -225,6 +225,11 @@ class Compare:
     )
     seeds: str = option("The seeds; each determines one split.", "1", metavar="N,…")
     iterations: int = _iterations()
+    resume: bool = option(
+        "Go on with the comparison that was stopped: what models replied in it is not asked again, "
+        "and counts toward the caps.",
+        False,
+    )
     output: Path = common.output("Write the trained networks into this folder.")
     database: str | None = option(
         "The database that stores sessions and calls: a file or a URL.",
