@@ -39,6 +39,7 @@ class Lan:
         self.last: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
+        self._writer = files.Writer()
         self.model = model
         self._watchers: list[Callable[[], None]] = []
 
@@ -76,6 +77,10 @@ class Lan:
         with locked(Path(path)):
             self._write(Path(path))
 
+    def prepare_save(self) -> None:
+        """Let the next `save` write only what is new; a large network takes seconds before it."""
+        self._writer.text(self.history)
+
     def _write(self, path: Path) -> None:
         known = self._texts.get(path.resolve())
         if known is not None and path.is_file() and files.text_in(path) != known:
@@ -83,7 +88,7 @@ class Lan:
                 f"{path} was changed since it was read, so nothing was written over it: load it "
                 f"again, and make the change in what is there now"
             )
-        self._texts[path.resolve()] = files.save(self.history, path)
+        self._texts[path.resolve()] = files.save(self.history, path, self._writer)
 
     def reload(self, path: str | Path) -> None:
         """Take the log that a file holds now, in place of this one. Raises `FileError`."""
