@@ -19,6 +19,7 @@ from pxp_fsm.networks.distance.measures import Attention
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import Activation, Event, Produced
+from pxp_fsm.networks.running.requests import load_prompts
 from pxp_fsm.networks.training.events import Answered, Kept, Moved, Resumed, Told
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.networks.training.supervision import Agreement
@@ -36,7 +37,7 @@ def run(request: options.Run) -> None:
 
     async def output() -> str:
         async with setup.model_of(request.model, request.models, waits) as opened:
-            lan = Lan.load(request.network, opened)
+            lan = Lan.load(request.network, opened, load_prompts(request.prompts))
             try:
                 return (await lan.run(request.text, on_event)).output
             finally:
@@ -65,6 +66,8 @@ def train(request: options.Train) -> None:
         settings=request.models,
         database=request.database,
         on_wait=waits,
+        updater=request.updater,
+        prompts=request.prompts,
     )
     shown, attention, began = (
         _noted if developer == "terminal" else _told,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import comparison, conditions, developers, judges, setup
-from pxp_fsm.experiments.networks.conditions import Measured, Setting
+from pxp_fsm.experiments.networks.conditions import Condition, Measured, Setting
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
 from pxp_fsm.experiments.networks.setup import latest_training, models_of
@@ -27,7 +28,7 @@ from pxp_fsm.networks.distance.measures import by_hand, in_steps, modifications,
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
-from pxp_fsm.networks.running.requests import Requester, bundled
+from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.training.pipeline import Limits
 from pxp_fsm.prompting.model import Model
 
@@ -72,7 +73,7 @@ async def _test_examples(request: options.Test, examples: Path) -> None:
     async with models_of(request.models, waits) as opened:
         judge = request.judge
         same = None if judge is None else judges.of_outputs(opened(judge))
-        network = Lan.load(request.network, opened(request.model))
+        network = Lan.load(request.network, opened(request.model), load_prompts(request.prompts))
         async for one in setup.tested(network, some, same):
             right += one.right
             output = one.why if one.output is None else one.output
@@ -88,7 +89,7 @@ async def _test_task(request: options.Test, task: str) -> None:
     async with models_of(request.models, waits, meter) as opened:
         by, runner = (
             _judge(opened, request.judge),
-            Runner(Requester(opened(request.model), bundled())),
+            Runner(Requester(opened(request.model), load_prompts(request.prompts))),
         )
         for name, part in (("train", split.train), ("test", split.test)):
             at_once = request.models.in_flight
@@ -110,24 +111,22 @@ def compare(request: options.Compare) -> None:
 
     async def measure(board: SqlBlackboard) -> list[Measured]:
         calls = meter.kept = CallsOf(board)
-        async with models_of(request.models, waits, meter, calls) as opened:
-            by, model = _judge(opened, request.judge), opened(request.model)
-            measured = []
-            for seed in numbers:
-                setting = Setting(
-                    found, found.split(seed), model, by, calls, request.models.in_flight
-                )
-                developer = developers.find_developer(
-                    request.developer, seed, setting.meets.will_do
-                )
-                hand = developers.hand(request.hand)
-                limits = Limits(iterations=request.iterations)
-                measured += [
-                    await conditions.easylan(setting, developer, limits),
-                    await conditions.baseline(setting, hand),
-                    await conditions.naive_lan(setting),
-                ]
-            return measured
+        limits, measured = Limits(iterations=request.iterations), list[Measured]()
+        earlier = conditions.earlier(board, found, numbers) if request.resume else {}
+        others = {one.run for one in board.runs()} - {
+            run for some in earlier.values() for run in some
+        }
+        for seed, condition in product(numbers, Condition):
+            known = [
+                reply for run in earlier.get((condition, seed), ()) for reply in board.replies(run)
+            ]
+            spent = conditions.spent(board, others)
+            async with models_of(request.models, waits, meter, calls, spent, known) as opened:
+                by, model = _judge(opened, request.judge), opened(request.model)
+                split, at_once = found.split(seed), request.models.in_flight
+                setting = Setting(found, split, model, by, calls, at_once)
+                measured.append(await _condition(request, condition, setting, limits))
+        return measured
 
     request.output.mkdir(parents=True, exist_ok=True)
     with SqlBlackboard(request.database or str(request.output / DATABASE)) as board:
@@ -142,6 +141,21 @@ def compare(request: options.Compare) -> None:
         click.echo(printable(line))
     print_cost(meter)
     _save(measured, request.output)
+
+
+async def _condition(
+    request: options.Compare, condition: Condition, setting: Setting, limits: Limits
+) -> Measured:
+    """One condition on one split."""
+    match condition:
+        case Condition.EASYLAN:
+            will_do, seed = setting.meets.will_do, setting.split.seed
+            developer = developers.find_developer(request.developer, seed, will_do)
+            return await conditions.easylan(setting, developer, limits)
+        case Condition.BASELINE:
+            return await conditions.baseline(setting, developers.hand(request.hand))
+        case Condition.NAIVE:
+            return await conditions.naive_lan(setting)
 
 
 def distance(request: options.Distance) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from pxp_fsm.networks.running.events import Event, Finished, Listener, RunBegun,
 from pxp_fsm.networks.running.execution import NoneActive, Run, Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.prompting.model import Model
+from pxp_fsm.prompting.prompts import Prompt
 from pxp_fsm.sessions.functions import waited_for
 
 
 class Lan:
-    """A network of LLM agents with its log; `model` is what all its agents ask.
+    """A network of LLM agents with its log; `model` is what all its agents ask, by its `prompts`.
 
     It begins as a network, or goes on from a history. Each of its changes is one entry of the log;
     `last` is its last run; `on_change` is called after each change.
@@ -34,13 +35,19 @@ class Lan:
     (('Solver',), 1)
     """
 
-    def __init__(self, history: History | Network, model: Model | None = None) -> None:
+    def __init__(
+        self,
+        history: History | Network,
+        model: Model | None = None,
+        prompts: Mapping[str, Prompt] | None = None,
+    ) -> None:
         self._history = history if isinstance(history, History) else begun_as(history)
         self.last: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
         self._writer = files.Writer()
         self.model = model
+        self._prompts = prompts or bundled()
         self._watchers: list[Callable[[], None]] = []
 
     @classmethod
@@ -49,10 +56,15 @@ class Lan:
         return cls(begun_as(initial(task, name=name)), model)
 
     @classmethod
-    def load(cls, path: str | Path, model: Model | None = None) -> Lan:
+    def load(
+        cls,
+        path: str | Path,
+        model: Model | None = None,
+        prompts: Mapping[str, Prompt] | None = None,
+    ) -> Lan:
         """The network in a file. Raises `FileError`."""
         text = files.text_in(Path(path))
-        loaded = cls(files.parse(text, str(path)), model)
+        loaded = cls(files.parse(text, str(path)), model, prompts)
         loaded._texts[Path(path).resolve()] = text
         return loaded
 
@@ -142,7 +154,7 @@ class Lan:
         """
         if self.model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self.model, bundled(), on_event=on_event, stream=stream))
+        runner = Runner(Requester(self.model, self._prompts, on_event=on_event, stream=stream))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)

@@ -113,14 +113,21 @@ def read_prompts(source: str, where: str) -> Prompts:
     return Prompts(answer, judge, tags, categories)
 
 
-def read_each(source: str, where: str, wanted: Mapping[str, Slots]) -> Mapping[str, Prompt]:
+def read_each(
+    source: str,
+    where: str,
+    wanted: Mapping[str, Slots],
+    default: Mapping[str, Prompt] = MappingProxyType({}),
+) -> Mapping[str, Prompt]:
     """The prompts, by name, that are written in `source`: all that are `wanted`, and no others.
 
-    Raises `DataError`, which names `where`.
+    What it leaves out is as in `default`. Raises `DataError`, which names `where`.
     """
     raw = _raw(source, where)
     _keys(raw, set(wanted), where)
-    return MappingProxyType({name: _prompt(raw, name, wanted[name], where) for name in wanted})
+    left = {name: default[name] for name in wanted if name in default and name not in raw}
+    read = {name: _prompt(raw, name, wanted[name], where) for name in wanted if name not in left}
+    return MappingProxyType({**left, **read})
 
 
 def _raw(source: str, where: str) -> Mapping[str, Any]:

@@ -72,3 +72,45 @@ def test_a_broken_last_run_says_what_to_do(text: str) -> None:
     assert (
         done.exit_code == 2 and "my.lan.json.last" in done.stderr and "Traceback" not in done.stderr
     )
+
+
+def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_it_took() -> None:
+    Path("train.jsonl").write_text('{"input": "la nuit", "output": "verse"}\n', "utf-8")
+    steps = {
+        "gap": {"gap": "no verse", "rationale": ""},
+        "reason": {
+            "reason_type": "lack_of_agent",
+            "agent_name": "",
+            "reason_content": "no poet",
+            "rationale": "",
+        },
+        "parameters": {
+            "parameters": {
+                "agent": {
+                    "name": "Bard",
+                    "task": "sing",
+                    "output": "verse",
+                    "enabled": False,
+                    "control_knowledge": [],
+                    "knowledge": [],
+                },
+                "from": ["Solver"],
+                "to": [],
+            },
+            "rationale": "",
+        },
+    }
+    lines = [{"purpose": purpose, "reply": reply} for purpose, reply in steps.items()]
+    bard = {"purpose": "execution", "where": {"name": "Bard"}}
+    lines = [{**bard, "reply": {"thoughts": "", "result": "verse"}}, *SCRIPT, *lines]
+    Path("all.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines), "utf-8")
+    training = ("train", "my.lan.json", "--examples", "train.jsonl", "--model", "script:all.jsonl")
+    done = lan(*training, "--developer", "confirms", "--database", "sqlite:///x.db")
+    assert done.exit_code == 0, done.output
+    assert "Time: " in done.stdout and "UED: 3\n" in done.stdout
+    assert "Handled: 1 of 1" in done.stdout
+    listed = lan("actions", "my.lan.json", "--database", "sqlite:///x.db").stdout
+    assert listed.count("confirm a step") == 3
+    assert "confirm a step" not in lan("actions", "my.lan.json").stdout
+    none = lan("actions", "my.lan.json", "--database", "sqlite:///none.db")
+    assert none.exit_code == 2 and "Traceback" not in none.stderr

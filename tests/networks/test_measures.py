@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,12 +11,15 @@ from pxp_fsm.errors import PXPError
 from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.distance.measures import (
     Action,
+    Attention,
     ManualAction,
     Tally,
     by_hand,
     modifications,
     tallied,
 )
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
 from pxp_fsm.networks.model.network import Agent, Control, HandledExample, Network, initial
 from pxp_fsm.networks.model.operations import (
@@ -28,6 +33,10 @@ from pxp_fsm.networks.model.operations import (
     Operation,
     Teach,
 )
+from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.training.developer import HandedView, OutputView, Question, StepView
+from pxp_fsm.networks.training.events import Answered, Asked, Withdrawn
+from pxp_fsm.networks.training.steps import UpdateStep
 
 
 def begun() -> History:
@@ -128,3 +137,31 @@ def test_no_edit_by_hand_costs_less_than_the_distance(data: st.DataObject) -> No
             continue
     spent = sum(acted.ued for acted in by_hand(history))
     assert network_distance(initial("x"), history.network).upper <= spent
+
+
+def test_a_developers_time_is_that_in_which_they_are_asked() -> None:
+    clock = iter([1.0, 3.0, 10.0, 14.0, 20.0, 21.0])
+    attention = Attention(outputs=False, clock=lambda: next(clock))
+    run = Run("x", "y", {})
+    step = StepView(UpdateStep.GAP, None, {"gap": ""}, "", run, "z")
+    for view, ued in ((step, 4), (HandedView("why"), 0)):
+        attention(Asked(Question("id", 1, 1, view)))
+        attention(Answered("id", ued))
+    assert (attention.seconds, attention.ued) == (2.0 + 4.0, 4)
+    attention(Asked(Question("id", 1, 1, OutputView(run, "z"))))  # a program judges it
+    attention(Answered("id"))
+    assert attention.seconds == 6.0
+    attention(Asked(Question("id", 1, 1, step)))
+    attention(Withdrawn("id", "the network changed"))
+    assert (attention.seconds, attention.ued) == (7.0, 4)
+
+
+def test_what_a_change_really_took_stands_beside_its_least_ued() -> None:
+    lan = Lan.new("t")
+    longer = Edit("Solver", Field.OUTPUT, "the result of the task, in verse")
+    lan.edit(longer, ued=99)
+    lan.edit(Edit("Solver", Field.TASK, "sing"))
+    history = files.parse(json.dumps(files.of_history(lan.history)))
+    first, second = by_hand(history)
+    assert (first.spent, second.spent) == (99, None)
+    assert 0 < first.ued < 99

@@ -383,6 +383,7 @@ def test_a_network_is_trained_by_one_process_at_a_time(folder: Path) -> None:
     assert [one.handled for one in asyncio.run(training.run())] == [True]
     assert sorted(one.name for one in folder.iterdir()) == [
         "my.lan.json",
+        "my.lan.json.last",
         "script.jsonl",
         "train.jsonl",
     ]

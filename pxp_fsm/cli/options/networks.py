@@ -31,6 +31,14 @@ def _iterations() -> Any:
     return option("Try at most N updates per example.", 5, least=1)
 
 
+def _prompts() -> Any:
+    return option(
+        "A file of prompts; those that it leaves out are the bundled ones "
+        "(pxp_fsm/networks/running/prompts/lan.toml).",
+        None,
+    )
+
+
 _EXAMPLES = 'JSON, one example per line: {"input": "...", "output": "..."}.'
 
 
@@ -50,6 +58,7 @@ class Run:
     network: Path = _network()
     text: str = option(argument=True, metavar="INPUT")
     model: str = _model()
+    prompts: Path | None = _prompts()
     stream: bool = option("Print each agent's activation and result as they happen.", False)
     models: Settings
 
@@ -65,6 +74,10 @@ class Train:
     network: Path = _network()
     examples: Path = option(_EXAMPLES)
     model: str = _model()
+    updater: str | None = option(
+        "The model of the update's steps.", None, metavar="MODEL", default="that of the agents"
+    )
+    prompts: Path | None = _prompts()
     unattended: bool = option("Train without a developer: confirm every step.", False)
     developer: str | None = option(
         "The developer who supervises: terminal (a person), or simulated: confirms, edits:P or "
@@ -182,6 +195,7 @@ class Test:
     task: str | None = option("", None, argument=True)
     examples: Path | None = option(f"Examples to use instead of a task: {_EXAMPLES}", None)
     model: str = _model()
+    prompts: Path | None = _prompts()
     judge: str | None = _judge("The model that decides the criteria that no program can check.")
     seed: int = option("The seed of the split into training and testing examples.", 1)
     models: Settings
@@ -211,6 +225,11 @@ class Compare:
     )
     seeds: str = option("The seeds; each determines one split.", "1", metavar="N,…")
     iterations: int = _iterations()
+    resume: bool = option(
+        "Go on with the comparison that was stopped: what models replied in it is not asked again, "
+        "and counts toward the caps.",
+        False,
+    )
     output: Path = common.output("Write the trained networks into this folder.")
     database: str | None = option(
         "The database that stores sessions and calls: a file or a URL.",

@@ -5,12 +5,15 @@ Source: arXiv 2309.15943, sections 6.3 and 6.5.1. Each has the same training exa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import product
 from typing import Protocol
 
 from backends.databases import CallsOf, SqlBlackboard
+from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
@@ -38,7 +41,7 @@ from pxp_fsm.networks.training.pipeline import Limits, Trainer
 from pxp_fsm.networks.training.progress import Example as Shown
 from pxp_fsm.networks.training.progress import digest_of
 from pxp_fsm.networks.training.supervision import Supervision
-from pxp_fsm.prompting.model import Model, layered
+from pxp_fsm.prompting.model import Model, Spending, layered
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import NOISY, TOLERANCE, Assumption, Outcome
 from pxp_fsm.sessions.session import Entry
@@ -270,6 +273,32 @@ async def naive_lan(setting: Setting) -> Measured:
     lan = Lan(begun_as(network))
     found = await _measured(setting, Condition.NAIVE, lan, (), watch, (0.0, 0.0), 0)
     return replace(found, handled=found.train.passed)
+
+
+def earlier(
+    board: SqlBlackboard, task: LanTask, seeds: Iterable[int]
+) -> dict[tuple[Condition, int], list[str]]:
+    """The runs of earlier comparisons on a task, by condition and seed, oldest first."""
+    found: dict[tuple[Condition, int], list[str]] = {
+        place: [] for place in product(Condition, seeds)
+    }
+    for run in board.runs():
+        plan = json.loads(run.plan) if run.task == NETWORKS else {}
+        place = plan.get("condition"), plan.get("seed")
+        if plan.get("task") == task.name and place in found:
+            found[place].append(run.run)
+    return found
+
+
+def spent(board: SqlBlackboard, others: Container[str]) -> Spending:
+    """What the runs of a database have spent on models, without some `others`."""
+    some = [board.spending(one.run) for one in board.runs() if one.run not in others]
+    return Spending(
+        sum(one.calls for one in some),
+        sum(one.dollars for one in some),
+        sum(one.unpriced for one in some),
+        any(one.exceeded for one in some),
+    )
 
 
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:

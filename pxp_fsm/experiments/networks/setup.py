@@ -26,6 +26,7 @@ from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.execution import Run
+from pxp_fsm.networks.running.requests import load_prompts
 from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import Developer
 from pxp_fsm.networks.training.events import Told
@@ -188,6 +189,7 @@ class Training:
 
     The questions to a `Remote` developer wait for answers in the trainer that `opened` gives.
     `meter` adds up what models cost. With `stream` models reply piece by piece, where they can.
+    `updater` names a model for the steps of the update alone; `prompts` is a file of prompts.
 
     `judge` names a model that decides, in place of `same`, whether an output will do, and whether a
     rationale follows a hint. A simulated developer goes by the same; a person is asked.
@@ -207,6 +209,8 @@ class Training:
     lan: Lan | None = None
     meter: Meter = field(default_factory=Meter)
     stream: bool = False
+    updater: str | None = None
+    prompts: Path | None = None
 
     async def run(
         self, on_event: Callable[[Told], None] = lambda _event: None
@@ -283,6 +287,7 @@ class Training:
         plan: dict[str, object] = {
             "network": lan.network.fingerprint,
             "model": self.model,
+            **({} if self.updater is None else {"updater": self.updater}),
             "developer": None if self.developer is None else self.developer.name,
             "iterations": self.limits.iterations,
             "retries": self.limits.retries,
@@ -316,6 +321,8 @@ class Training:
             progress=now,
             keep=self._keeping(),
             stream=self.stream,
+            updater=None if self.updater is None else opened(self.updater),
+            prompts=load_prompts(self.prompts),
         )
 
 

@@ -293,7 +293,10 @@ class Attention:
     def __call__(self, event: Told) -> None:
         if isinstance(event, Asked):
             counts = self.outputs or not isinstance(event.question.view, OutputView)
-            self._since = (self._since or self.clock()) if counts else None
+            if not counts:
+                self._since = None
+            elif self._since is None:
+                self._since = self.clock()
             return
         if isinstance(event, Answered):
             self.ued += event.ued

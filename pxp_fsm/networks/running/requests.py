@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from itertools import count
+from pathlib import Path
 from typing import TypeVar
 
+from pxp_fsm.automata.documents import text_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.networks.running.events import CallBegun, CallEnded, CallEvent, TextWritten
 from pxp_fsm.prompting.framing import encoded, framed
@@ -59,6 +61,16 @@ def bundled() -> Mapping[str, Prompt]:
         resources.files("pxp_fsm.networks.running.prompts").joinpath("lan.toml").read_text("utf-8")
     )
     return read_prompts(text, "the prompts of networks")
+
+
+def load_prompts(path: Path | None) -> Mapping[str, Prompt]:
+    """The prompts in the file `path`; those that it leaves out, and without it all, are bundled.
+
+    Raises `FileError` for a file that cannot be read, and `DataError`.
+    """
+    if path is None:
+        return bundled()
+    return read_each(text_of(path, "prompts"), str(path), SLOTS, bundled())
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pxp_fsm.networks.model.operations import Forget
 from pxp_fsm.networks.model.soundness import Unsound
 from pxp_fsm.networks.running.events import RunBegun, RunReason
 from pxp_fsm.networks.running.execution import NoneActive, Run, Runner
+from pxp_fsm.networks.running.requests import Requester
 from pxp_fsm.networks.training.developer import (
     Act,
     Choice,
@@ -61,14 +62,16 @@ _Given = TypeVar("_Given", bound=Response)
 class Activities:
     """The activities of one training; all that they have in hand is in `progress`.
 
-    Without `questions` nobody is asked: every step is confirmed. `interrupt` ends the activity
-    under way with a label. `satisfied` is what was found of the last run's output, `copy` the
-    network that the update would make.
+    The agents are run by `runner`; `asker` asks for the results of steps. Without `questions`
+    nobody is asked: every step is confirmed. `interrupt` ends the activity under way with a label.
+    `satisfied` is what was found of the last run's output, `copy` the network that the update would
+    make.
     """
 
     lan: Lan
     progress: Progress
     runner: Runner
+    asker: Requester
     same: Relation
     supervision: Supervision
     questions: Questions | None
@@ -83,7 +86,7 @@ class Activities:
     def __post_init__(self) -> None:
         if self.questions is not None:
             self.name = self.questions.developer.name
-        self._proposer = Proposer(self.runner.asker)
+        self._proposer = Proposer(self.asker)
 
     @property
     def number(self) -> int:
@@ -129,7 +132,9 @@ class Activities:
             raise AssertionError("a strategy is chosen, and its parameters are of their form")
         update = Update(now.strategy, now.agent, value["parameters"])
         try:
-            now.operations, self.copy = await protected(update, self.lan.network, self.runner)
+            now.operations, self.copy = await protected(
+                update, self.lan.network, self.runner, self.asker
+            )
         except (UsageError, Unsound, NoAnswer) as error:
             now.why = str(error)
             now.refused = (value, now.why)

@@ -8,8 +8,8 @@ Li, Shi), section 4, Figure 3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pxp_fsm.automata.automaton import Transition, one_hot
@@ -43,6 +43,7 @@ from pxp_fsm.networks.training.regressions import recorded, remembered
 from pxp_fsm.networks.training.steps import CAUSE_OF, Strategy, UpdateStep, problem_of
 from pxp_fsm.networks.training.supervision import Supervision
 from pxp_fsm.prompting.model import Model
+from pxp_fsm.prompting.prompts import Prompt
 from pxp_fsm.protocol.network_decisions import (
     PIPELINE,
     Facts,
@@ -89,6 +90,7 @@ class Trainer:
     begins the names of the sessions. `on_event` is told whatever happens. `progress` is that of a
     training that was stopped, which goes on from there; `keep` is called with it whenever something
     has happened. With `stream` models are asked to reply piece by piece, where they can.
+    `updater` makes the results of steps in place of `model`, and all are asked by `prompts`.
     """
 
     def __init__(
@@ -105,6 +107,8 @@ class Trainer:
         progress: Progress | None = None,
         keep: Callable[[Progress], None] = lambda _progress: None,
         stream: bool = False,
+        updater: Model | None = None,
+        prompts: Mapping[str, Prompt] | None = None,
     ) -> None:
         self.lan = lan
         self.progress = progress or Progress(version=lan.version)
@@ -112,8 +116,10 @@ class Trainer:
         self._limits = limits
         self._on_event = on_event
         self._keep = keep
-        asker = Requester(model, bundled(), on_event=on_event, stream=stream)
+        asker = Requester(model, prompts or bundled(), on_event=on_event, stream=stream)
         self._runner = Runner(asker, remembered(lan.network))
+        if updater is not None:
+            asker = replace(asker, model=updater)
         self._questions: Questions | None = None
         if developer is not None:
             self._questions = Questions(developer, lan, on_event)
@@ -121,6 +127,7 @@ class Trainer:
             lan,
             self.progress,
             self._runner,
+            asker,
             same,
             supervision or Supervision(),
             self._questions,

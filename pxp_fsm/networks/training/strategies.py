@@ -107,16 +107,18 @@ def _agent(raw: Mapping[str, Any], network: Network) -> Agent:
 
 
 async def protected(
-    update: Update, network: Network, runner: Runner
+    update: Update, network: Network, runner: Runner, asker: Requester
 ) -> tuple[tuple[Operation, ...], Network]:
     """All operations of the update, with the examples that protect earlier inputs; and the copy.
+
+    `runner` runs the parts of a split; `asker` asks which of parallel parts is for an input.
 
     Raises `UsageError` or `Unsound` where the copy could not be saved, and `NoAnswer`.
     """
     operations = operations_of(update, network)
     split = next((one for one in operations if isinstance(one, Split)), None)
     if split is not None and split.kind is Kind.PARALLEL:
-        chosen = await _chosen(split, network, runner.asker)
+        chosen = await _chosen(split, network, asker)
         split = replace(split, chosen=chosen)
         operations = (split,)
     copy = applied(network, operations)

@@ -1,0 +1,88 @@
+"""Models of a training: one for the agents, one for the update; prompts from a file."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pxp_fsm.errors import DataError, FileError
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.running.requests import bundled, load_prompts
+from pxp_fsm.networks.training.pipeline import Limits, Trainer
+from pxp_fsm.networks.training.progress import Example
+from tests.networks.scripted_models import Speaking, module
+from tests.networks.trainings import (
+    FIRST,
+    GAP,
+    NOBODY,
+    POET,
+    Same,
+    new_agent,
+    parameters,
+    poor,
+    scripted,
+    weak,
+)
+
+SPLIT = parameters(kind="parallel", agents=[new_agent("One"), new_agent("Two")])
+
+
+def test_the_update_has_a_model_of_its_own() -> None:
+    agents, updater = Speaking(module), scripted(GAP, NOBODY, POET)
+    trainer = Trainer(Lan.new("t"), agents, Same(), updater=updater)
+    (outcome,) = asyncio.run(trainer.train([FIRST]))
+    assert outcome.handled
+    assert set(agents.asked) <= {"control", "execution"}
+    assert updater.asked == {"gap": 1, "reason": 1, "parameters": 1}
+
+
+def test_the_updaters_model_picks_the_part_of_a_split() -> None:
+    steps = [GAP, poor("Solver"), weak("need_finer_structure"), SPLIT, {"agent": "Two"}]
+    agents, updater = Speaking(module), scripted(*steps)
+    trainer = Trainer(Lan.new("t"), agents, Same(), updater=updater, limits=Limits(1, 0))
+    asyncio.run(trainer.train([Example("a", "Solver(a)"), Example("x", "never")]))
+    assert updater.asked["part"] == 1 and "part" not in agents.asked
+
+
+def test_a_file_of_prompts_says_what_is_asked_and_the_rest_is_bundled(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[gap]\nmax_tokens = 9000\neffort = "high"\n'
+        'system = "Find the gap. $form"\nquestion = "$network"\ndeveloper = "$edited"\n'
+    )
+    prompts = load_prompts(path)
+    assert prompts["reason"] == bundled()["reason"] and load_prompts(None) is bundled()
+    model = scripted(GAP, NOBODY, POET)
+    trainer = Trainer(Lan.new("t"), model, Same(), prompts=prompts)
+    asyncio.run(trainer.train([FIRST]))
+    (gap,) = (one for one in model.requests if one.purpose == "gap")
+    assert gap.system.startswith("Find the gap. ")
+    assert (gap.max_tokens, gap.effort) == (9000, "high")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gap]\nmax_tokens = 1\n", "system is missing"),
+        ("[gaps]\n", "gaps"),
+        ("gap = 3\n", r"no table \[gap\]"),
+        ("[", "not TOML"),
+        (
+            '[gap]\nmax_tokens = 9\nsystem = "x"\nquestion = "$network"\ndeveloper = "$edited"\n',
+            "form",
+        ),
+    ],
+)
+def test_a_file_of_prompts_with_a_fault_names_it(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=said) as raised:
+        load_prompts(path)
+    assert "mine.toml" in str(raised.value)
+
+
+def test_a_file_of_prompts_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"none\.toml"):
+        load_prompts(tmp_path / "none.toml")
