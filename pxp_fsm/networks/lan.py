@@ -46,7 +46,7 @@ class Lan:
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
         self._writer = files.Writer()
-        self.model = model
+        self._model = model
         self._prompts = prompts or bundled()
         self._watchers: list[Callable[[], None]] = []
 
@@ -152,9 +152,9 @@ class Lan:
 
         With `stream` models are asked to reply piece by piece, where they can.
         """
-        if self.model is None:
+        if self._model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self.model, self._prompts, on_event=on_event, stream=stream))
+        runner = Runner(Requester(self._model, self._prompts, on_event=on_event, stream=stream))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)
