@@ -40,56 +40,21 @@ from pxp_fsm.networks.training.developer import Confirms
 from pxp_fsm.networks.training.supervision import EFFORT
 from pxp_fsm.prompting.model import Request, Role, Turn
 from pxp_fsm.protocol.relations import Outcome
+from tests.networks.trainings import poet_script
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli", "lan"]
 
-SCRIPT: list[dict[str, Any]] = [
-    {
-        "purpose": "execution",
-        "where": {"name": "Solver"},
-        "reply": {"thoughts": "", "result": "the days / remains"},
-    },
-    {"purpose": "gap", "reply": {"rationale": "see", "gap": "no rhyme"}, "times": 1},
-    {"purpose": "gap", "reply": {"rationale": "see again", "gap": "no rhyme at all"}},
-    {
-        "purpose": "reason",
-        "reply": {
-            "rationale": "nobody",
-            "reason_type": "lack_of_agent",
-            "agent_name": "",
-            "reason_content": "no poet",
-        },
-    },
-    {
-        "purpose": "parameters",
-        "reply": {
-            "rationale": "last",
-            "parameters": {
-                "agent": {
-                    "name": "Poet",
-                    "task": "rhyme",
-                    "output": "verse",
-                    "enabled": False,
-                    "control_knowledge": [],
-                    "knowledge": [],
-                },
-                "from": ["Solver"],
-                "to": [],
-            },
-        },
-    },
-    {
-        "purpose": "execution",
-        "where": {"name": "Poet"},
-        "reply": {"thoughts": "", "result": "the days / it stays"},
-    },
-]
+SCRIPT = poet_script(
+    "the days / remains",
+    "the days / it stays",
+    {"rationale": "see", "gap": "no rhyme"},
+    {"rationale": "see again", "gap": "no rhyme at all"},
+)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    lines = "".join(f"{json.dumps(line)}\n" for line in SCRIPT)
-    (tmp_path / "french.jsonl").write_text(lines, "utf-8")
+    (tmp_path / "french.jsonl").write_text(SCRIPT, "utf-8")
     example = {"input": "les jours", "output": "the days / it stays"}
     (tmp_path / "train.jsonl").write_text(json.dumps(example), "utf-8")
     Lan.new("translate").save(tmp_path / "my.lan.json")

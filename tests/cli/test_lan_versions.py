@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from pxp_fsm.cli.main import commands
 from pxp_fsm.networks.lan import Lan
 
-SCRIPT = [
+SCRIPT: list[dict[str, Any]] = [
     {
         "purpose": "execution",
         "where": {"name": "Poet"},
@@ -100,7 +101,9 @@ def test_the_acts_of_a_stored_training_are_listed_and_a_training_ends_with_what_
             "rationale": "",
         },
     }
-    lines = [{"purpose": purpose, "reply": reply} for purpose, reply in steps.items()]
+    lines: list[dict[str, Any]] = [
+        {"purpose": purpose, "reply": reply} for purpose, reply in steps.items()
+    ]
     bard = {"purpose": "execution", "where": {"name": "Bard"}}
     lines = [{**bard, "reply": {"thoughts": "", "result": "verse"}}, *SCRIPT, *lines]
     Path("all.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines), "utf-8")

@@ -6,7 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from pytest_httpserver import HTTPServer
 
+from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import DataError, FileError
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.running.requests import bundled, load_prompts
@@ -86,3 +89,25 @@ def test_a_file_of_prompts_with_a_fault_names_it(tmp_path: Path, text: str, said
 def test_a_file_of_prompts_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.toml"):
         load_prompts(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(("status", "said"), [(400, "no such parameter"), (404, "no such model")])
+def test_a_request_that_a_server_refuses_ends_the_training_at_once_with_its_words(
+    httpserver: HTTPServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    refused = {"error": {"message": said, "type": "invalid_request_error"}}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(refused, status=status)
+    Lan.new("t").save("my.lan.json")
+    before = Path("my.lan.json").read_bytes()
+    Path("train.jsonl").write_text('{"input": "x", "output": "y"}\n' * 3)
+    model = f"openai:chemist@{httpserver.url_for('/v1')}"
+    arguments = ["lan", "train", "my.lan.json", "--examples", "train.jsonl", "--model", model]
+    done = CliRunner().invoke(commands, [*arguments, "--unattended"])
+    assert done.exit_code != 0 and said in done.stderr and "Traceback" not in done.stderr
+    assert len(httpserver.log) == 1 and Path("my.lan.json").read_bytes() == before

@@ -37,7 +37,7 @@ from pxp_fsm.networks.training.progress import Example, Progress
 from pxp_fsm.networks.training.supervision import Agreement
 from pxp_fsm.protocol.messages import Message
 from tests.networks.scripted_models import Frames, Speaking
-from tests.networks.trainings import GAP, Same, forgets, parameters, poor, weak
+from tests.networks.trainings import GAP, Same, forgets, parameters, poet_script, poor, weak
 
 EXAMPLES = Example("a", "a"), Example("x", "kx"), Example("y", "never"), Example("z", "klz")
 
@@ -259,44 +259,10 @@ training = setup.Training(folder / "my.lan.json", examples, model, database=data
 print([one.handled for one in asyncio.run(training.run())])
 """
 
-SCRIPT: list[dict[str, Any]] = [
-    {"purpose": "execution", "where": {"name": "Poet"}, "reply": {"thoughts": "", "result": "two"}},
-    {"purpose": "execution", "reply": {"thoughts": "", "result": "one"}},
-    {"purpose": "gap", "reply": GAP},
-    {
-        "purpose": "reason",
-        "reply": {
-            "rationale": "nobody",
-            "reason_type": "lack_of_agent",
-            "agent_name": "",
-            "reason_content": "no poet",
-        },
-    },
-    {
-        "purpose": "parameters",
-        "reply": {
-            "rationale": "last",
-            "parameters": {
-                "agent": {
-                    "name": "Poet",
-                    "task": "rhyme",
-                    "output": "verse",
-                    "enabled": False,
-                    "control_knowledge": [],
-                    "knowledge": [],
-                },
-                "from": ["Solver"],
-                "to": [],
-            },
-        },
-    },
-]
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    lines = "".join(f"{json.dumps(line)}\n" for line in SCRIPT)
-    (tmp_path / "script.jsonl").write_text(lines, "utf-8")
+    (tmp_path / "script.jsonl").write_text(poet_script("one", "two"), "utf-8")
     (tmp_path / "train.jsonl").write_text('{"input": "x", "output": "two"}', "utf-8")
     Lan.new("t").save(tmp_path / "my.lan.json")
     return tmp_path

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from pxp_fsm.automata.documents import faults
-from pxp_fsm.errors import DataError, UsageError
+from pxp_fsm.errors import UsageError
 from pxp_fsm.networks import serialization
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.history import Author
 from pxp_fsm.networks.model.operations import Edit, Field
-from pxp_fsm.networks.serialization import response_from_json, to_json
-from pxp_fsm.networks.training import progress
+from pxp_fsm.networks.serialization import to_json
 from pxp_fsm.networks.training.developer import (
     Act,
     Choice,
@@ -27,16 +25,15 @@ from pxp_fsm.networks.training.developer import (
     Judged,
     OutputView,
     Question,
-    RegressionChoice,
-    RegressionView,
     Response,
     StepView,
 )
 from pxp_fsm.networks.training.events import Asked, NetworkChanged, StepBegun, Withdrawn
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
-from pxp_fsm.networks.training.progress import Example, Progress
-from pxp_fsm.networks.training.questions import NotAsked, Remote
+from pxp_fsm.networks.training.progress import Example
+from pxp_fsm.networks.training.questions import NotAsked
 from pxp_fsm.networks.training.steps import UpdateStep
+from tests.networks.remote_developers import CONFIRM, Page, carried, nothing, obvious
 from tests.networks.scripted_models import Frames, Speaking
 from tests.networks.trainings import (
     FIRST,
@@ -53,98 +50,6 @@ from tests.networks.trainings import (
     weak,
 )
 
-CONFIRM = Act(Choice.CONFIRM)
-Answers = Callable[[Question], Response]
-
-
-def obvious(question: Question) -> Response:
-    """Confirms, accepts, and finds right what was asked for."""
-    match question.view:
-        case OutputView(run, truth):
-            return Judged(run.output == truth)
-        case StepView():
-            return CONFIRM
-        case RegressionView():
-            return RegressionChoice.ACCEPT
-        case HandedView():
-            return Continuation.SKIP
-
-
-class Page:
-    """A developer in a browser: sees events and questions as JSON, answers with JSON."""
-
-    def __init__(self, model: Speaking, lan: Lan | None = None, **more: Any) -> None:
-        self.lan = lan or Lan.new("translate")
-        self.told: list[Any] = []
-        self.kept: dict[str, Any] | None = None
-        self.model = model
-        self.more = more
-        self.trainer = self.opened()
-
-    def opened(self) -> Trainer:
-        """A trainer that knows what was written down, and no more."""
-        found = None if self.kept is None else progress.from_json(json.loads(json.dumps(self.kept)))
-        return Trainer(
-            self.lan,
-            self.model,
-            Same(),
-            Remote(),
-            on_event=self.told.append,
-            keep=self.keep,
-            progress=found,
-            **self.more,
-        )
-
-    def keep(self, now: Progress) -> None:
-        self.kept = progress.to_json(now)
-        assert not faults(json.loads(json.dumps(self.kept)), progress.schema())
-
-    async def asked(self) -> Question:
-        """The next question, once it is there."""
-        for _ in range(1000):
-            await asyncio.sleep(0)
-            if self.trainer.question is not None:
-                return self.trainer.question
-        raise AssertionError("nothing is asked")
-
-    def answer(self, response: Response) -> None:
-        question = self.trainer.question
-        assert question is not None
-        sent = json.loads(json.dumps(to_json(response)))
-        self.trainer.answer(question.id, response_from_json(sent))
-
-    async def until(self, step: str) -> Question:
-        """Answer the obvious until a step is reviewed."""
-        for _ in range(100):
-            question = await self.asked()
-            if isinstance(question.view, StepView) and question.view.step == step:
-                return question
-            self.answer(obvious(question))
-            await asyncio.sleep(0)
-        raise AssertionError(f"{step} is not reviewed")
-
-
-def carried(page: Page, play: Callable[[Page], Any], *examples: Example) -> Any:
-    """Train on the examples while `play` acts; what the training ends with."""
-
-    async def both() -> Any:
-        training = asyncio.create_task(page.trainer.train(examples or [FIRST]))
-        await play(page)
-        for _ in range(5000):
-            if training.done():
-                break
-            if page.trainer.question is not None:
-                page.answer(obvious(page.trainer.question))
-            await asyncio.sleep(0)
-        assert training.done()
-        return await training
-
-    return asyncio.run(both())
-
-
-async def nothing(_page: Page) -> None:
-    """Only the obvious is answered."""
-
 
 def test_a_training_is_carried_by_answers_from_elsewhere_and_told_as_json() -> None:
     page = Page(scripted(GAP, NOBODY, POET))
@@ -160,10 +65,6 @@ def test_a_training_is_carried_by_answers_from_elsewhere_and_told_as_json() -> N
     assert kinds >= {"RunBegun", "CallBegun", "TextWritten", "CallEnded", "StepBegun", "Asked"}
     assert kinds >= {"CopyTried", "NetworkChanged", "Moved", "Agreement", "Activation"}
     assert [one.by for one in page.told if isinstance(one, NetworkChanged)] == [Author.SYSTEM] * 2
-
-
-def test_the_published_schema_is_what_the_classes_say() -> None:
-    assert serialization.schema() == serialization.described()
 
 
 def test_a_double_answer_and_one_to_nothing_are_refused() -> None:
@@ -371,6 +272,34 @@ def test_an_output_is_judged_after_the_run_and_the_right_one_said_then() -> None
     assert page.lan.network.handled[0].truth == FIRST.truth
 
 
+def test_a_page_goes_on_with_the_example_that_is_unfinished() -> None:
+    """Examples come one at a time; after a restart the trainer knows which one it was in."""
+    page = Page(scripted(GAP, NOBODY, POET))
+
+    async def begin() -> None:
+        assert page.trainer.unfinished is None
+        training = asyncio.create_task(page.trainer.handle(FIRST))
+        await page.until("REASON")
+        training.cancel()
+        with suppress(asyncio.CancelledError):
+            await training
+
+    async def resume() -> None:
+        page.trainer = page.opened()
+        assert page.trainer.unfinished == FIRST
+        training = asyncio.create_task(page.trainer.handle(page.trainer.unfinished))
+        await page.until("PARAMETERS")
+        while not training.done():
+            if page.trainer.question is not None:
+                page.answer(obvious(page.trainer.question))
+            await asyncio.sleep(0)
+        assert (await training).handled and page.trainer.unfinished is None
+
+    asyncio.run(begin())
+    asyncio.run(asyncio.wait_for(resume(), 60))
+    assert page.model.asked["gap"] == page.model.asked["reason"] == 1
+
+
 def test_an_output_that_will_do_is_the_right_one() -> None:
     async def play(page: Page) -> None:
         await page.asked()
@@ -453,38 +382,6 @@ def test_a_developer_who_reloads_at_each_question_loses_nothing() -> None:
     steps = ("gap", "reason", "weakness", "parameters")
     assert [stopped.model.asked[one] for one in steps] == [whole.model.asked[one] for one in steps]
     assert stopped.trainer.outcomes == whole.trainer.outcomes
-
-
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ([], "object whose kind"),
-        ({}, "one of Act, Continuation"),
-        ({"kind": "Judged"}, "satisfied"),
-        ({"kind": "Act", "choice": "explode"}, "explode"),
-        ({"kind": "Act", "choice": "confirm", "more": 1}, "more"),
-        ({"kind": "Continuation", "choice": "ACCEPT"}, "ACCEPT"),
-    ],
-)
-def test_an_answer_that_is_none_is_refused(raw: object, said: str) -> None:
-    with pytest.raises(DataError, match=said):
-        response_from_json(raw)
-
-
-@pytest.mark.parametrize(
-    "response",
-    [
-        Judged(True),
-        Judged(False, "this"),
-        Act(Choice.CONFIRM),
-        Act(Choice.RETRY, {"gap": ["<??>"]}, "hint", 7),
-        Act(Choice.BACK, to=UpdateStep.REASON),
-        *RegressionChoice,
-        *Continuation,
-    ],
-)
-def test_answers_go_through_json(response: Response) -> None:
-    assert response_from_json(json.loads(json.dumps(to_json(response)))) == response
 
 
 def test_a_question_tells_its_example_and_is_told_to_whoever_listens() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -147,3 +148,19 @@ def sessions(told: Iterable[Any]) -> list[list[str]]:
 
 
 FIRST = Example("x", "Poet(Solver(x))")
+
+
+def poet_script(plain: str, verse: str, *gaps: dict[str, Any]) -> str:
+    """The lines of a script by which a training adds a poet, whose output is `verse`."""
+    lines: list[dict[str, Any]] = [
+        {
+            "purpose": "execution",
+            "where": {"name": name},
+            "reply": {"thoughts": "", "result": result},
+        }
+        for name, result in (("Poet", verse), ("Solver", plain))
+    ]
+    lines += [{"purpose": "gap", "reply": one, "times": 1} for one in gaps[:-1]]
+    lines.append({"purpose": "gap", "reply": gaps[-1] if gaps else GAP})
+    lines += [{"purpose": "reason", "reply": NOBODY}, {"purpose": "parameters", "reply": POET}]
+    return "".join(f"{json.dumps(line)}\n" for line in lines)

@@ -123,7 +123,7 @@ def _edit(name: str, named: str, values: tuple[str, ...]) -> Edit:
 _FORMS = (
     "create NAME TASK OUTPUT, delete NAME, connect NAME NAME, disconnect NAME NAME, "
     "set NAME FIELD VALUE..., add NAME FIELD TEXT, replace NAME FIELD NUMBER TEXT, "
-    "drop NAME FIELD NUMBER, task TEXT, forget INPUT, undo; or an empty line"
+    "drop NAME FIELD NUMBER, task TEXT, forget INPUT, undo, redo; or an empty line"
 )
 
 
@@ -136,7 +136,7 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
     say(f"   {_FORMS}")
 
     def accept(text: str) -> None:
-        if text.strip() not in ("", "undo"):
+        if text.strip() not in ("", "undo", "redo"):
             lan.would_be(_operation(text, lan.network))
 
     before = reviewer.keys.taken()
@@ -145,6 +145,8 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
     try:
         if text == "undo":
             lan.undo()
+        elif text == "redo":
+            lan.redo()
         elif text:
             lan.edit(_operation(text, lan.network), about=text, ued=spent)
     except PXPError as error:

@@ -151,6 +151,12 @@ class Trainer:
         return self.progress.outcomes
 
     @property
+    def unfinished(self) -> Example | None:
+        """The first example of which nothing has come yet; None where there is none."""
+        left = self.progress.examples[len(self.outcomes) :]
+        return left[0] if left else None
+
+    @property
     def question(self) -> Question | None:
         """What the developer is asked now; None where nothing is."""
         return None if self._questions is None else self._questions.pending
@@ -207,7 +213,10 @@ class Trainer:
         return tuple(self.outcomes)
 
     async def handle(self, example: Example) -> ExampleResult:
-        """Iterate until the example is handled, or given up."""
+        """Iterate until the example is handled, or given up.
+
+        Where one is `unfinished`, that is what is handled.
+        """
         now, number = self.progress, len(self.outcomes) + 1
         if len(now.examples) < number:
             now.examples.append(example)
