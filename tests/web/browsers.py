@@ -175,11 +175,11 @@ def studio_pictures(folder: Path) -> list[Path]:
             page.get_by_role("button", name="Not yet").click()
             page.get_by_role("button", name="Confirm").click()
             page.get_by_text("poor_performance_of_agent").first.wait_for()
-            page.screenshot(path=str(step))
+            page.screenshot(path=str(step), full_page=True)
             while not page.get_by_text("Handled: 7 of 7.").count():
                 _carry_on(page)
             page.locator('[data-agent="Rhyming Polisher"]').click()
-            page.screenshot(path=str(end))
+            page.screenshot(path=str(end), full_page=True)
     return [step, end]
 
 

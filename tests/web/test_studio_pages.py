@@ -64,7 +64,7 @@ def wait_until(page: Any, path: Path, holds: Any) -> Network:
 
 
 def middle(page: Any, name: str) -> tuple[float, float]:
-    box = page.locator(f'[data-agent="{name}"] rect').bounding_box()
+    box = page.locator(f'[data-agent="{name}"] ellipse').bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -325,9 +325,11 @@ def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
 
 
 def middle_of_other(page: Any) -> tuple[float, float]:
-    box = page.locator(".agent rect").last.bounding_box()
-    other = page.locator(".agent rect").first.bounding_box()
-    found = box if box != page.locator('[data-agent="constructor"] rect').bounding_box() else other
+    box = page.locator(".agent ellipse").last.bounding_box()
+    other = page.locator(".agent ellipse").first.bounding_box()
+    found = (
+        box if box != page.locator('[data-agent="constructor"] ellipse').bounding_box() else other
+    )
     return found["x"] + found["width"] / 2, found["y"] + found["height"] / 2
 
 
