@@ -148,6 +148,7 @@ def test_an_agent_is_made_and_edited_with_faults_as_one_types(browser: Any, tmp_
         button(page, "Save").click()
         found = wait_until(page, path, lambda lan: "Reader" in lan.names).agent("Reader")
         assert (found.knowledge, found.control.enabled) == (("commas matter",), True)
+        wait(page, "Agent Reader")
         button(page, "Drop piece 1").click()
         button(page, "Save").click()
         wait_until(page, path, lambda lan: not lan.agent("Reader").knowledge)
