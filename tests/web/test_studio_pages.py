@@ -280,7 +280,7 @@ def test_the_developer_edits_with_holes_hints_and_goes_back(browser: Any, tmp_pa
         assert json.loads(editor.input_value())["reason_type"] == "lack_of_agent"
         page.get_by_text("Session: INIT").click()
         assert page.locator(".lifeline").count() == 2
-        assert page.locator(".state.current").inner_text()
+        assert page.locator(".state.current text").text_content() == "DECIDE"
         button(page, "Back to step 1").click()
         wait(page, "It rhymes in French.")
         button(page, "Stop").click()
