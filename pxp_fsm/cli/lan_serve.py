@@ -19,7 +19,9 @@ def serve(request: options.Serve) -> None:
     require_extra("web", "the studio's server", modules)
     plan = web.StudioPlan(
         model=request.model,
+        updater=request.updater,
         judge=request.judge,
+        prompts=request.prompts,
         limits=Limits(request.iterations, request.retries),
         database=request.database,
         settings=request.models,

@@ -45,7 +45,8 @@ class Lan:
         self.last: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._texts: dict[Path, str] = {}
-        self.model = model
+        self._writer = files.Writer()
+        self._model = model
         self._prompts = prompts or bundled()
         self._watchers: list[Callable[[], None]] = []
 
@@ -88,6 +89,10 @@ class Lan:
         with locked(Path(path)):
             self._write(Path(path))
 
+    def prepare_save(self) -> None:
+        """Let the next `save` write only what is new; a large network takes seconds before it."""
+        self._writer.text(self.history)
+
     def _write(self, path: Path) -> None:
         known = self._texts.get(path.resolve())
         if known is not None and path.is_file() and files.text_in(path) != known:
@@ -95,7 +100,7 @@ class Lan:
                 f"{path} was changed since it was read, so nothing was written over it: load it "
                 f"again, and make the change in what is there now"
             )
-        self._texts[path.resolve()] = files.save(self.history, path)
+        self._texts[path.resolve()] = files.save(self.history, path, self._writer)
 
     def reload(self, path: str | Path) -> None:
         """Take the log that a file holds now, in place of this one. Raises `FileError`."""
@@ -147,9 +152,9 @@ class Lan:
 
         With `stream` models are asked to reply piece by piece, where they can.
         """
-        if self.model is None:
+        if self._model is None:
             raise UsageError("this network has no model; name one")
-        runner = Runner(Requester(self.model, self._prompts, on_event=on_event, stream=stream))
+        runner = Runner(Requester(self._model, self._prompts, on_event=on_event, stream=stream))
         on_event(RunBegun(external, self.version, RunReason.INPUT))
         try:
             self.last = await runner.run(self.network, external, on_event)

@@ -1,6 +1,7 @@
 """A browser on a page of a running server, or on a file; and pictures of every page.
 
-`python -m tests.web.browsers FOLDER` writes a picture of each page, in both themes and on a phone.
+`python -m tests.web.browsers FOLDER` writes a picture of each page, in both themes and on a phone;
+with `studio` after it, those of the studio's documentation.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,6 +155,54 @@ def pictures(folder: Path) -> list[Path]:
     return found
 
 
+def studio_pictures(folder: Path) -> list[Path]:
+    """The paper's worked example in the studio: a step of the first example, and the end of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    french = ROOT / "examples" / "lan_french"
+    step, end = folder / "studio_step.png", folder / "studio_network.png"
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "french.lan.json"
+        new = ("lan", "new", "Translate a French sentence into English", "--agent", "Translator")
+        command = [sys.executable, "-m", "pxp_fsm.cli", *new, "-o", str(path)]
+        subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+        given = ("--examples", str(french / "examples.jsonl"))
+        model = ("--model", f"script:{french / 'script.toml'}")
+        with (
+            server("lan", "serve", str(path), *given, *model) as (address, _process),
+            chromium() as browser,
+            opened(browser, address, size=(1280, 900)) as page,
+        ):
+            page.locator('[data-agent="Translator"]').click()
+            page.get_by_role("button", name="Train on the 7 left").click()
+            page.get_by_role("button", name="Not yet").click()
+            page.get_by_role("button", name="Confirm").click()
+            page.get_by_text("poor_performance_of_agent").first.wait_for()
+            page.screenshot(path=str(step), full_page=True)
+            while not page.get_by_text("Handled: 7 of 7.").count():
+                _carry_on(page)
+            page.locator('[data-agent="Rhyming Polisher"]').click()
+            page.screenshot(path=str(end), full_page=True)
+    return [step, end]
+
+
+def _carry_on(page: Any) -> None:
+    """Confirm whatever is proposed, and be satisfied where the output is the one asked for."""
+    shown = page.evaluate(
+        """() => ({
+          judge: document.querySelector('.judge textarea')?.value,
+          output: document.querySelector('[data-output]')?.innerText,
+          review: Boolean(document.querySelector('#editor')),
+        })"""
+    )
+    if shown["judge"] is not None:
+        good = shown["judge"] == shown["output"]
+        page.get_by_role("button", name="Satisfied" if good else "Not yet").click()
+    elif shown["review"]:
+        page.get_by_role("button", name="Confirm").click()
+    page.wait_for_timeout(300)
+
+
 if __name__ == "__main__":
-    for picture in pictures(Path(sys.argv[1])):
+    wanted = studio_pictures if "studio" in sys.argv[2:] else pictures
+    for picture in wanted(Path(sys.argv[1])):
         print(picture)

@@ -54,9 +54,13 @@ class Page:
     def until(self, holds: Callable[[], bool]) -> Page:
         """Take what it is told until something holds."""
         while not holds():
-            message = self._socket.receive_json()
-            self.parts[message["type"]] = message
+            self.next()
         return self
+
+    def next(self) -> None:
+        """Take what it is told next."""
+        message = self._socket.receive_json()
+        self.parts[message["type"]] = message
 
     @property
     def network(self) -> Message:

@@ -23,6 +23,12 @@ def _judge(text: str, **described: Any) -> Any:
     return option(text, None, metavar="MODEL", **described)
 
 
+def _updater() -> Any:
+    return option(
+        "The model of the update's steps.", None, metavar="MODEL", default="that of the agents"
+    )
+
+
 def _output(text: str) -> Any:
     return option(text, short="-o")
 
@@ -74,9 +80,7 @@ class Train:
     network: Path = _network()
     examples: Path = option(_EXAMPLES)
     model: str = _model()
-    updater: str | None = option(
-        "The model of the update's steps.", None, metavar="MODEL", default="that of the agents"
-    )
+    updater: str | None = _updater()
     prompts: Path | None = _prompts()
     unattended: bool = option("Train without a developer: confirm every step.", False)
     developer: str | None = option(
@@ -289,6 +293,8 @@ class Serve:
         default="none: the network is edited alone",
     )
     examples: Path | None = option(f"Also note the examples of this file: {_EXAMPLES}", None)
+    updater: str | None = _updater()
+    prompts: Path | None = _prompts()
     judge: str | None = _judge("The model that decides whether a rationale follows a hint.")
     iterations: int = _iterations()
     retries: int = option("Retry an update at most N times.", 5)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.automata.documents import faults, json_line_of, read, text_of
@@ -43,6 +43,8 @@ from pxp_fsm.networks.model.operations import (
 from pxp_fsm.networks.model.soundness import faults_of, size_faults
 
 FORMAT, VERSION = "pxp-fsm lan", 1
+
+T = TypeVar("T")
 
 
 def of_history(history: History) -> dict[str, Any]:
@@ -243,14 +245,83 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, list) else 0
 
 
-def save(history: History, path: Path) -> str:
+def save(history: History, path: Path, writer: Writer | None = None) -> str:
     """Write the network with its log into the file `path`; the text that was written.
 
-    Raises as `write_atomically` does.
+    A `writer` that has written it before writes only what is new. Raises as `write_atomically`
+    does.
     """
-    text = json.dumps(of_history(history), indent=1, ensure_ascii=False) + "\n"
+    text = (writer or Writer()).text(history)
     write_atomically(path, text)
     return text
+
+
+class Writer:
+    """Writes histories as text; what cannot change is written once, and known by its identity.
+
+    Examples and changes are the bulk of a file, and are the same objects in the next version.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[object, _Encoded]] = {}
+        self._used: dict[tuple[int, int], tuple[object, _Encoded]] = {}
+
+    def text(self, history: History) -> str:
+        """What `of_history` says of a history, as a file holds it."""
+        self._used = {}
+        network = history.network
+        document = {
+            **of_network(replace(network, agents=(), handled=())),
+            "agents": [self._agent(one) for one in network.agents],
+            "handled": [self._part(one, 2, asdict) for one in network.handled],
+            "log": [self._part(one, 2, of_change) for one in history.changes],
+        }
+        self._known = self._used
+        return _written(document, 0) + "\n"
+
+    def _agent(self, agent: Agent) -> dict[str, Any]:
+        control = replace(agent.control, examples=())
+        found: dict[str, Any] = _told(asdict(replace(agent, control=control, examples=())))
+        if agent.control.examples:
+            found["control"]["examples"] = [
+                self._part(one, 5, _of_example) for one in agent.control.examples
+            ]
+        if agent.examples:
+            found["examples"] = [self._part(one, 4, _of_example) for one in agent.examples]
+        return found
+
+    def _part(self, one: T, depth: int, told: Callable[[T], object]) -> _Encoded:
+        """A part as text that stands in `depth` lists and objects, written before or now."""
+        key = id(one), depth
+        known = self._known.get(key)
+        if known is None:
+            text = json.dumps(told(one), indent=1, ensure_ascii=False)
+            known = one, _Encoded(text.replace("\n", "\n" + " " * depth))
+        self._used[key] = known
+        return known[1]
+
+
+def _of_example(example: ControlExample | ExecutionExample) -> object:
+    return _told(asdict(example))
+
+
+class _Encoded(str):
+    """A text that is JSON already."""
+
+    __slots__ = ()
+
+
+def _written(value: object, depth: int) -> str:
+    """JSON with an indent of one, as `json.dumps` writes it."""
+    inner, outer = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, _Encoded):
+        return value
+    if isinstance(value, dict) and value:
+        parts = (f"{json.dumps(key)}: {_written(one, depth + 1)}" for key, one in value.items())
+        return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}"
+    if isinstance(value, list) and value:
+        return f"[{inner}{f',{inner}'.join(_written(one, depth + 1) for one in value)}{outer}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _located(text: str, filename: str, fault: Fault) -> Fault:

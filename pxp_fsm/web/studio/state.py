@@ -153,10 +153,15 @@ class Studio:
             self.listeners.tell({"type": "notice", "text": str(error)})
 
     async def ready(self) -> None:
-        """Load what places agents, once, in another thread: the first time takes seconds."""
+        """Prepare what takes seconds the first time, in another thread: places, and the file."""
         if self._ready is None:
-            self._ready = asyncio.create_task(asyncio.to_thread(warm, self.network))
+            self._ready = asyncio.create_task(asyncio.to_thread(self._prepare))
         await asyncio.shield(self._ready)
+
+    def _prepare(self) -> None:
+        warm(self.network)
+        if self._lan is not None:
+            self._lan.prepare_save()
 
     @property
     def exists(self) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from backends.models.settings import Settings
@@ -17,9 +18,10 @@ from guards.relations.text import NormalisedText
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.networks.distance.costs import cost, text_cost
+from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.running.events import CallBegun, CallEnded, RunBegun
 from pxp_fsm.networks.running.execution import NoneActive, Runner
-from pxp_fsm.networks.running.requests import Requester, bundled
+from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.serialization import response_from_json, to_json
 from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import (
@@ -47,7 +49,9 @@ class StudioPlan:
     """With what a network is run and trained; without a `model` it is edited alone."""
 
     model: str | None = None
+    updater: str | None = None
     judge: str | None = None
+    prompts: Path | None = None
     limits: Limits = field(default_factory=Limits)
     database: str | None = None
     settings: Settings = field(default_factory=Settings)
@@ -209,8 +213,7 @@ class Work:
 
     async def _run(self, external: str) -> None:
         async with self._opened() as model:
-            lan = self.studio.lan
-            lan.model = model
+            lan = Lan(self.studio.lan.history, model, load_prompts(self.plan.prompts))
             try:
                 found = await lan.run(external, self._listen, stream=True)
             except NoneActive as error:
@@ -222,7 +225,9 @@ class Work:
         self._tell({"type": "comparison", "comparison": None})
         async with self._opened() as model:
             network, version = self.studio.lan.network, self.studio.lan.version
-            runner = Runner(Requester(model, bundled(), on_event=self._clock), remembered(network))
+            prompts = load_prompts(self.plan.prompts)
+            asker = Requester(model, prompts, on_event=self._clock)
+            runner = Runner(asker, remembered(network))
             lost = await replay(network, runner, NormalisedText())
         found = {"version": version, "total": len(network.handled), "regressions": to_json(lost)}
         self._tell({"type": "comparison", "comparison": found})
@@ -242,6 +247,8 @@ class Work:
             on_wait=self._on_wait,
             lan=self.studio.lan,
             stream=True,
+            updater=self.plan.updater,
+            prompts=self.plan.prompts,
         )
         async with plan.opened(self._listen) as trainer:
             self._started(trainer)

@@ -54,6 +54,7 @@ export function AgentForm({ network, agent, act }) {
   const name = agent?.name ?? "";
   const [draft, setDraft] = useDraftValue(`agent:${name}`);
   const [faults, setFaults] = useState([]);
+  const [saving, setSaving] = useState(false);
   const now = useMemo(() => (agent ? valuesOf(agent) : null), [agent]);
   const base = draft ? draft.base : now;
   const values = draft?.values ?? now ?? EMPTY;
@@ -73,12 +74,14 @@ export function AgentForm({ network, agent, act }) {
 
   const save = async (event) => {
     event.preventDefault();
+    setSaving(true);
     if (await act.edit(operations, agent ? `edit ${name}` : `create ${values.name}`)) {
       setDraft(null);
       act.select({ agent: values.name });
     }
+    setSaving(false);
   };
-  return html`<form className="agent-form" onSubmit=${save}>
+  return html`<form className="agent-form" onSubmit=${save}><fieldset className="whole" disabled=${saving}>
     <${Line} label="Name" value=${values.name} onChange=${set("name")} />
     <${Line} label="Subtask" value=${values.task} onChange=${set("task")} long />
     <${Line} label="Output description" value=${values.output} onChange=${set("output")} long />
@@ -105,7 +108,7 @@ export function AgentForm({ network, agent, act }) {
         onClick=${() => { setDraft(null); if (!agent) act.select(null); }}>${agent ? "Reset" : "Cancel"}</button>
       ${agent && html`<button type="button" onClick=${() => act.remove({ agent: name })}>Delete</button>`}
     </p>
-  </form>`;
+  </fieldset></form>`;
 }
 
 /** Connect, merge and split without a mouse. */

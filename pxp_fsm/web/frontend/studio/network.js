@@ -3,23 +3,20 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { shortened } from "../chart.js";
 import { html } from "../html.js";
 
-const FAR = 5, HIGH = 40, STATE = 11, MARGIN = 26, CHARACTER = 6.6;
+const FAR = 5, STATE = 11, MARGIN = 26, CHARACTER = 5.6;
 
-/** The box of an agent as it is drawn. */
-function boxOf(agent, at = agent) {
-  return { x: at.x, y: at.y, width: Math.max(agent.width, 96), height: HIGH };
+/** The ellipse of an agent as it is drawn: its middle and its size. */
+function boxOf({ width, height }, { x, y }) {
+  return { x, y, width, height };
 }
 
-const inside = (box, x, y) =>
-  Math.abs(x - box.x) <= box.width / 2 && Math.abs(y - box.y) <= box.height / 2;
+const reach = (box, x, y) => Math.hypot((x - box.x) / (box.width / 2), (y - box.y) / (box.height / 2));
+const inside = (box, x, y) => reach(box, x, y) <= 1.1;
 
-/** Where the line from the middle of a box towards a point leaves the box. */
-function border(box, towards) {
-  const dx = towards.x - box.x, dy = towards.y - box.y;
-  if (!dx && !dy) return { x: box.x, y: box.y };
-  const part = Math.min(
-    dx ? box.width / 2 / Math.abs(dx) : Infinity, dy ? box.height / 2 / Math.abs(dy) : Infinity);
-  return { x: box.x + dx * part, y: box.y + dy * part };
+/** Where the line from the middle of an ellipse towards a point leaves it. */
+function border(box, { x, y }) {
+  const far = reach(box, x, y) || 1;
+  return { x: box.x + (x - box.x) / far, y: box.y + (y - box.y) / far };
 }
 
 function pathOf(from, to) {
@@ -53,10 +50,10 @@ const Agent = memo(function Agent({ agent, x, y, state, selected, target, act })
         }
       }}>
     <title>${agent.name}: ${agent.task}</title>
-    <rect x=${box.x - box.width / 2} y=${box.y - HIGH / 2} width=${box.width} height=${HIGH} rx="8" />
+    <ellipse cx=${box.x} cy=${box.y} rx=${box.width / 2} ry=${box.height / 2} />
     <text x=${box.x} y=${box.y + 4} textAnchor="middle">
       ${shortened(agent.name, Math.floor((box.width - 8) / CHARACTER))}</text>
-    ${state && html`<text className="how" x=${box.x} y=${box.y + HIGH / 2 + STATE} textAnchor="middle">
+    ${state && html`<text className="how" x=${box.x} y=${box.y + box.height / 2 + STATE} textAnchor="middle">
       ${WORDS[state]}</text>`}
   </g>`;
 });
@@ -65,7 +62,7 @@ export function Network({ network, states, selected, act }) {
   const [drag, setDrag] = useState(null);
   const svg = useRef(null), held = useRef(null);
   const boxes = useMemo(
-    () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent)])), [network]);
+    () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent, agent)])), [network]);
   const frame = useRef(null);
   if (!drag || !frame.current) frame.current = extent([...boxes.values()]);
   const view = frame.current;
@@ -148,7 +145,7 @@ export function Network({ network, states, selected, act }) {
       })}
       ${drag?.over && html`<g className="connecting">
         <path d=${pathOf(boxes.get(drag.name), boxes.get(drag.over))} markerEnd="url(#edge-tip)" />
-        <text x=${boxes.get(drag.over).x} y=${boxes.get(drag.over).y - HIGH / 2 - 6} textAnchor="middle">
+        <text x=${boxes.get(drag.over).x} y=${boxes.get(drag.over).y - 26} textAnchor="middle">
           ${drag.merging ? "merge" : "connect"}</text>
       </g>`}
     </svg>

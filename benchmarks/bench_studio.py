@@ -1,0 +1,141 @@
+"""The studio with 30 agents and 200 examples: how long a click is answered, and events take.
+
+A request is answered by the application, without the network, and the change is in the file by
+then. An event is what a running network tells; it has come when the page's socket has it. Figures
+are medians and the slowest, in CPU milliseconds of the process and in milliseconds on the wall.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.network import (
+    Agent,
+    Control,
+    ControlExample,
+    ExecutionExample,
+    HandledExample,
+    Network,
+    Piece,
+    Received,
+)
+from tests.web.studios import Page, network_file, page, script_file, studio
+
+AGENTS, EXAMPLES, CLICKS = 30, 200, 15
+
+
+def network() -> Network:
+    """Each agent has an example of both modules for every input."""
+    chance = random.Random(1)
+    names = [f"Agent {number}" for number in range(AGENTS)]
+    edges = {
+        (one, other)
+        for at, one in enumerate(names)
+        for other in names[at + 1 :]
+        if chance.random() < 2 / AGENTS
+    }
+
+    def received(name: str, number: int) -> Received:
+        senders = sorted(one for one, other in edges if other == name)
+        pieces = (Piece(one, f"what {one} put out on input {number}") for one in senders)
+        return Received(f"input {number}, a sentence of ordinary length", tuple(pieces))
+
+    agents = (
+        Agent(
+            name,
+            f"the subtask of {name}",
+            "a string",
+            Control(
+                knowledge=("active on all inputs",),
+                examples=tuple(
+                    ControlExample(received(name, number), active=True)
+                    for number in range(EXAMPLES)
+                ),
+            ),
+            ("know this",),
+            tuple(
+                ExecutionExample(received(name, number), f"result {number}")
+                for number in range(EXAMPLES)
+            ),
+        )
+        for name in names
+    )
+    handled = (
+        HandledExample(
+            f"input {number}", "a truth", "an output", tuple((one, "a result") for one in names)
+        )
+        for number in range(EXAMPLES)
+    )
+    return Network("a task", tuple(agents), frozenset(edges), tuple(handled))
+
+
+def timed(name: str, found: list[tuple[float, float]]) -> None:
+    """Print CPU and wall milliseconds of something that was done several times."""
+    cpu, wall = ([each[at] * 1000 for each in found] for at in (0, 1))
+    print(
+        f"{name:<34} CPU {statistics.median(cpu):6.1f} ms (at most {max(cpu):6.1f}), "
+        f"wall {statistics.median(wall):6.1f} ms (at most {max(wall):6.1f})"
+    )
+
+
+def clicks(one: Page, path: str, *bodies: Mapping[str, object]) -> list[tuple[float, float]]:
+    """What answers to requests take, each on the version that came of the one before."""
+    found = []
+    version = one.network["version"]
+    for number in range(CLICKS):
+        body = {**bodies[number % len(bodies)]}
+        if path not in ("faults", "move"):
+            body["version"] = version
+        cpu, wall = time.process_time(), time.perf_counter()
+        status, answer = one.post(path, **body)
+        found.append((time.process_time() - cpu, time.perf_counter() - wall))
+        if status not in (200, 204):
+            raise RuntimeError(answer)
+        version += path not in ("faults", "move")
+    one.version(version)
+    return found
+
+
+def events(one: Page) -> list[tuple[float, float]]:
+    """What an event takes to come: the time between two of a run of a script, which takes none."""
+    one.post("run", input="an input")
+    found = []
+    one.parts["run"]["output"] = None
+    while one.parts["run"]["output"] is None:
+        cpu, wall = time.process_time(), time.perf_counter()
+        one.next()
+        found.append((time.process_time() - cpu, time.perf_counter() - wall))
+    return found
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = network_file(Path(folder), network())
+        model = script_file(
+            Path(folder),
+            {"purpose": "execution", "where": {}, "reply": {"thoughts": "", "result": "r"}},
+        )
+        print(f"{AGENTS} agents, {EXAMPLES} examples, {path.stat().st_size >> 20} MB")
+        with studio(path, model) as client, page(client) as one:
+            pair = {"source": "Agent 0", "target": "Agent 29"}
+            edit = {"do": "edit", "name": "Agent 3", "field": "task"}
+            texts = [{"operations": [{**edit, "value": f"task {at}"}]} for at in range(2)]
+            edges = [{"operations": [{"do": do, **pair}]} for do in ("connect", "disconnect")]
+            moves = [{"name": "Agent 3", "x": at, "y": at} for at in range(2)]
+            timed("save an agent's form", clicks(one, "edit", *texts))
+            timed("faults as one types", clicks(one, "faults", *texts))
+            timed("connect and disconnect", clicks(one, "edit", *edges))
+            timed("move an agent", clicks(one, "move", *moves))
+            timed("an event of a run", events(one))
+        if not Lan.load(path).network.agent("Agent 3").task.startswith("task "):
+            raise RuntimeError("the edits are not in the file")
+
+
+if __name__ == "__main__":
+    main()
