@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
@@ -13,7 +14,16 @@ from backends.databases.records import Cost
 from backends.databases.transfer import export_rows, import_rows
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
-from pxp_fsm.prompting.model import Call, Reply, Request, Served, Stop, Usage, fingerprint
+from pxp_fsm.prompting.model import (
+    Call,
+    Reply,
+    Request,
+    Served,
+    Spending,
+    Stop,
+    Usage,
+    fingerprint,
+)
 from tests.backends.records import NAME, RUN, record
 
 MODEL = "anthropic:claude-haiku-4-5"
@@ -110,3 +120,25 @@ def test_the_migrated_table_is_the_made_one(empty: SqlBlackboard) -> None:
     }
     nullable = {name for name, may in columns.items() if may}
     assert nullable == {"session", "reply_digest", "stop", "dollars"}
+
+
+def test_a_call_whose_commits_were_done_but_not_answered_is_stored_once(
+    empty: SqlBlackboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = empty.commit
+
+    def unanswered(steps: Any, returned: list[Any] | None = None) -> bool:
+        assert commit(steps, returned)
+        return False
+
+    empty.start_run(RUN)
+    empty.start_session(record())
+    monkeypatch.setattr(empty, "commit", unanswered)
+    calls = CallsOf(empty, RUN.run)
+    for number in (1, 2):
+        reserved = calls.reserve(MODEL, REQUEST, 1.0)
+        assert reserved == (RUN.run, number)
+        calls.settle(reserved, 0.5)
+        calls.keep(Call(MODEL, REQUEST, Reply("x"), 0.1, 0.5))
+    assert empty.spending(RUN.run) == Spending(2, 1.0)
+    assert [(one.calls, one.dollars) for one in empty.costs(RUN.run)] == [(2, 1.0)]
