@@ -108,6 +108,7 @@ def _fork(origin: Origin, request: options.Run, monitors: Monitors) -> None:
         if getattr(request, name):
             raise UsageError("this has no effect beside --fork, which runs one session", name)
     plan = _plan(request)
+    _see_the_person(plan)
     given = {name: getattr(plan, name) for name in request.plan}
     with SqlBlackboard(database, create=False) as board:
         forked = runs.fork(origin, board, given, request.models)

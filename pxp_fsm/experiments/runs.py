@@ -199,6 +199,8 @@ def fork(
             f"session {origin.session} carries on {before}, and what its machine had learned is "
             f"not known here; carry on {before.session} instead"
         )
+    if given.get("task", plan.task) != plan.task:
+        raise UsageError(f"session {origin.session} is of task {plan.task}, not {given['task']}")
     for field in _KEPT:
         if field in given and given[field] != getattr(plan, field):
             raise UsageError("a fork keeps this of the run that it carries on; leave it out", field)
@@ -213,7 +215,7 @@ def fork(
 
 
 _KEPT = (
-    *("task", "protocol", "data", "instances", "test", "validation", "label"),
+    *("protocol", "data", "instances", "test", "validation", "label"),
     *("order", "seed", "repetitions"),
 )
 """The fields of a plan on which it depends which session has which place."""
