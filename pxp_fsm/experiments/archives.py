@@ -29,12 +29,11 @@ from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments import summary
 from pxp_fsm.experiments.drawings import chosen_runs, file_name
 from pxp_fsm.experiments.outcomes import estimates, outcomes_of
-from pxp_fsm.experiments.participants import prompts_of_plan
+from pxp_fsm.experiments.participants import prompts_text_of_plan
 from pxp_fsm.experiments.plan_data import data_fingerprint, read_plan
 from pxp_fsm.experiments.reports import write as reports
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.experiments.stored_plans import stored_plan
-from pxp_fsm.tasks.prompts import bundled_prompts
 
 FORMAT = "pxp-fsm archive 1"
 MANIFEST = "manifest.json"
@@ -159,9 +158,8 @@ def _files_of(board: SqlBlackboard, record: RunRecord, place: Path) -> Iterator[
         ),
     )
     if plan.machine or plan.judge or plan.human_model or plan.preset:
-        written = plan.prompts or task.prompts
-        text = written or bundled_prompts(plan.task, of_papers=plan.preset is not None)
-        yield "prompts.toml", f"# Prompts {prompts_of_plan(plan, task)[0]}.\n{text}".encode()
+        whose, text = prompts_text_of_plan(plan, task)
+        yield "prompts.toml", f"# Prompts {whose}.\n{text}".encode()
 
 
 def _entry(board: SqlBlackboard, record: RunRecord, mark: Mark, folder: str) -> dict[str, Any]:

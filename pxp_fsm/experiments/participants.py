@@ -243,12 +243,19 @@ def _able(
 
 def prompts_of_plan(plan: Plan, task: Task) -> tuple[str, Prompts]:
     """The prompts that models are asked by, and whose they are, in words."""
+    whose, text = prompts_text_of_plan(plan, task)
+    return whose, written.prompts_of(plan.task, text)
+
+
+def prompts_text_of_plan(plan: Plan, task: Task) -> tuple[str, str]:
+    """Whose prompts models are asked by, in words, and their text."""
     if plan.prompts is not None:
-        return "of a file", written.prompts_of(plan.task, plan.prompts)
+        return "of a file", plan.prompts
     if plan.preset is not None:
-        said = "of the papers, in our words"
-        return said, written.prompts_of(plan.task, of_papers=True)
-    return "of the task", written.prompts_of(plan.task, task.prompts)
+        return "of the papers, in our words", written.bundled_prompts(plan.task, of_papers=True)
+    if plan.materials is not None:
+        return "of the task", written.bundled_prompts(f"{plan.task}{written.PATHWAYS}")
+    return "of the task", task.prompts or written.bundled_prompts(plan.task)
 
 
 def _asked(task: Task, data: DataSet, prompts: Prompts) -> Iterable[Capability]:

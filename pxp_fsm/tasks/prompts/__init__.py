@@ -16,6 +16,10 @@ _OF_PAPERS = "papers-"
 """What the names of the files begin with that state, in our words, what the papers' prompts do."""
 
 
+PATHWAYS = "-pathways"
+"""What the names of the files end in by which a task's models are asked for pathways."""
+
+
 def bundled_prompts(task: str, of_papers: bool = False) -> str:
     """The text of the prompts that come with `task`, or of those `of_papers`.
 
@@ -28,7 +32,7 @@ def bundled_prompts(task: str, of_papers: bool = False) -> str:
     }
     name = f"{_OF_PAPERS}{task}" if of_papers else task
     if name not in found:
-        there = sorted(one for one in found if not one.startswith(_OF_PAPERS))
+        there = sorted(one for one in found if "-" not in one)
         raise UsageError(
             f"task {quoted(task)} has no prompts of its own; give a file of prompts "
             f"(there are prompts for: {', '.join(there)})",
