@@ -9,6 +9,10 @@ const SAME = { match: "Is it the same prediction?", agree: "Do the explanations 
 const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
 const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
 
+/** What was typed on this page for each message: a server that starts again has not asked for it yet,
+ * and the form is away meanwhile. */
+const TYPED = new Map();
+
 /** Seconds in which something was done and in which nothing was; edits and pastes. */
 function useSpent(begun) {
   const spent = useRef({ active: 0, idle: 0, edits: 0, pastes: 0, ...begun });
@@ -31,13 +35,15 @@ function useSpent(begun) {
 
 export function Form({ view, onView, onMoved }) {
   const { asked, id, draft } = view;
-  const [typed, setTyped] = useState({ prediction: draft?.prediction ?? "", explanation: draft?.explanation ?? "" });
+  const place = `${id}/${asked.number}`;
+  const [typed, setTyped] = useState(() => TYPED.get(place)
+    ?? { prediction: draft?.prediction ?? "", explanation: draft?.explanation ?? "" });
   const [choice, setChoice] = useState("");
   const [trouble, setTrouble] = useState("");
   const [saved, setSaved] = useState(draft ? "Your draft is kept." : "");
   const [busy, setBusy] = useState(false);
   const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true);
-  const unsaved = useRef(false), pending = useRef(null);
+  const unsaved = useRef(TYPED.has(place)), pending = useRef(null);
   const now = useRef(typed);
 
   /** Keep what is typed now; one request at a time, so that none overtakes a later one. */
@@ -65,10 +71,11 @@ export function Form({ view, onView, onMoved }) {
     now.current = { ...now.current, ...part };
     spent.current.edits += 1;
     unsaved.current = true;
+    TYPED.set(place, now.current);
     setTyped(now.current);
     setSaved("");
     setTrouble("");
-  }, [spent]);
+  }, [spent, place]);
 
   useEffect(() => {
     setChoice("");
@@ -93,7 +100,12 @@ export function Form({ view, onView, onMoved }) {
       setBusy(false);
     }
   };
-  const take = (name) => { now.current = { ...asked.offers[name] }; setTyped(now.current); send(name); };
+  const take = (name) => {
+    now.current = { ...asked.offers[name] };
+    TYPED.set(place, now.current);
+    setTyped(now.current);
+    send(name);
+  };
   const submit = (event) => {
     event.preventDefault();
     if (asked.step === "answer") send("own", now.current);
