@@ -40,7 +40,7 @@ const WORDS = {
 
 const Agent = memo(function Agent({ agent, x, y, state, selected, target, act }) {
   const box = boxOf(agent, { x, y });
-  const label = `${agent.name}${state ? `, ${WORDS[state]}` : ""}: ${agent.task}`;
+  const label = `${agent.name}${state ? ` ${WORDS[state]}` : ""}: ${agent.task}`;
   return html`<g className=${`agent ${state ?? ""}${selected ? " selected" : ""}${target ? " target" : ""}`}
       role="button" tabIndex="0" aria-label=${label} aria-pressed=${selected} data-agent=${agent.name}
       onKeyDown=${(event) => {
