@@ -40,16 +40,16 @@ const WORDS = {
 
 const Agent = memo(function Agent({ agent, x, y, state, selected, target, act }) {
   const box = boxOf(agent, { x, y });
-  const label = `${agent.name}${state ? `, ${WORDS[state]}` : ""}: ${agent.task}`;
+  const label = `${agent.name}${state ? ` ${WORDS[state]}` : ""}: ${agent.task}`;
   return html`<g className=${`agent ${state ?? ""}${selected ? " selected" : ""}${target ? " target" : ""}`}
-      role="button" tabIndex="0" aria-label=${label} aria-pressed=${selected} data-agent=${agent.name}
+      role="button" tabIndex="0" aria-pressed=${selected} data-agent=${agent.name}
       onKeyDown=${(event) => {
         if (event.key === "Enter" || event.key === " ") {
           event.preventDefault();
           act.select({ agent: agent.name });
         }
       }}>
-    <title>${agent.name}: ${agent.task}</title>
+    <title>${label}</title>
     <ellipse cx=${box.x} cy=${box.y} rx=${box.width / 2} ry=${box.height / 2} />
     <text x=${box.x} y=${box.y + 4} textAnchor="middle">
       ${shortened(agent.name, Math.floor((box.width - 8) / CHARACTER))}</text>
