@@ -24,7 +24,9 @@ from pxp_fsm.cli.main import commands as command_line
 from pxp_fsm.experiments import files as experiments
 from pxp_fsm.experiments.networks import developers
 from pxp_fsm.experiments.networks import tasks as network_tasks
+from pxp_fsm.networks import serialization as training
 from pxp_fsm.networks.model import files as networks
+from pxp_fsm.studies import schema as studies
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -57,6 +59,8 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A network": networks.schema,
     "A task for networks": network_tasks.schema,
     "A recorded developer": developers.schema,
+    "What a training tells and is told": training.schema,
+    "A study": studies.schema,
     "What a program is asked, and answers": process.schema,
 }
 

@@ -31,28 +31,28 @@ _AT_ONCE = 4096
 class Precedent:
     """A published reaction, by its number in a library; its texts are read when asked for."""
 
-    library: Precedents = field(repr=False)
+    among: Precedents = field(repr=False)
     number: int
 
     @property
     def product(self) -> str:
         """Canonical SMILES."""
-        return self.library.products[self.number]
+        return self.among.products[self.number]
 
     @property
     def reactants(self) -> str:
         """Canonical SMILES, sorted and joined with dots."""
-        return self.library.reactants[self.number]
+        return self.among.reactants[self.number]
 
     @property
     def template(self) -> int:
         """The number of its template."""
-        return int(self.library.template[self.number])
+        return int(self.among.template[self.number])
 
     @property
     def patent(self) -> str:
         """The patent's number."""
-        return self.library.patents[int(self.library.patent[self.number])]
+        return self.among.patents[int(self.among.patent[self.number])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
