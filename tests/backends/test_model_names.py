@@ -220,8 +220,9 @@ def test_an_old_price_is_told_with_what_to_do() -> None:
 def test_no_page_names_a_model_that_is_retired() -> None:
     named = re.compile(r"(?:anthropic|openai):(?:claude|gpt)-[a-z0-9.-]*[a-z0-9]")
     table = catalogue()
-    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*")):
-        for name in named.findall(page.read_text("utf-8")) if page.is_file() else ():
+    pages = (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*"))
+    for page in (one for one in pages if one.is_file() and one.suffix != ".pyc"):
+        for name in named.findall(page.read_text("utf-8")):
             if name not in {preset.machine.model for preset in presets()}:
                 table.facts(name).check_served()
 
