@@ -21,7 +21,7 @@ from pxp_fsm.experiments import participants, plan_data, runs
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.web.experts.admission import EXPERTS, PAGE_HEADERS, RESEARCHERS, Bounded, Links
+from pxp_fsm.web.experts.admission import EXPERTS, PAGE_HEADERS, RESEARCHERS, Bounded, Budget, Links
 from pxp_fsm.web.experts.runner import Runner
 from pxp_fsm.web.experts.server import application
 from pxp_fsm.web.security import Guarded
@@ -66,12 +66,14 @@ class Served:
 
 
 @contextmanager
-def served(path: Path, *subjects: str, **plan: Any) -> Iterator[Served]:
+def served(
+    path: Path, *subjects: str, budget: Budget | None = None, **plan: Any
+) -> Iterator[Served]:
     """A server on the database at `path`, with a run for each subject."""
     with SqlBlackboard(str(path)) as board:
         found = [hosted_run(board, subject, **plan) for subject in subjects]
         runner, links = Runner(board, found), Links(board, PORT)
-        app = Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS)
+        app = Guarded(Bounded(application(runner, links), budget), links, PAGE_HEADERS)
         addresses = {"": links.link(RESEARCHERS, "")}
         addresses |= {subject: links.link(EXPERTS, subject) for subject in subjects}
         tokens = {name: link.partition("token=")[2] for name, link in addresses.items()}

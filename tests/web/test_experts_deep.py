@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from pxp_fsm.web.experts.admission import Budget
 from tests.web.expert_load import check, measured
 from tests.web.experts import QuickServer, Served, served
 
@@ -21,7 +22,7 @@ def test_no_request_is_a_fault_of_the_server(tmp_path: Path) -> None:
     """2,000 requests, over all routes, made from the server's own description, right and wrong."""
     schemathesis = pytest.importorskip("schemathesis", reason="pip install schemathesis")
     wrong = schemathesis.GenerationMode.NEGATIVE
-    with served(tmp_path / "lab.sqlite", "ann") as found:
+    with served(tmp_path / "lab.sqlite", "ann", budget=Budget(1e9, 1e9)) as found:
         ann = found.expert("ann")
         view = ann.waiting()
         described = ann.ask("GET", "/openapi.json").json()

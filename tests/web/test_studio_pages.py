@@ -105,7 +105,7 @@ def test_the_network_is_edited_by_clicks_drags_and_keys(browser: Any, tmp_path: 
         wait_until(page, path, lambda lan: lan.names == ("One", "Two", "Three"))
         button(page, "Redo").click()
         wait_until(page, path, lambda lan: lan.names == ("One", "Two"))
-        page.locator('[data-agent="One"]').wait_for()
+        page.locator('[data-agent="Three"]').wait_for(state="detached")
         x, y = middle(page, "One")
         drag(page, "One", (x - 130, y))
         button(page, "Tidy up").click()
@@ -279,7 +279,7 @@ def test_the_developer_edits_with_holes_hints_and_goes_back(browser: Any, tmp_pa
         button(page, "lack of agent").click()
         assert json.loads(editor.input_value())["reason_type"] == "lack_of_agent"
         page.get_by_text("Session: INIT").click()
-        assert page.locator(".lifeline").count() == 2
+        page.locator(".lifeline").nth(1).wait_for()
         assert page.locator(".state.current text").text_content() == "DECIDE"
         button(page, "Back to step 1").click()
         wait(page, "It rhymes in French.")

@@ -85,13 +85,13 @@ export function Network({ network, states, selected, act }) {
   const begin = (event) => {
     const name = event.target.closest?.("[data-agent]")?.dataset.agent;
     if (name === undefined || event.button) return;
-    held.current = { name, x: event.clientX, y: event.clientY, id: event.pointerId };
+    svg.current.setPointerCapture(event.pointerId); // from now on also where it leaves the diagram
+    held.current = { name, x: event.clientX, y: event.clientY };
   };
   const move = (event) => {
     const now = held.current;
     if (!now) return;
     if (!now.drag && Math.hypot(event.clientX - now.x, event.clientY - now.y) <= FAR) return;
-    svg.current.setPointerCapture(now.id);
     const { x, y } = here(event);
     const over = [...boxes].find(([name, box]) => name !== now.name && inside(box, x, y));
     now.drag = { name: now.name, x, y, over: over?.[0] ?? null, merging: event.shiftKey };
