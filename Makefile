@@ -65,8 +65,10 @@ test: lint
 	$(BIN)/pytest -n auto --dist loadfile; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
+# Many wait for a browser or a server, so one more of them runs than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 test-deep: $(READY_DEEP)
-	$(BIN)/pytest -m deep -n auto
+	$(BIN)/pytest -m deep -n $(WORKERS) --dist worksteal
 
 SEEDS ?= 200
 simulation: $(READY_DEV)

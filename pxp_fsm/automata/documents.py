@@ -152,7 +152,8 @@ def text_of(
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         line = data.count(b"\n", 0, reason.start) + 1
-        raise error((f"{path}, line {line}: not UTF-8; save the file as UTF-8",)) from reason
+        fault = Fault((), "not UTF-8; save the file as UTF-8", file=str(path), line=line)
+        raise error((fault,)) from reason
 
 
 def read(
@@ -173,13 +174,15 @@ def read(
     except ValueError as reason:  # also a number with more digits than Python converts
         kind = "JSON" if is_json else "TOML"
         found = re.search(r" \(at line (\d+), column \d+\)$", str(reason))
-        where = f"{filename}, line {found[1]}" if found else filename
         said = str(reason)[: found.start()] if found else str(reason)
-        raise error((f"{where}: this is not {kind}: {said}; mend the syntax",)) from reason
+        told = f"this is not {kind}: {said}; mend the syntax"
+        at_line = found and Fault((), told, file=filename, line=int(found[1]))
+        raise error((at_line or f"{filename}: {told}",)) from reason
     except RecursionError as reason:
         raise error((f"{filename}: {_DEEP}",)) from reason
     if not isinstance(raw, dict):
-        raise error((f"{filename}, line 1: the file is an object, not a list or a value",))
+        said = "the file is an object, not a list or a value"
+        raise error((Fault((), said, file=filename, line=1),))
     return raw
 
 

@@ -17,7 +17,7 @@ from pxp_fsm.automata.documents import text_of
 from pxp_fsm.automata.system import Member, is_named
 from pxp_fsm.automata.system_files import in_text, is_system_file, read_system
 from pxp_fsm.automata.tables import parse_automaton
-from pxp_fsm.errors import Fault, FileError, TableError, UsageError, quoted
+from pxp_fsm.errors import Fault, FileError, TableError, UsageError
 from pxp_fsm.web.subjects import Subject, subject_in, subject_of
 
 MOST_STATES, MOST_ROWS = 80, 400
@@ -171,10 +171,4 @@ def _of_row(
 
 
 def _view(fault: Fault, path: Path) -> FaultView:
-    line, message = fault.line or 0, str(fault)
-    start = f"{path}, line "
-    if not line and message.startswith(start):  # a syntax error says its line in words
-        digits = message.removeprefix(start).partition(":")[0]
-        line = int(digits) if digits.isdigit() else 0
-    shown = message.removeprefix(f"{path}, line {line}: ").removeprefix(f"{path}: ")
-    return FaultView(line, shown if shown else quoted(message))
+    return FaultView(fault.line or 0, fault.message.removeprefix(f"{path}: "))
