@@ -37,7 +37,7 @@ from pxp_fsm.networks.model.operations import Teach
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
 from pxp_fsm.networks.training.regressions import remembered, replay
-from pxp_fsm.prompting.model import Capability, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Capability, ChatTurn, Reply, Request, Role
 from pxp_fsm.protocol.relations import EQUIVALENCE, Outcome
 
 ROUNDS = 5
@@ -113,7 +113,7 @@ def langgraph(length: int) -> Callable[[], Awaitable[object]] | None:
     model = AtOnce()
 
     async def node(state: dict[str, str]) -> dict[str, str]:
-        told = Turn(Role.USER, f"Do a small part of it: {state['text']}")
+        told = ChatTurn(Role.USER, f"Do a small part of it: {state['text']}")
         await model.reply(Request("You are an agent.", (told,)))
         return {"text": "so"}
 

@@ -23,7 +23,7 @@ from model_server import REPLY
 from backends.models.catalogue import catalogue, parse_model_name
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.prompting.model import Request, Role, Turn, Usage
+from pxp_fsm.prompting.model import ChatTurn, Request, Role, Usage
 
 SERVER = Path(__file__).with_name("model_server.py")
 OWN = Path(__file__).with_name("bench_models.toml")
@@ -52,7 +52,7 @@ def server(seconds: float, *reply: str) -> Iterator[str]:
 
 
 def request(number: int) -> Request:
-    return Request("Be brief.", (Turn(Role.USER, f"question {number}"),), purpose="judge")
+    return Request("Be brief.", (ChatTurn(Role.USER, f"question {number}"),), purpose="judge")
 
 
 async def at_once(url: str, in_flight: int) -> float:
@@ -68,13 +68,13 @@ async def session(url: str, purpose: str) -> Usage:
     """The five answers of a machine in a session of ten messages, each with all before it."""
     async with Serving(Settings(catalogue=OWN)) as serving:
         model = serving.model(f"anthropic:counted@{url}")
-        turns: tuple[Turn, ...] = ()
+        turns: tuple[ChatTurn, ...] = ()
         usages = []
         for number in range(5):
-            turns = (*turns, Turn(Role.USER, f"{number}: {QUESTION}"))
+            turns = (*turns, ChatTurn(Role.USER, f"{number}: {QUESTION}"))
             reply = await model.reply(Request(INSTRUCTIONS, turns, purpose=purpose))
             usages.append(reply.usage)
-            turns = (*turns, Turn(Role.ASSISTANT, REPLY))
+            turns = (*turns, ChatTurn(Role.ASSISTANT, REPLY))
         return Usage(
             sum(usage.sent for usage in usages),
             sum(usage.received for usage in usages),

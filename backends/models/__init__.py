@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pxp_fsm.prompting.framing import unframed as unframed
     from pxp_fsm.prompting.model import Call as Call
     from pxp_fsm.prompting.model import Capability as Capability
+    from pxp_fsm.prompting.model import ChatTurn as ChatTurn
     from pxp_fsm.prompting.model import Reply as Reply
     from pxp_fsm.prompting.model import Request as Request
     from pxp_fsm.prompting.model import Role as Role
-    from pxp_fsm.prompting.model import Turn as Turn
     from pxp_fsm.prompting.model import Usage as Usage
     from pxp_fsm.prompting.model import fingerprint as fingerprint
     from pxp_fsm.prompting.model import layered as layered

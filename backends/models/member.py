@@ -57,7 +57,7 @@ class ModelMember:
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the model wants to do at `turn`."""
         said = f"{INSTRUCTIONS}\n{self._role}".strip()
-        told = models.Turn(models.Role.USER, framed(briefing(turn, self._table)))
+        told = models.ChatTurn(models.Role.USER, framed(briefing(turn, self._table)))
         asked = models.Request(said, (told,), purpose="member", session=turn.session)
         request, reason = asked, ""
         for attempt in range(self._attempts):
@@ -68,6 +68,6 @@ class ModelMember:
                 reason = str(error)
                 again = f"That reply was of no use: {framed({'reason': reason})} Reply again."
                 request = replace(
-                    asked, turns=(models.Turn(models.Role.USER, f"{told.text}\n\n{again}"),)
+                    asked, turns=(models.ChatTurn(models.Role.USER, f"{told.text}\n\n{again}"),)
                 )
         raise NoAnswer(f"no usable reply in {self._attempts} attempts; the last: {reason}")

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.prompting.framing import encoded, framed
-from pxp_fsm.prompting.model import Capability, Image, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Capability, ChatTurn, Image, Model, Reply, Request, Role
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.prompting.replies import headed_parts, strict_object, unfenced, whole_text
@@ -41,7 +41,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
     asked is the receiver of the latest message, or who speaks first.
     """
     asked = _asked(question)
-    turns: list[Turn] = []
+    turns: list[ChatTurn] = []
     this = Episode(question.instance, question.history, question.context, question.categories)
     for told in (*question.earlier, this):
         turns.append(_opening(question.query, told.instance, problem, prompts))
@@ -50,7 +50,7 @@ def assemble(question: Question, problem: Problem, prompts: Prompts) -> Request:
             turns.append(_turn(message, category, asked, problem, prompts))
             if added and added != update_context(message):
                 said = prompts.answer.fill("context", context=framed({"context": added}))
-                turns.append(Turn(Role.USER, said))
+                turns.append(ChatTurn(Role.USER, said))
     system = prompts.answer.fill(
         "system",
         query=question.query,
@@ -88,7 +88,7 @@ def _asked(question: Question) -> str:
     return next((told.history[0].sender for told in question.earlier if told.history), "")
 
 
-def alternating(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+def alternating(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
     """`turns` with those of one role in a row as one: not every server takes two."""
     grouped = (tuple(row) for _role, row in groupby(turns, lambda turn: turn.role))
     return tuple(_joined(row) for row in grouped)
@@ -104,7 +104,7 @@ def with_reason(request: Request, prompts: Prompts, reason: str) -> Request:
 
 def with_turn(request: Request, said: str) -> Request:
     """`request` with one more turn of who asks."""
-    return replace(request, turns=alternating([*request.turns, Turn(Role.USER, said)]))
+    return replace(request, turns=alternating([*request.turns, ChatTurn(Role.USER, said)]))
 
 
 def shows(problem: Problem, instance: Instance) -> tuple[Mapping[str, object], tuple[Image, ...]]:
@@ -119,7 +119,7 @@ def shows(problem: Problem, instance: Instance) -> tuple[Mapping[str, object], t
     return parts, (picture,) if picture is not None else ()
 
 
-def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts) -> Turn:
+def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts) -> ChatTurn:
     parts, images = shows(problem, instance)
     if "instance" in parts and not prompts.answer.has("question", "instance"):
         raise DataError(
@@ -127,23 +127,25 @@ def _opening(query: str, instance: Instance, problem: Problem, prompts: Prompts)
             f"what {problem.name} is about"
         )
     said = prompts.answer.fill("question", query=query, instance=framed(parts))
-    return Turn(Role.USER, said, images)
+    return ChatTurn(Role.USER, said, images)
 
 
-def _turn(message: Message, category: str, asked: str, problem: Problem, prompts: Prompts) -> Turn:
+def _turn(
+    message: Message, category: str, asked: str, problem: Problem, prompts: Prompts
+) -> ChatTurn:
     prediction, explanation = message.answer.prediction, message.answer.explanation
     if message.sender == asked:
         if prompts.answer.headings:
             parts = zip(prompts.answer.headings, (prediction, explanation), strict=True)
             said = "\n".join(f"{heading}: {_on_a_line(text)}" for heading, text in parts)
-            return Turn(Role.ASSISTANT, said)
+            return ChatTurn(Role.ASSISTANT, said)
         own = {"prediction": _value(prediction, problem), "explanation": explanation}
-        return Turn(Role.ASSISTANT, encoded(own))
+        return ChatTurn(Role.ASSISTANT, encoded(own))
     frame = framed({"tag": message.tag, "prediction": prediction, "explanation": explanation})
     meaning = prompts.tags.get(message.tag, "")
     wrong = prompts.categories.get(category, meaning)
     said = prompts.answer.fill("received", message=frame, meaning=meaning, category=wrong)
-    return Turn(Role.USER, said)
+    return ChatTurn(Role.USER, said)
 
 
 def _on_a_line(text: str) -> str:
@@ -159,9 +161,9 @@ def _value(prediction: str, problem: Problem) -> object:
         return prediction
 
 
-def _joined(turns: Sequence[Turn]) -> Turn:
+def _joined(turns: Sequence[ChatTurn]) -> ChatTurn:
     text = "\n\n".join(turn.text for turn in turns)
-    return Turn(turns[0].role, text, tuple(image for turn in turns for image in turn.images))
+    return ChatTurn(turns[0].role, text, tuple(image for turn in turns for image in turn.images))
 
 
 ATTEMPTS = 3

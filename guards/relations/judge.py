@@ -19,7 +19,7 @@ from zlib import crc32
 
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
 from pxp_fsm.prompting.framing import encoded, framed
-from pxp_fsm.prompting.model import Capability, Model, Reply, Request, Role, Turn, fingerprint
+from pxp_fsm.prompting.model import Capability, ChatTurn, Model, Reply, Request, Role, fingerprint
 from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.prompting.replies import strict_object, whole_text
 from pxp_fsm.protocol.relations import NOISY, Assumption, Judgement, Outcome, RelationReply, digest
@@ -173,7 +173,7 @@ class Judge:
             except DataError as error:
                 reason = str(error)
                 said = self._prompts.judge.fill("again", reason=framed({"reason": reason}))
-                turn = Turn(Role.USER, f"{asked.turns[0].text}\n\n{said}")
+                turn = ChatTurn(Role.USER, f"{asked.turns[0].text}\n\n{said}")
                 request = replace(asked, turns=(turn,))
             else:
                 return Sample(outcome, reply.text[:KEPT], fingerprint(request))
@@ -204,7 +204,7 @@ class Judge:
         )
         return Request(
             system=prompt.fill("system", form=form),
-            turns=(Turn(Role.USER, said),),
+            turns=(ChatTurn(Role.USER, said),),
             schema=SCHEMA if self.structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,

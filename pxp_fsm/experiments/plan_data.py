@@ -93,11 +93,12 @@ def choose(plan: Plan, data: DataSet) -> DataSet:
     free = [row for row in rows if row not in among]
     held = replace(data, sessions=chosen, whole=rows)
     if plan.test is not None:
-        test = data.test[: plan.test] or tuple(free[-plan.test :])
+        test = data.test[: plan.test] or (*data.validation, *free)[-plan.test :]
         free = [row for row in free if row not in test]
-        held = replace(held, test=test, validation=data.validation or tuple(free))
+        left = tuple(row for row in data.validation if row not in test)
+        held = replace(held, test=test, validation=left or tuple(free))
     if plan.validation is not None:
-        held = replace(held, validation=(data.validation or tuple(free))[: plan.validation])
+        held = replace(held, validation=(held.validation or tuple(free))[: plan.validation])
     for field, wanted in (("test", plan.test), ("validation", plan.validation)):
         found = len(getattr(held, field))
         if wanted is not None and found < wanted:

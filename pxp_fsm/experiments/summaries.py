@@ -15,7 +15,7 @@ from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.units import together
 from pxp_fsm.prompting.framing import framed
-from pxp_fsm.prompting.model import Capability, Model, Request, Role, Turn
+from pxp_fsm.prompting.model import Capability, ChatTurn, Model, Request, Role
 from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
 from pxp_fsm.prompting.replies import whole_text
 from pxp_fsm.protocol.messages import text_problem
@@ -92,7 +92,7 @@ def _needed(prompt: Prompt) -> Iterator[Capability]:
 
 async def _summary(model: Model, prompt: Prompt, text: str) -> str:
     """A summary of `text`; raises `NoAnswer` where no reply can be used."""
-    turn = Turn(Role.USER, prompt.fill("question", report=framed({"report": text})))
+    turn = ChatTurn(Role.USER, prompt.fill("question", report=framed({"report": text})))
     asked = Request(
         system=prompt.fill("system"),
         turns=(turn,),

@@ -46,7 +46,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """One turn of a conversation: a text, and for a user's turn the images that go with it."""
 
     role: Role
@@ -71,7 +71,7 @@ class Request:
     """
 
     system: str
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatTurn, ...]
     schema: Mapping[str, object] | None = None
     max_tokens: int = 1024
     temperature: float | None = None

@@ -11,7 +11,7 @@ import httpx2
 
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.prompting.model import Call, Capability, Image, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Call, Capability, ChatTurn, Image, Model, Reply, Request, Role
 
 ANTHROPIC = "anthropic:claude-haiku-4-5"
 OPENAI = "openai:gpt-4o-mini"
@@ -30,7 +30,7 @@ Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
 def ask(text: str = "hello", **changed: Any) -> Request:
-    return Request("Be brief.", (Turn(Role.USER, text),), **{"max_tokens": 100, **changed})
+    return Request("Be brief.", (ChatTurn(Role.USER, text),), **{"max_tokens": 100, **changed})
 
 
 def message(text: str | None = "fine", stop: str = "end_turn", **usage: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from backends.databases.triggers import APPEND_ONLY
 from backends.databases.verify import Problem, erased_texts, verify_engine
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import BlackboardError, DataError, NotThere, UsageError
-from pxp_fsm.prompting.model import Call, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Call, ChatTurn, Reply, Request, Role
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.protocol.relations import Judgement, Outcome, digest
 from pxp_fsm.sessions.session import Session
@@ -65,7 +65,7 @@ def hold(board: SqlBlackboard, session: str, position: int) -> None:
     said = {kind: words(kind, session) for kind in SAID}
     about = Instance(f"instance {position}", said["x"])
     board.start_session(record(session, position, instance=about, subject=f"h{position}"))
-    asked = Request("", (Turn(Role.USER, said["prompt"]),), session=session)
+    asked = Request("", (ChatTurn(Role.USER, said["prompt"]),), session=session)
     log = CallsOf(board, "drug-1")
     log.keep(Call("openai:x", asked, Reply(said["reply"]), 0.5, dollars=0.25))
     log.keep(Call("openai:x", asked, None, 0.5, failure=said["fault"]))

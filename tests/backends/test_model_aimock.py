@@ -13,7 +13,7 @@ import pytest
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted, NoAnswer
-from pxp_fsm.prompting.model import Reply, Request, Role, Stop, Turn
+from pxp_fsm.prompting.model import ChatTurn, Reply, Request, Role, Stop
 from tests.backends.model_servers import PNG, SCHEMA, Log, Pauses, ask, run
 
 HERE = Path(__file__).parent
@@ -61,7 +61,7 @@ def test_a_reply_comes_whole(aimock: str, kind: str, max_tokens: int) -> None:
 
 
 def test_a_structured_reply_to_a_picture(aimock: str, kind: str) -> None:
-    turns = (Turn(Role.USER, "verdict", (PNG,)),)
+    turns = (ChatTurn(Role.USER, "verdict", (PNG,)),)
     reply = replied(aimock, kind, Request("s", turns, SCHEMA), Pauses(), Log())
     assert json.loads(reply.text) == {"consistent": True}
 

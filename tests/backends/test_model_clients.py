@@ -18,7 +18,7 @@ from backends.models.failures import CallFailed
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import Halted
-from pxp_fsm.prompting.model import Capability, Reply, Request, Role, Stop, Turn, Usage
+from pxp_fsm.prompting.model import Capability, ChatTurn, Reply, Request, Role, Stop, Usage
 from tests.backends.model_servers import (
     ANTHROPIC,
     BOTH,
@@ -52,7 +52,11 @@ def test_a_plain_reply_has_text_usage_and_request_id(name: str) -> None:
 
 def test_a_conversation_in_anthropics_words() -> None:
     server = Server(good(ANTHROPIC))
-    turns = (Turn(Role.USER, "look", (PNG,)), Turn(Role.ASSISTANT, "a"), Turn(Role.USER, "b"))
+    turns = (
+        ChatTurn(Role.USER, "look", (PNG,)),
+        ChatTurn(Role.ASSISTANT, "a"),
+        ChatTurn(Role.USER, "b"),
+    )
     served(ANTHROPIC, server, Request("Be brief.", turns, SCHEMA, 300))
     body = server.body()
     assert body["system"] == "Be brief."
@@ -68,7 +72,11 @@ def test_a_conversation_in_anthropics_words() -> None:
 
 def test_a_conversation_in_openais_words() -> None:
     server = Server(good(OPENAI))
-    turns = (Turn(Role.USER, "look", (PNG,)), Turn(Role.ASSISTANT, "a"), Turn(Role.USER, "b"))
+    turns = (
+        ChatTurn(Role.USER, "look", (PNG,)),
+        ChatTurn(Role.ASSISTANT, "a"),
+        ChatTurn(Role.USER, "b"),
+    )
     served(OPENAI, server, Request("Be brief.", turns, SCHEMA, 300, 0.5, 7))
     body = server.body()
     assert [turn["role"] for turn in body["messages"]] == ["system", "user", "assistant", "user"]

@@ -18,12 +18,12 @@ from backends.models.registry import Serving
 from backends.models.settings import Settings
 from pxp_fsm.errors import DataError, Halted, NoAnswer
 from pxp_fsm.prompting.model import (
+    ChatTurn,
     Reply,
     Request,
     Role,
     Served,
     Stop,
-    Turn,
     Usage,
     fingerprint,
     layered,
@@ -206,7 +206,7 @@ def test_a_fingerprint_is_of_all_that_reaches_the_model_and_of_nothing_else() ->
         ask(seed=0),
         ask(schema={}),
         Request("", request.turns, max_tokens=100),
-        Request(request.system, (Turn(Role.ASSISTANT, "hello"),), max_tokens=100),
+        Request(request.system, (ChatTurn(Role.ASSISTANT, "hello"),), max_tokens=100),
     ]
     assert len({fingerprint(one) for one in (request, *others)}) == 8
     assert fingerprint(request) == fingerprint(ask(purpose="judge", session="s", epoch=3))

@@ -38,7 +38,7 @@ from pxp_fsm.networks.model.operations import (
 from pxp_fsm.networks.running.execution import Run
 from pxp_fsm.networks.training.developer import Confirms
 from pxp_fsm.networks.training.supervision import EFFORT
-from pxp_fsm.prompting.model import Request, Role, Turn
+from pxp_fsm.prompting.model import ChatTurn, Request, Role
 from pxp_fsm.protocol.relations import Outcome
 from tests.networks.trainings import poet_script
 
@@ -267,7 +267,7 @@ def test_a_script_says_what_fits_as_often_as_it_may(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text('{"purpose": "gap", "reply": "once", "times": 1}\n', "utf-8")
     script = scripts.read_script(path)
-    request = Request("", (Turn(Role.USER, "hello"),), purpose="gap")
+    request = Request("", (ChatTurn(Role.USER, "hello"),), purpose="gap")
     assert asyncio.run(script.reply(request)).text == "once"
     with pytest.raises(NoAnswer, match="has no reply left for a request of purpose 'gap'"):
         asyncio.run(script.reply(request))

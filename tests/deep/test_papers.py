@@ -1,45 +1,123 @@
-"""The papers' experiments from end to end: presets, test data, report, with a scripted server."""
+"""Every line of docs/papers.md, run as it stands, with a scripted server and smaller sizes."""
 
 from __future__ import annotations
 
-import json
+import base64
+import csv
+import re
+import shlex
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from click.testing import CliRunner
+from PIL import Image
 from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard, calls_of_session
-from pxp_fsm.cli.main import commands
+from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.reports.contents import gather
-from pxp_fsm.experiments.stored_plans import stored_deviations
+from pxp_fsm.experiments.stored_plans import stored_deviations, stored_plan
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
+from pxp_fsm.tasks.registry import find_task
+from tests.command_line import pxp
 from tests.experiments.scripted_server import Body, Table, frames, judging
+from tests.tasks.test_drug_pathways import ROWS as ROUTES
+from tests.tasks.test_drug_pathways import SHOP
 
 pytestmark = pytest.mark.deep
 
-SIZES = {"instances": 3, "repetitions": 2, "validation": 2, "test": 2}
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 PAPERS = {"C-drug": (1024, None), "C-rad": (300, None), "B-drug": (1024, 0.3), "B-rad": (300, 1.0)}
 """Longest answer and temperature of each preset."""
 
+RUNS = {
+    "rad-1": "C-rad",
+    "drug-2": "C-drug",
+    "drug-3": "C-drug",
+    "drug-4": "C-drug",
+    "rad-5": "B-rad",
+    "drug-6": "B-drug",
+    "rad-7": "B-rad",
+    "drug-8": "B-drug",
+    "drug-9": "B-drug",
+}
+"""The runs of the page, in order, each with its preset."""
 
-def expert(body: Body) -> str:
-    """Nothing known at first; then what the other says, and in the end why."""
-    told = frames({"messages": [{**m, "content": _text(m["content"])} for m in body["messages"]]})
-    start = max(place for place, f in enumerate(told) if "instance" in f or "picture" in f)
-    heard = [frame for frame in told[start:] if "tag" in frame]
-    rad = "findings" in json.dumps(body["messages"][0]["content"])
-    prediction: list[str] = [] if rad else ["C"]
-    if heard:
-        said = str(heard[-1]["prediction"])
-        prediction = [] if said == "none" else said.split(", " if rad else ".")
-    why = str(heard[-1]["explanation"]) if len(heard) > 1 else f"My view, {len(heard)}."
-    if rad:
-        return f"Prediction: {', '.join(prediction) or 'none'}\nExplanation: {why}"
-    return f"Pathway: {'.'.join(prediction)}\nExplanation: {why}"
+SHORT = {
+    "Atelectasis": "ATCS",
+    "Cardiomegaly": "CRDM",
+    "Pleural Effusion": "PLEF",
+    "Pneumonia": "PNUM",
+    "Pneumothorax": "PNTX",
+}
+"""How the authors' table abbreviates its labels."""
+
+CATALOGUE = """
+[[server]]
+models = "openai:*@*"
+can = ["temperature", "seed", "schema", "images"]
+[[price]]
+models = "openai:*@*"
+input = 1.0
+output = 4.0
+as_of = 2026-01-01
+"""
+
+
+def _lines() -> list[str]:
+    """The commands in the rows of the page's tables, in order."""
+    _, _, tables = PAGE.read_text("utf-8").partition("\n### ")
+    rows = [line for line in tables.splitlines() if line.startswith("|")]
+    return [command for row in rows for command in re.findall(r"`(pxp [^`]+)`", row.split("|")[2])]
+
+
+@dataclass
+class Expert:
+    """Knows nothing; believes what the other says, and then knows the other instances too.
+
+    `truth` has the right prediction of each instance: a SMILES, or the picture as it is sent.
+    """
+
+    truth: Mapping[str, str]
+
+    def __call__(self, body: Body) -> str:
+        told = [(_pictures(message), frame) for message, frame in _frames(body)]
+        if "report" in told[0][1]:
+            return f"In short: {str(told[0][1]['report'])[:30]}"
+        start = max(i for i, (_, f) in enumerate(told) if "instance" in f or "picture" in f)
+        pictures, opening = told[start]
+        right = self.truth[str(opening.get("instance") or pictures[-1])]
+        heard = [frame for _, frame in told[start:] if "tag" in frame]
+        form = re.search(r"^(Prediction|Pathway): ", _all_text(body), re.MULTILINE)
+        assert form is not None
+        if one := re.search(r"show (\w+)\? Predict (\w+) or (\w+)\.", _all_text(body)):
+            right = one[2] if right == one[1] else one[3]
+        if heard:
+            prediction, why = str(heard[-1]["prediction"]), str(heard[-1]["explanation"])
+        else:
+            known = any("tag" in frame for _, frame in told)
+            prediction, why = right if known else _wrong(right, one), "My view."
+        return f"{form[1]}: {prediction}\nExplanation: {why}"
+
+
+def _wrong(right: str, one: re.Match[str] | None) -> str:
+    """A prediction of the same form that is not `right`; `one` has yes and no for one label."""
+    if one is not None:
+        return one[3] if right == one[2] else one[2]
+    if ">>" in right:
+        return f"C>>{right.split(';', maxsplit=1)[0].split('>>')[1]}"
+    return "none" if right in SHORT else "C"
+
+
+def _frames(body: Body) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for message in body["messages"]:
+        plain = {**message, "content": _text(message["content"])}
+        for frame in frames({"messages": [plain]}):
+            yield message, frame
 
 
 def _text(content: str | list[dict[str, Any]]) -> str:
@@ -49,95 +127,221 @@ def _text(content: str | list[dict[str, Any]]) -> str:
     return "\n".join(str(part.get("text", "")) for part in content)
 
 
+def _all_text(body: Body) -> str:
+    return "\n".join(_text(message["content"]) for message in body["messages"])
+
+
+def _pictures(message: Mapping[str, Any]) -> list[str]:
+    content = message["content"]
+    parts = [] if isinstance(content, str) else content
+    return [part["image_url"]["url"] for part in parts if "image_url" in part]
+
+
 def judge(body: Body) -> str:
     first, second = (frame["explanation"] for frame in frames(body))
     return "yes" if first == second else "no"
 
 
-@pytest.fixture
-def table(httpserver: HTTPServer) -> Table:
-    return Table(httpserver, expert, judge)
+@dataclass
+class Made:
+    """What the commands of the page printed, and what the server was asked in each."""
+
+    folder: Path
+    printed: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, list[Body]] = field(default_factory=dict)
+
+    @property
+    def database(self) -> str:
+        return str(self.folder / "runs" / "blackboard.sqlite")
+
+    @property
+    def catalogue(self) -> Path:
+        return self.folder / "servers.toml"
+
+    def of(self, *words: str) -> list[str]:
+        """The commands that hold all of `words`."""
+        return [one for one in self.printed if all(word in one for word in words)]
 
 
-def pxp(*arguments: object) -> str:
-    done = CliRunner().invoke(commands, list(map(str, arguments)))
-    assert done.exit_code == 0, done.output
-    return done.output
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    folder = tmp_path_factory.mktemp("papers")
+    (folder / "servers.toml").write_text(CATALOGUE)
+    truth = _authors(folder / "authors") | _own_tables(folder)
+    found = Made(folder)
+    with HTTPServer(port=0) as server, pytest.MonkeyPatch.context() as patched:
+        # there is no terminal in a test: the task's own human is in the person's place
+        patched.setattr(participants, "with_person", lambda human, *_: human)
+        patched.setattr("pxp_fsm.cli.run.has_terminal", lambda: True)
+        table = Table(server, Expert(truth), judge)
+        for line in _lines():
+            before = len(table.asked)
+            done = pxp(*_arguments(line, table), cwd=folder)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+            found.printed[line], found.asked[line] = done.stdout, table.asked[before:]
+        yield found
 
 
-def carried(table: Table, folder: Path, preset: str) -> str:
-    """The database of a run of `preset` with today's model and small sizes."""
-    own = folder / "servers.toml"
-    own.write_text(
-        '[[server]]\nmodels = "openai:*@*"\ncan = ["temperature", "seed", "schema", "images"]\n'
-        '[[price]]\nmodels = "openai:*@*"\ninput = 1.0\noutput = 4.0\nas_of = 2026-01-01\n'
+def _arguments(line: str, table: Table) -> list[str]:
+    """`line` as a reader would complete it, with smaller sizes."""
+    own = {
+        "MODEL": table.model,
+        "AUTHORS": "authors",
+        "ROUTES": "routes.csv",
+        "SHOP": "shop.smi",
+        "DRUGBANK": "drugbank.csv",
+    }
+    words = shlex.split(line)[1:]
+    words = [re.sub(r"^[A-Z]{4,}(?=/|$)", lambda m: own.get(m[0], m[0]), word) for word in words]
+    sizes: dict[str, object] = {}
+    if words[0] == "run":
+        sizes = {name: 2 for name in ("validation", "test") if f"--{name}" in words}
+        sizes |= {"instances": 2, "max-dollars": 9}
+        if {"rad", "--order"} & set(words):
+            sizes["repetitions"] = 2
+    if "--sample" in words:
+        sizes = {"sample": 2}
+    if "--per-label" in words:
+        sizes = {"per-label": 1}
+    if words[0] in ("run", "test", "report", "judge") or words[-2:-1] == ["--model"]:
+        sizes["catalogue"] = "servers.toml"
+    if words[0] == "archive" and "--check" not in words:
+        sizes["catalogue"] = "servers.toml"
+    return [*words, *(f"--{name}={value}" for name, value in sizes.items())]
+
+
+def _authors(folder: Path) -> dict[str, str]:
+    """A folder like the authors', of 10 reactions and 10 films; the right prediction of each."""
+    (folder / "data" / "xrays").mkdir(parents=True)
+    rows = find_task("drug").load(None).sessions[:10]
+    with (folder / "data" / "retro.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("output", "input", "explanation"))
+        for row in rows:
+            table.writerow((row.answer.prediction, row.instance.x, row.answer.explanation))
+    truth = {row.instance.x: row.answer.prediction for row in rows}
+    for number, name in enumerate(("train", "val")):
+        with (folder / "data" / f"{name}_xray_data.csv").open("w", encoding="utf-8") as file:
+            print("case,label,label_short,img_path,report,link", file=file)
+            for place, label in enumerate(sorted(SHORT)):
+                path = f"data/xrays/{name}{place}.png"
+                Image.new("L", (64, 64), 20 * number + place).save(folder / path)
+                said = f"{label},{SHORT[label]},{path},{label} in film {place}."
+                print(f"c{number}{place},{said},x", file=file)
+                truth[_sent(folder / path)] = label
+    return truth
+
+
+def _own_tables(folder: Path) -> dict[str, str]:
+    (folder / "routes.csv").write_text(f"key,set,x,prediction,explanation\n{ROUTES}")
+    (folder / "shop.smi").write_text("\n".join(SHOP))
+    (folder / "drugbank.csv").write_text(
+        "SMILES,name\nCC(=O)Nc1ccc(O)cc1,paracetamol\nCCO,ethanol\nCCOC(=O)c1ccc(N)cc1,benzocaine\n"
+        "Cn1c(=O)c2c(ncn2C)n(C)c1=O,caffeine\n"
     )
-    sizes = [f"--{name}={size}" for name, size in SIZES.items()]
-    where = str(folder / "b.sqlite")
-    models = ["--machine", table.model, "--judge", table.model, "--catalogue", own]
-    said = pxp(
-        *("run", preset.split("-")[1], "--preset", preset, *models, *sizes, "--in-flight", 1),
-        *("--max-dollars", 9, "--database", where, "--output", folder),
-    )
-    assert said.count("Not as in the paper: ") >= 4
-    assert f"machine is {table.model}; in the paper it is" in said
-    return where
+    rows = csv.reader(ROUTES.splitlines())
+    return {x: y if ">>" in y else f"{y}>>{x}" for _, _, x, y, _ in rows}
+
+
+def _sent(path: Path) -> str:
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def test_the_runs_are_those_of_the_page(made: Made) -> None:
+    with SqlBlackboard(made.database, create=False) as board:
+        plans = {record.run: stored_plan(record) for record in board.runs()}
+        assert {run: plan.preset for run, plan in plans.items()} == RUNS
+        ends = Counter(record.ending for run in RUNS for record in board.sessions(run))
+    subjects = [plans[run].subject for run in RUNS]
+    assert subjects == [None, None, "h1", "h2", None, "chemist", None, None, None]
+    assert plans["rad-7"].label == "Pneumonia"
+    assert plans["drug-8"].materials is not None
+    assert set(ends) == {"ratified"}
 
 
 @pytest.mark.parametrize("preset", PAPERS)
-def test_an_experiment_is_made_from_its_settings_to_its_figures(
-    table: Table, tmp_path: Path, preset: str
-) -> None:
-    where = carried(table, tmp_path, preset)
-    tokens, temperature = PAPERS[preset]
-    for body in table.asked:
+def test_models_are_asked_as_in_the_paper(made: Made, preset: str) -> None:
+    bodies = [body for line in made.of(f"--preset {preset} ") for body in made.asked[line]]
+    assert bodies
+    for body in bodies:
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
+        tokens, temperature = PAPERS[preset]
         settings = (limit, body.get("temperature"))
         assert settings == ((10, 0.0) if judging(body) else (tokens, temperature))
-    run = preset.split("-")[1] + "-1"
-    before = len(table.asked)
-    own = ("--catalogue", tmp_path / "servers.toml")
-    pxp("test", run, "--database", where, "--max-dollars", 9, *own)
-    tested = len(table.asked) - before
-    assert tested > 0
-    pxp("test", run, "--database", where, *own)
-    assert len(table.asked) == before + tested
-    page = tmp_path / "page.html"
-    pxp("report", where, "-o", page, *own)
-    with SqlBlackboard(where, create=False) as board:
-        record = board.run(run)
-        assert len(stored_deviations(record)) >= 4
-        sessions = board.sessions(run)
-        assert len(sessions) == SIZES["instances"] * SIZES["repetitions"]
-        learned = [
-            judgement.outcome
-            for session in sessions
-            for entry in board.entries(session.session)
-            for judgement in entry.judgements
-            if judgement.relation == "LEARN"
+
+
+def test_what_differs_is_said_before_each_run_and_stored(made: Made) -> None:
+    for line in made.of("pxp run", "--preset C-"):
+        said = made.printed[line]
+        assert said.count("Not as in the paper: ") >= 4
+        assert "in the paper it is anthropic:claude-3-5-sonnet-latest" in said
+    with SqlBlackboard(made.database, create=False) as board:
+        assert all(len(stored_deviations(board.run(run))) >= 4 for run in RUNS)
+        learned = {run: _learned(board, run) for run in RUNS}
+    assert {run for run, outcomes in learned.items() if outcomes} == {"rad-1", "drug-2"}
+
+
+def _learned(board: SqlBlackboard, run: str) -> list[Any]:
+    return [
+        judgement.outcome
+        for session in board.sessions(run)
+        for entry in board.entries(session.session)
+        for judgement in entry.judgements
+        if judgement.relation == "LEARN"
+    ]
+
+
+def test_table_1_and_figure_2_are_those_of_the_sessions(made: Made) -> None:
+    with SqlBlackboard(made.database, create=False) as board:
+        for run in ("rad-1", "drug-2"):
+            report = gather(board, board.run(run), catalogue=made.catalogue)
+            found = {row.name: float(row.median) for row in report.statistics.classes()[1:]}
+            assert found == _naive_table1(board, run)
+            assert found["ultra-strong, machine"] == 2
+            curve = report.performance.on_test_set
+            assert not isinstance(curve, str)
+            assert [j for j, _ in curve] == [0, 2, 4, 6, 8, 10]
+            assert curve[0][1].median < curve[-1][1].median == 1
+
+
+def test_every_call_is_in_the_costs_and_agree_is_asked_no_more_than_needed(made: Made) -> None:
+    with SqlBlackboard(made.database, create=False) as board:
+        costs = [cost for run in RUNS for cost in board.costs(run)]
+        asked = [
+            body
+            for line in made.of()
+            if line.split()[1] in ("run", "test")
+            for body in made.asked[line]
         ]
-        assert bool(learned) is preset.startswith("C-")
-        table1 = _naive_table1(board, run)
-        report = gather(board, record, catalogue=tmp_path / "servers.toml")
-        found = {row.name: float(row.median) for row in report.statistics.classes()[1:]}
-        assert found == table1
-        curve = report.performance.on_test_set
-        assert not isinstance(curve, str)
-        assert [j for j, _ in curve] == [0, 2, 4, 6, 8, 10]
-        costs = {cost.purpose: cost for cost in board.costs(run)}
-        assert sum(cost.calls for cost in costs.values()) == len(table.asked)
-        assert not any(cost.cached for cost in costs.values())
-        assert all(cost.dollars for cost in costs.values())
-        _agree_is_asked_no_more_than_needed(board, run)
-    shown = pxp("sessions", f"{run}/1/1", "--prompts", "--database", where)
-    assert "was asked (answer)" in shown
-    assert "Comments: what models were asked" in page.read_text("utf-8")
-    packed = tmp_path / "supplement.zip"
-    pxp("archive", run, "-o", packed, "--database", where, *own)
-    with ZipFile(packed) as archive:
-        prompts = archive.read(f"runs/{run}/prompts.toml").decode()
+        assert sum(cost.calls for cost in costs) == len(asked)
+        assert all(cost.dollars and not cost.cached for cost in costs)
+        for run in ("rad-1", "drug-2", "rad-5", "drug-9"):
+            _agree_is_asked_no_more_than_needed(board, run)
+
+
+def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
+    for folder, runs in {"c": list(RUNS)[:4], "b": ["rad-5", "drug-6"]}.items():
+        for run in runs:
+            for kind in ("curves", "flow", "measured"):
+                for form in ("svg", "pdf"):
+                    assert (made.folder / folder / f"{run}-{kind}.{form}").stat().st_size > 0
+        page = (made.folder / folder / "page.html").read_text("utf-8")
+        assert "Comments: what models were asked" in page
+        assert (made.folder / folder / "page-table1.tex").exists()
+    for line in made.of("sessions", "--prompts"):
+        assert "was asked (answer)" in made.printed[line]
+    assert (made.folder / "interact.svg").exists() and (made.folder / "pxp.svg").exists()
+    with (made.folder / "authors" / "short.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["prediction"] for row in rows) == sorted(SHORT)
+    assert all(row["explanation"].startswith("In short: ") for row in rows)
+    checked = pxp("data", "check", "rad", "authors/films.csv", cwd=made.folder)
+    assert "sessions: 5 rows" in checked.stdout, checked.stderr
+    with ZipFile(made.folder / "supplement.zip") as archive:
+        prompts = archive.read("runs/drug-2/prompts.toml").decode()
     assert prompts.startswith("# Prompts of the papers, in our words.")
-    assert "Table 1 counted again" in pxp("archive", packed, "--check")
+    (check,) = made.of("archive", "--check")
+    assert "Table 1 counted again" in made.printed[check]
 
 
 def _naive_table1(board: SqlBlackboard, run: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pxp_fsm.cli.main import commands
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.reports.write import write
-from pxp_fsm.prompting.model import Request, Role, Turn, read_rendered, rendered
+from pxp_fsm.prompting.model import ChatTurn, Request, Role, read_rendered, rendered
 from tests.experiments.scripted_server import (
     Body,
     Table,
@@ -112,6 +112,8 @@ def test_what_is_no_request_is_not_read_as_one(wrong: str) -> None:
 
 
 def test_what_was_rendered_is_read() -> None:
-    request = Request("a", (Turn(Role.USER, "b"), Turn(Role.ASSISTANT, "c"), Turn(Role.USER, "d")))
+    request = Request(
+        "a", (ChatTurn(Role.USER, "b"), ChatTurn(Role.ASSISTANT, "c"), ChatTurn(Role.USER, "d"))
+    )
     found = read_rendered(rendered(request))
     assert (found.system, found.asked, found.images, found.before) == ("a", "d", 0, 2)

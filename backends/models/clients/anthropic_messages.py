@@ -18,13 +18,13 @@ from backends.models.failures import MOST_TOKENS, CallFailed, explained, malform
 from pxp_fsm.errors import Halted
 from pxp_fsm.prompting.model import (
     Capability,
+    ChatTurn,
     OnText,
     Reply,
     Request,
     Role,
     Served,
     Stop,
-    Turn,
     Usage,
     missing_capabilities,
     needs,
@@ -238,7 +238,7 @@ def _flat(arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, **extra}
 
 
-def _message(turn: Turn) -> dict[str, object]:
+def _message(turn: ChatTurn) -> dict[str, object]:
     images: list[dict[str, object]] = [
         {
             "type": "image",

@@ -18,13 +18,13 @@ from backends.models.failures import MOST_TOKENS, explained, malformed
 from pxp_fsm.errors import Halted, quoted, require_extra
 from pxp_fsm.prompting.model import (
     Capability,
+    ChatTurn,
     OnText,
     Reply,
     Request,
     Role,
     Served,
     Stop,
-    Turn,
     Usage,
     missing_capabilities,
     needs,
@@ -138,7 +138,7 @@ class OpenAIChat:
         return {**arguments, "extra_body": extra} if extra else arguments
 
 
-def _message(turn: Turn) -> dict[str, object]:
+def _message(turn: ChatTurn) -> dict[str, object]:
     role = "user" if turn.role is Role.USER else "assistant"
     if not turn.images:
         return {"role": role, "content": turn.text}

@@ -9,7 +9,7 @@ from guards.relations.judge import Judge, Scope
 from pxp_fsm.errors import DataError, NoAnswer, quoted
 from pxp_fsm.experiments.networks.tasks import Criterion, Example, LanTask, bundled_text
 from pxp_fsm.prompting.framing import encoded, framed
-from pxp_fsm.prompting.model import Capability, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Capability, ChatTurn, Model, Reply, Request, Role
 from pxp_fsm.prompting.prompts import SLOTS, Prompt, Prompts, Slots, read_each
 from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
 
@@ -56,7 +56,7 @@ class CriterionJudge:
             except DataError as error:
                 reason = str(error)
                 said = self._prompt.fill("again", reason=framed({"reason": reason}))
-                turn = Turn(Role.USER, f"{asked.turns[0].text}\n\n{said}")
+                turn = ChatTurn(Role.USER, f"{asked.turns[0].text}\n\n{said}")
                 request = replace(asked, turns=(turn,))
         raise NoAnswer(
             f"{self.name} gave no usable verdict in {ATTEMPTS} attempts on the criterion "
@@ -77,7 +77,7 @@ class CriterionJudge:
         structured = Capability.SCHEMA in self._model.capabilities
         return Request(
             system=self._prompt.fill("system", form=encoded(SCHEMA)),
-            turns=(Turn(Role.USER, self._prompt.fill("question", case=framed(case))),),
+            turns=(ChatTurn(Role.USER, self._prompt.fill("question", case=framed(case))),),
             schema=SCHEMA if structured else None,
             max_tokens=self._prompt.max_tokens,
             temperature=self._prompt.temperature,

@@ -15,7 +15,7 @@ from pxp_fsm.automata.documents import text_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError
 from pxp_fsm.networks.running.events import CallBegun, CallEnded, CallEvent, TextWritten
 from pxp_fsm.prompting.framing import encoded, framed
-from pxp_fsm.prompting.model import Capability, Model, Reply, Request, Role, Turn
+from pxp_fsm.prompting.model import Capability, ChatTurn, Model, Reply, Request, Role
 from pxp_fsm.prompting.prompts import Prompt, Slots, read_each
 from pxp_fsm.prompting.replies import strict_object, unfenced, whole_text
 
@@ -97,7 +97,7 @@ class Requester:
         structured = Capability.SCHEMA in self.model.capabilities
         return Request(
             system=prompt.fill("system", form=encoded(schema)),
-            turns=(Turn(Role.USER, "\n\n".join(filter(None, texts))),),
+            turns=(ChatTurn(Role.USER, "\n\n".join(filter(None, texts))),),
             schema=schema if structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
