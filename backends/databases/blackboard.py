@@ -13,7 +13,7 @@ from backends.databases import statements as sql
 from backends.databases.action_rows import action_row, occurrences
 from backends.databases.engine import Place, file_of, open_engine
 from backends.databases.faults import retried, translated_errors
-from backends.databases.locks import RunLock, lock_run
+from backends.databases.locks import Locks
 from backends.databases.numbered_rows import NumberedRows, numbered_rows
 from backends.databases.own_sessions import check_same, own_run, session_record, system_record
 from backends.databases.records import (
@@ -56,7 +56,7 @@ class SqlBlackboard:
         self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._salts: dict[str, str] = {}
-        self._locks: dict[str, RunLock] = {}
+        self._locks = Locks(self.engine)
         self._started: set[str] = set()
 
     def __enter__(self) -> SqlBlackboard:
@@ -67,29 +67,25 @@ class SqlBlackboard:
 
     def dispose(self) -> None:
         """Unlock every run and close every connection."""
-        for run in tuple(self._locks):
-            self.unlock(run)
+        self._locks.free_all()
         self.engine.dispose()
 
     def lock(self, run: str, *, shared: bool = False) -> None:
         """Lock `run` for this blackboard, until `unlock`, `dispose` or the end of the process.
 
-        Several may have a `shared` lock (see `locks.lock_run`); `run` may name a part of one.
+        Several may have a `shared` lock (see `locks.Locks`); `run` may name a part of one.
         Raises `locks.RunLocked`, a `BlackboardError`, where another process works on it.
         """
 
-        def once() -> RunLock:
+        def once() -> None:
             with translated_errors(self.shown):
-                return lock_run(self.engine, run, shared=shared)
+                self._locks.take(run, shared=shared)
 
-        if run not in self._locks:
-            self._locks[run] = retried(once, self.patience)
+        retried(once, self.patience)
 
     def unlock(self, run: str) -> None:
         """Let other processes work on `run`."""
-        lock = self._locks.pop(run, None)
-        if lock is not None:
-            lock.release()
+        self._locks.free(run)
 
     def holds(self, run: str) -> bool:
         """Whether this blackboard has locked `run`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
@@ -201,23 +201,34 @@ class ModelFacts:
                 + (f", such as {instead}" if instead else "")
             )
 
-    def warnings(self, today: date) -> tuple[str, ...]:
-        """What somebody who is about to use it should know: old prices, a retirement to come."""
-        said = []
-        if self.price is not None and not self.price.renewed_by(today):
-            said.append(
-                f"The price of {self.name} was read on {self.price.as_of}, more than {_STALE} days "
-                f"ago; write today's as a [[price]] into a file and give it as --catalogue."
-            )
-        retirement = self.retirement
-        if retirement is not None and retirement.on <= today + timedelta(_STALE):
-            instead = f"; it names {retirement.replacement} instead" * bool(retirement.replacement)
-            said.append(f"The vendor of {self.name} retires it on {retirement.on}{instead}.")
-        return tuple(said)
-
     def worst(self, request: Request) -> float:
         """The most that `request` can cost, in dollars; 0 where no price is known."""
         return 0.0 if self.price is None else self.price.worst(request, self.server)
+
+
+def warnings(models: Iterable[ModelFacts], today: date) -> tuple[str, ...]:
+    """What somebody who is about to use `models` should know: old prices, retirements to come.
+
+    Models whose prices are as old are named together.
+    """
+    known = {str(one.name): one for one in models}
+    old: dict[date, list[str]] = {}
+    retired = []
+    for name, one in known.items():
+        if one.price is not None and not one.price.renewed_by(today):
+            old.setdefault(one.price.as_of, []).append(name)
+        retirement = one.retirement
+        if retirement is not None and retirement.on <= today + timedelta(_STALE):
+            instead = f"; it names {retirement.replacement} instead" * bool(retirement.replacement)
+            retired.append(f"The vendor of {name} retires it on {retirement.on}{instead}.")
+    read = (
+        f"The price{'s' * several} of {' and '.join(names)} {'were' if several else 'was'} read on "
+        f"{day}, more than {_STALE} days ago; write today's as a [[price]] into a file and give it "
+        f"as --catalogue."
+        for day, names in old.items()
+        for several in (len(names) > 1,)
+    )
+    return (*read, *retired)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from backends.models import registry
-from backends.models.catalogue import catalogue
+from backends.models.catalogue import catalogue, warnings
 from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
@@ -210,7 +210,6 @@ def _able(
 ) -> Selection:
     settings = settings or Settings()
     prompts = prompts_of_plan(plan, task)[1]
-    notes: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
     if paper is not None and machine is not None and judge is not None:
         answer, left = as_in(paper.machine, prompts.answer, machine, settings)
@@ -236,8 +235,10 @@ def _able(
         registry.check_model(name, needs, settings)
         if effort is not None:
             registry.check_effort(name, effort, settings)
-        notes += catalogue(settings.catalogue).facts(name).warnings(date.today())
-    told, other = (tuple(dict.fromkeys(lines)) for lines in (notes, deviations))
+    table = catalogue(settings.catalogue)
+    named = (table.facts(name) for name, _needs, _effort in wanted if name is not None)
+    told = warnings(named, date.today())
+    other = tuple(dict.fromkeys(deviations))
     return Selection(machine, judge, prompts, told, other, plan.human_model)
 
 

@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from string import Template
 from types import MappingProxyType
 from typing import Any
@@ -70,7 +71,7 @@ class Prompt:
         return slot in Template(self.texts[text]).get_identifiers()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prompts:
     """How a task's models are asked for answers and its judges for verdicts.
 
@@ -83,7 +84,7 @@ class Prompts:
     tags: Mapping[str, str]
     categories: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of every text and every setting; comments and order do not change it."""
         parts = [

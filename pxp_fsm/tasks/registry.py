@@ -6,6 +6,8 @@ by a name from a file. A task is loaded only when it is asked for: its agents ne
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from pxp_fsm.errors import unknown_name
@@ -38,13 +40,20 @@ def task_meanings() -> dict[str, str]:
 
 def find_task(name: str) -> Task:
     """The task of that name; `UsageError` where there is none."""
-    for entry in _entries():
-        if entry.name == name:
-            task: Task = entry.load()
-            return task
+    for found in (_BUILTIN, _plugins(tuple(sys.path))):
+        for entry in found:
+            if entry.name == name:
+                task: Task = entry.load()
+                return task
     raise unknown_name("task", name, task_meanings(), "task")
 
 
 def _entries() -> tuple[EntryPoint, ...]:
     """The package's own tasks come first: no plug-in takes the name of one."""
-    return (*_BUILTIN, *entry_points(group=GROUP))
+    return (*_BUILTIN, *_plugins(tuple(sys.path)))
+
+
+@cache
+def _plugins(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Those that were installed there when this process first asked: looking takes long."""
+    return tuple(entry_points(group=GROUP))

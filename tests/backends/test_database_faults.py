@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ import pytest
 from sqlalchemy import create_engine, event, text
 
 from backends.databases import SqlBlackboard, recordings, records
+from backends.databases.locks import RunLocked
 from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
@@ -99,6 +101,42 @@ def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
     assert asked == 2
     with SqlBlackboard(database) as second, pytest.raises(BlackboardError, match="another"):
         second.lock("s-1")
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_many_runs_at_once_need_one_connection_for_their_locks(database: str) -> None:
+    """More than a pool has: each run once held a connection, and the sixteenth waited for ever."""
+    runs = [f"run {number}" for number in range(60)]
+    with SqlBlackboard(database) as board, SqlBlackboard(database) as other:
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(board.lock, runs))
+        assert board.engine.pool.checkedout() == 1  # type: ignore[attr-defined]
+        for run in runs:
+            with pytest.raises(RunLocked):
+                other.lock(run)
+        assert other.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+        board.unlock(runs[0])
+        other.lock(runs[0])
+        with pytest.raises(RunLocked):
+            other.lock(runs[1])
+        with pytest.raises(RunLocked):
+            board.lock(runs[0])
+        board.dispose()
+        for run in runs:
+            other.lock(run)
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_run_is_locked_after_the_connection_that_held_others_was_cut(
+    postgresql: PostgresServer, database: str, board: SqlBlackboard
+) -> None:
+    board.lock("a")
+    board.lock("b")
+    cut_all(postgresql.get_uri())
+    board.unlock("a")  # finds that there is no connection
+    board.lock("c")
+    with SqlBlackboard(database) as second, pytest.raises(RunLocked):
+        second.lock("c")
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])

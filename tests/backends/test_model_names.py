@@ -17,7 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.databases import CallsOf, SqlBlackboard
-from backends.models.catalogue import HOMES, catalogue, longest_reply, parse_model_name
+from backends.models.catalogue import (
+    HOMES,
+    catalogue,
+    longest_reply,
+    parse_model_name,
+    warnings,
+)
 from backends.models.clients.keys import Key, find_key
 from backends.models.clients.openai_chat import OpenAIChat
 from backends.models.paper_settings import adapted, find_preset, presets
@@ -206,15 +212,22 @@ def test_a_retired_model_is_refused_and_its_replacement_named(tmp_path: Path) ->
     facts = catalogue().facts("openai:gpt-4o")
     assert facts.retirement is not None
     announced = "The vendor of openai:gpt-4o retires it on 2027-01-14; it names openai:gpt-6-luna"
-    assert any(announced in said for said in facts.warnings(date(2026, 11, 22)))
-    assert facts.warnings(date(2026, 7, 1)) == ()
+    assert any(announced in said for said in warnings([facts], date(2026, 11, 22)))
+    assert warnings([facts], date(2026, 7, 1)) == ()
 
 
-def test_an_old_price_is_told_with_what_to_do() -> None:
-    facts = catalogue().facts("anthropic:claude-opus-5-5")
-    assert facts.warnings(date(2027, 4, 22)) == ()
-    (said,) = facts.warnings(date(2027, 4, 23))
-    assert "read on 2026-10-24, more than 180 days ago" in said and "--catalogue" in said
+def test_an_old_price_is_told_with_what_to_do_once_for_all_models_of_that_day() -> None:
+    facts = [
+        catalogue().facts(f"anthropic:{name}") for name in ("claude-opus-5-5", "claude-haiku-4-5")
+    ]
+    assert warnings(facts, date(2027, 4, 22)) == ()
+    (said,) = warnings([*facts, facts[0]], date(2027, 4, 23))
+    assert said.startswith(
+        f"The prices of {facts[0].name} and {facts[1].name} were read on 2026-10-24"
+    )
+    assert "more than 180 days ago" in said and "--catalogue" in said
+    (said,) = warnings(facts[1:], date(2027, 4, 23))
+    assert said.startswith(f"The price of {facts[1].name} was read on 2026-10-24")
 
 
 def test_no_page_names_a_model_that_is_retired() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,7 @@ class AnthropicMessages:
                 else:
                     raw = await messages.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("request-id", "")
-                    said = await raw.parse()
+                    said = body_of(raw.http_response)
         except AssertionError as error:  # how the library says that a stream was empty
             raise malformed("the stream was cut") from error
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
@@ -278,20 +279,33 @@ async def _told(stream: Any, on_text: OnText) -> None:
         first = False
 
 
-def _reply(said: Any, served: Served) -> Reply:
-    """A message as a reply; raises `CallFailed` for whatever is none, or was cut."""
-    import anthropic
+def body_of(response: httpx2.Response) -> object:
+    """What a response says: a value where it is JSON, else its text; raises `ValueError`."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return json.loads(response.content) if kind.endswith("json") else response.text
 
-    content = getattr(said, "content", None)
-    if not isinstance(said, anthropic.types.Message) or not isinstance(content, list):
+
+def part(said: object, name: str) -> Any:
+    """What `name` is of a reply: of JSON as it was sent, or of an object of the vendor's library.
+
+    Building such an object takes as long as all else that is done with a short reply.
+    """
+    return said.get(name) if isinstance(said, Mapping) else getattr(said, name, None)
+
+
+def _reply(said: object, served: Served) -> Reply:
+    """A message as a reply; raises `CallFailed` for whatever is none, or was cut."""
+    content = part(said, "content")
+    if part(said, "type") != "message" or not isinstance(content, list):
         raise malformed("it is not a message", served.request_id)
-    stop = _STOPS.get(str(said.stop_reason))
+    reason = part(said, "stop_reason")
+    stop = _STOPS.get(str(reason))
     if stop is None:
-        raise malformed(f"it stopped for {said.stop_reason!r}", served.request_id)
-    texts = [getattr(block, "text", None) for block in content if block.type == "text"]
+        raise malformed(f"it stopped for {reason!r}", served.request_id)
+    texts = [part(block, "text") for block in content if part(block, "type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise malformed("its text is none", served.request_id)
-    return Reply("".join(map(str, texts)), stop, _usage(said.usage, served), served)
+    return Reply("".join(texts), stop, _usage(part(said, "usage"), served), served)
 
 
 def _usage(said: object, served: Served) -> Usage:
@@ -301,7 +315,7 @@ def _usage(said: object, served: Served) -> Usage:
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
     )
-    numbers = [getattr(said, name, None) or 0 for name in names]
+    numbers = [part(said, name) or 0 for name in names]
     if said is None or not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in numbers):
         raise malformed("its usage is none", served.request_id)
     return Usage(*numbers)

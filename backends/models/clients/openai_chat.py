@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from backends.models.catalogue import ModelFacts, longest_reply
-from backends.models.clients.anthropic_messages import STREAMED, merged
+from backends.models.clients.anthropic_messages import STREAMED, body_of, merged, part
 from backends.models.clients.bounds import PLAIN, http_options, longest
 from backends.models.clients.keys import Key, redacted
 from backends.models.failures import MOST_TOKENS, explained, malformed
@@ -103,7 +103,7 @@ class OpenAIChat:
                 else:
                     raw = await completions.with_raw_response.create(**arguments)
                     request_id = raw.headers.get("x-request-id", "")
-                    said = _whole(raw.parse())
+                    said = _whole(body_of(raw.http_response))
         except Exception as error:  # noqa: BLE001 - failures.py tells them apart; some quote keys
             raise (explained(error, self.name, self._key) or error) from None
         text, finish, refusal, usage = said
@@ -159,17 +159,17 @@ _Said = tuple[str, str | None, str, object]
 """A text, why it ended, a refusal in words, and what it used."""
 
 
-def _whole(said: Any) -> _Said:
-    choices = getattr(said, "choices", None)
+def _whole(said: object) -> _Said:
+    choices = part(said, "choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    message = getattr(first, "message", None)
+    message = part(first, "message")
     if message is None:
         shown = f", but {quoted(said)}" if isinstance(said, str) else ""
         raise malformed(f"it is not a completion{shown}")
-    text, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    text, refusal = part(message, "content"), part(message, "refusal")
     if not all(isinstance(one, str | None) for one in (text, refusal)):
         raise malformed("its text is none")
-    return text or "", getattr(first, "finish_reason", None), refusal or "", said.usage
+    return text or "", part(first, "finish_reason"), refusal or "", part(said, "usage")
 
 
 async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
@@ -192,14 +192,14 @@ async def _streamed(stream: Any, on_text: OnText | None) -> _Said:
     return "".join(texts), finish, "".join(refusals), usage
 
 
-def _usage(said: Any, request_id: str) -> Usage:
+def _usage(said: object, request_id: str) -> Usage:
     """What was used; nothing at all where a server does not say."""
     if said is None:
         return Usage()
-    details = getattr(said, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None) or 0
-    written = getattr(details, "cache_write_tokens", None) or 0
-    numbers = (getattr(said, "prompt_tokens", None), getattr(said, "completion_tokens", None))
+    details = part(said, "prompt_tokens_details")
+    cached = part(details, "cached_tokens") or 0
+    written = part(details, "cache_write_tokens") or 0
+    numbers = (part(said, "prompt_tokens"), part(said, "completion_tokens"))
     sent, received = (number or 0 for number in numbers)
     used = (sent, received, cached, written)
     if not all(type(n) is int and 0 <= n <= MOST_TOKENS for n in used):
