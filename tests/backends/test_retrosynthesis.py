@@ -229,7 +229,7 @@ lessons = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(lessons)
 def test_the_same_lessons_give_the_same_agent_and_no_new_reactants(
     taught: list[tuple[str, Tag, int, str]],
