@@ -130,7 +130,7 @@ def naive(smiles: str) -> list[list[object]]:
 PRODUCTS: Sequence[str] = [KNOWN[number].product for number in SOME]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(PRODUCTS), st.sampled_from(PRODUCTS), st.integers(0, 2**31 - 1))
 def test_environments_are_those_of_a_naive_implementation(one: str, other: str, seed: int) -> None:
     """However a molecule is written, atoms have one number exactly where they look alike."""
@@ -198,7 +198,7 @@ def test_building_extracts_what_changes_and_counts_what_cannot_be_read() -> None
     assert build.build(MAPPED[::-1], processes=2) == (content, left_out)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10_000))
 def test_no_weights_near_the_fitted_ones_are_more_likely(seed: int) -> None:
     draw = np.random.default_rng(seed)

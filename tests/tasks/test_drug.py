@@ -8,19 +8,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from backends.databases.blackboard import open_blackboard
 from backends.databases.proxy import Proxy
 from backends.models import Retrosynthesis
 from backends.models.local.retrosynthesis import predictor
 from guards import Derived, Reactants, SameReaction
-from guards.relations import chemistry
 from pxp_fsm.errors import DataError, UsageError
-from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.execution import Progress
 from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.interfaces import Respondent
@@ -130,28 +125,6 @@ def test_precedents_of_the_very_molecule_count_only_if_asked_for() -> None:
     for value, problem in (("some", "no precedents"), ("all", "drug's own machine")):
         with pytest.raises(UsageError, match=problem):
             read_plan(Plan("rad" if value == "all" else "drug", precedents=value))
-
-
-@pytest.mark.parametrize(
-    ("changed", "who"), [(predictor, "m was 'retrosynthesis"), (chemistry, "AGREE=same reaction")]
-)
-def test_a_stopped_run_is_not_carried_on_by_another_machine_or_judge(
-    changed: ModuleType, who: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(_progress: Progress) -> None:
-        raise KeyboardInterrupt
-
-    with open_blackboard(":memory:") as board:
-        run = runs.start(Plan("drug", instances="1"), board)
-        with pytest.raises(KeyboardInterrupt):
-            run.execute(stop)
-        with monkeypatch.context() as patched:
-            patched.setattr(changed, "package_fingerprint", lambda *_: "0" * 12)
-            with pytest.raises(UsageError, match=f"{who}.* would now be .* {'0' * 12}"):
-                runs.resume(run.name, board).execute()
-        resumed = runs.resume(run.name, board)
-        resumed.execute()
-        assert resumed.finished == 1
 
 
 def test_the_fingerprint_is_of_every_file_that_answers_depend_on() -> None:

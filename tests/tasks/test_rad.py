@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -19,11 +18,9 @@ from PIL import Image as Pillow
 from backends.databases import SqlBlackboard
 from backends.models.local.radiograph import LABELS, Radiograph, predictor
 from guards import SameFindings
-from guards.relations import radiology
 from guards.relations.radiology import label_set, read_findings
 from pxp_fsm.errors import DataError, UsageError
 from pxp_fsm.experiments import runs
-from pxp_fsm.experiments.execution import Progress
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Instance, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
@@ -66,29 +63,6 @@ HEADER = "case,label,label_short,img_path,report,link\n"
 ROW = "case_1,Pneumonia,PNUM,data/xrays/one.png,Pneumonia on the left.,https://x\n"
 
 sets = st.frozensets(st.sampled_from(LABELS))
-
-
-@pytest.mark.parametrize(
-    ("changed", "who", "label"),
-    [(predictor, "m was 'radiograph", None), (radiology, "AGREE=same findings", "Pneumonia")],
-)
-def test_a_stopped_run_is_not_carried_on_by_another_machine_or_judge(
-    changed: ModuleType, who: str, label: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(_progress: Progress) -> None:
-        raise KeyboardInterrupt
-
-    with SqlBlackboard(":memory:") as board:
-        run = runs.start(Plan("rad", instances="1", label=label), board)
-        with pytest.raises(KeyboardInterrupt):
-            run.execute(stop)
-        with monkeypatch.context() as patched:
-            patched.setattr(changed, "package_fingerprint", lambda *_: "0" * 12)
-            with pytest.raises(UsageError, match=f"{who}.* would now be .* {'0' * 12}"):
-                runs.resume(run.name, board).execute()
-        resumed = runs.resume(run.name, board)
-        resumed.execute()
-        assert resumed.finished == 1
 
 
 def test_the_fingerprint_of_the_machine_is_of_its_files_and_of_what_it_has_seen() -> None:

@@ -33,6 +33,9 @@ SIZE = 1024
 END = "\n"
 """The token after each SMILES; its code is 0."""
 
+_AT_ONCE = 256
+"""Molecules whose bits are set together, which keeps them in the processor's cache."""
+
 Integers: TypeAlias = "NDArray[Any]"
 Bits: TypeAlias = "NDArray[np.uint64]"
 """Fingerprints, one column each: `SIZE` bits in words of 64."""
@@ -67,10 +70,19 @@ class Environments:
         """The fingerprint of each of so many molecules: environments of radius 1 and more."""
         import numpy as np
 
-        found = np.zeros((molecules, SIZE), bool)
-        for environment in self.rounds[1:]:
-            found[self.molecule, (environment >> np.uint32(7)) % np.uint32(SIZE)] = True
-        return np.ascontiguousarray(np.packbits(found, axis=1).view(np.uint64).T)
+        rows = (self.molecule % _AT_ONCE).astype(np.intp) * SIZE
+        places = [rows + ((one >> np.uint32(7)) & np.uint32(SIZE - 1)) for one in self.rounds[1:]]
+        packed = np.empty((molecules, SIZE // 8), np.uint8)
+        found = np.empty((_AT_ONCE, SIZE), bool)
+        batches = range(0, molecules, _AT_ONCE)
+        edges = np.searchsorted(self.molecule, [*batches, molecules]).tolist()
+        for batch, edge in zip(batches, pairwise(edges), strict=True):
+            found.fill(False)
+            for place in places:
+                found.reshape(-1)[place[slice(*edge)]] = True
+            part = packed[batch : batch + _AT_ONCE]
+            part[:] = np.packbits(found[: len(part)], axis=1)
+        return np.ascontiguousarray(packed.view(np.uint64).T)
 
 
 def encode(texts: Iterable[str], known: Sequence[str] = (END,)) -> tuple[Integers, list[str]]:
@@ -94,22 +106,21 @@ def environments(codes: Integers, tokens: Sequence[str], radius: int = RADIUS) -
     """
     import numpy as np
 
-    kinds = np.array([_kind(token) for token in tokens], np.uint8)
-    kind = kinds.take(codes)
+    kind = np.array([_kind(token) for token in tokens], np.uint8).take(codes)
     atoms = np.flatnonzero(kind == _ATOM)
     ends = np.searchsorted(atoms, np.flatnonzero(codes == 0))
     molecule = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
-    first, second, order = _bonds(codes, kind, atoms, tokens)
     if not len(atoms):
         return Environments(molecule, (molecule.astype(np.uint32),) * (radius + 1))
-    aromatic = np.array([_invariant(token)[1] for token in tokens]).take(codes.take(atoms))
-    ring = np.where(aromatic.take(first) & aromatic.take(second), _AROMATIC, 1)
-    weight = _mixed(np.where(order == 0, ring, order).astype(np.uint32))
+    first, second, order = _bonds(codes, kind, atoms, tokens)
+    element, aromatic = zip(*map(_invariant, tokens), strict=True)
+    code = codes.take(atoms)
+    inside = np.array(aromatic).take(code)
+    ring = np.where(inside.take(first) & inside.take(second), np.uint8(_AROMATIC), np.uint8(1))
+    weights = _mixed(np.arange(1 + max(_ORDERS.values()), dtype=np.uint32))
+    weight = weights.take(np.where(order == 0, ring, order))
     bonds = np.bincount(first, minlength=len(atoms)) + np.bincount(second, minlength=len(atoms))
-    elements = np.array([_invariant(token)[0] for token in tokens], np.uint32).take(
-        codes.take(atoms)
-    )
-    found = [_mixed(elements + bonds.astype(np.uint32))]
+    found = [_mixed(np.array(element, np.uint32).take(code) + bonds.astype(np.uint32))]
     for _ in range(radius):
         around = np.zeros(len(atoms), np.uint32)
         np.add.at(around, second, _mixed(found[-1].take(first) ^ weight))
@@ -145,35 +156,42 @@ def _bonds(
     """The two atoms of each bond, as numbers within `atoms`, and its order: 0 if not written."""
     import numpy as np
 
-    orders = np.array([_ORDERS.get(token, 0) for token in tokens], np.uint8)
-    # The tokens before an atom: its bond, if written, and what the bond comes from.
-    written = np.where(atoms > 0, kind.take(atoms - 1) == _BOND, False)
-    origin = atoms - 1 - written
-    before = np.where(origin >= 0, kind.take(origin), _APART)
-    order = np.where(written, orders.take(codes.take(atoms - 1)), 0)
-    deeper = np.array([(found == _OPEN) - (found == _CLOSE) for found in range(_KINDS)], np.int16)
-    depth = np.cumsum(deeper.take(kind), dtype=np.int16).take(atoms)
-    # An atom is bonded to the one before it, but after a branch to the last one at its own depth.
-    parent = np.arange(-1, len(atoms) - 1)
-    opened = np.flatnonzero(before == _OPEN)
-    opened = opened[kind.take(origin.take(opened) - 1) == _CLOSE]
-    for level in range(int(depth.max(initial=-1)) + 1):
-        same = np.flatnonzero(depth == level)
-        after = np.flatnonzero(before.take(same) == _CLOSE)
-        parent[same.take(after)] = same.take(after - 1)
-        branches = opened[depth.take(opened) == level + 1]
-        parent[branches] = same.take(np.searchsorted(same, branches) - 1)
-    bonded = np.flatnonzero(before != _APART)
-    ends = [(parent.take(bonded), bonded, order.take(bonded))]
+    orders = np.array([_ORDERS.get(token, 0) for token in tokens], np.uint8).take(codes)
+    number = np.cumsum(kind == _ATOM, dtype=np.intp) - 1
+    # The tokens before an atom: its bond, if written, and what the bond comes from. The last token
+    # is an end, and so stands before the first.
+    origin = atoms - 1 - (kind.take(atoms - 1) == _BOND)
+    bonded = np.flatnonzero(kind.take(origin) != _APART)
+    parent = _branching(kind, number).take(origin.take(bonded))
+    chain = (parent, bonded, orders.take(atoms.take(bonded) - 1))
+    # A number opens and closes a ring by turns.
     rings = np.flatnonzero(kind == _RING)
-    numbers, owner = codes.take(rings), np.searchsorted(atoms, rings) - 1
-    order = np.where(kind.take(rings - 1) == _BOND, orders.take(codes.take(rings - 1)), 0)
-    for code in np.flatnonzero(np.bincount(numbers)):  # a number opens and closes a ring by turns
-        places = np.flatnonzero(numbers == code)
-        owners, each = owner.take(places), order.take(places)
-        ends.append((owners[::2], owners[1::2], np.maximum(each[::2], each[1::2])))
-    first, second, written = (np.concatenate(column) for column in zip(*ends, strict=True))
-    return first, second, written
+    rings = rings.take(np.argsort(codes.take(rings), kind="stable"))
+    owner, written = number.take(rings), orders.take(rings - 1)
+    closure = (owner[::2], owner[1::2], np.maximum(written[::2], written[1::2]))
+    first, second, order = map(np.concatenate, zip(chain, closure, strict=True))
+    return first, second, order
+
+
+def _branching(kind: Integers, number: Integers) -> Integers:
+    """The number of the atom that a bond after each token comes from.
+
+    That is the last atom so far (`number`), but at a bracket the one that bears the branch.
+    """
+    import numpy as np
+
+    brackets = np.flatnonzero((kind == _OPEN) | (kind == _CLOSE))
+    opening = kind.take(brackets) == _OPEN
+    depth = np.cumsum(np.where(opening, 1, -1), dtype=np.int16) + ~opening
+    opened, closed = brackets.take(np.argsort(depth, kind="stable")).reshape(-1, 2).T
+    found = number.copy()
+    found[closed] = number.take(opened)
+    # A branch right after another one is of the same atom.
+    follows = kind.take(opened - 1) == _CLOSE
+    opened, closed = opened[follows], closed[follows]
+    while (found.take(opened) != (bearer := found.take(opened - 1))).any():
+        found[opened] = found[closed] = bearer
+    return found
 
 
 @cache

@@ -49,7 +49,7 @@ def _reaction(named: Named) -> str:
 
 
 def _cited(support: Sequence[Support]) -> str:
-    """The most similar precedents, each patent once, with the similarity of their products."""
+    """The most similar precedents, each patent once, with `Support.similarity`."""
     patents: dict[str, float] = {}
     for one in support:
         patents.setdefault(one.precedent.patent, one.similarity)

@@ -57,14 +57,21 @@ class Lessons:
     def _likeness(self, product: str, candidate: Candidate) -> float:
         """How much the most similar lesson is like `candidate`, from 0 to 1.
 
-        Of the same product a lesson speaks for the very reactants that it has, and no others.
+        Of the same product a lesson speaks for the very reactants that it has, and no others; and
+        only where precedents of other products speak for them as well.
         """
+        proposal = candidate.proposal
+        support = () if proposal is None else proposal.support
+        explained = any(one.precedent.product != product for one in support)
         return max(
             (
                 likeness(product, lesson.product) * likeness(candidate.reactants, lesson.reactants)
                 for lesson in self._lessons
                 if not lesson.steps.isdisjoint(candidate.steps)
-                and (lesson.product != product or lesson.reactants == candidate.reactants)
+                and (
+                    lesson.product != product
+                    or (explained and lesson.reactants == candidate.reactants)
+                )
             ),
             default=0.0,
         )

@@ -23,7 +23,7 @@ from backends.models.local.retrosynthesis.environments import (
     similarities,
 )
 
-_AT_ONCE = 4096
+_AT_ONCE = 2048
 """Molecules whose fingerprints are computed together, which keeps them in the processor's cache."""
 
 
