@@ -40,7 +40,7 @@ EXAMPLES = (
     "two_phase_commit/three_phase.toml",
 )
 COMMIT = ROOT / "examples" / EXAMPLES[-1]
-SESSIONS = 12
+SESSIONS = 6
 
 
 @pytest.fixture(scope="module")
