@@ -129,7 +129,11 @@ def prove(protocol: str, *names: str) -> Iterator[Result]:
 
     Raises `UsageError` for a claim that has no proof.
     """
-    known = {one.name: one for one in THEOREMS.values() if one.subject.name == protocol}
+    known = {
+        one.name: one
+        for one in THEOREMS.values()
+        if one.subject.name == protocol and one.induction.provable
+    }
     wanted = [f"{protocol}.{name}" for name in names] or list(known)
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:

@@ -301,7 +301,7 @@ class Proof:
         on_it = [r.label for r in sent if r.sign == "+" and j in system.ways[i, r]]
         true: dict[str, Callable[[tuple[str, ...]], bool]] = {
             "empty": lambda tags: not tags,
-            "full": lambda tags: len(tags) == system.capacity,
+            "full": lambda tags: len(tags) == int(system.carries[link].partition(":")[2]),
         } | {f"has.{tag}": lambda tags, tag=tag: tag in tags for tag in on_it}
         return {n for n, state in enumerate(self.states) if true[what](state.buffers[link])}
 

@@ -83,18 +83,21 @@ class System:
     """Tables with names over a channel of `capacity`, 0 if it is synchronous."""
 
     def __init__(self, names: list[str], tables: list[Table], channel: str) -> None:
-        kinds, _, capacity = channel.partition(":")
-        faults = [] if kinds in ("sync", "fifo") else kinds.split("+")
-        self.capacity = 0 if channel == "sync" else int(capacity)
-        if channel != "sync" and (not {*FAULTS} >= {*faults} or not 0 < self.capacity <= 64):
-            raise ValueError(f"there is no channel {channel}")
-        self.lossy, self.duplicating, self.reordering = (fault in faults for fault in FAULTS)
+        channel, *others = channel.split(",")
+        own = dict(other.split("=") for other in others)
+        self.capacity = _capacity(channel)
+        if own and not (self.capacity and all(map(_capacity, own.values()))):
+            raise ValueError("a link has a channel of its own only where all have buffers")
         self.names, self.tables, self.everybody = names, tables, range(len(names))
         if len(names) < 2 or len({*names}) < len(names) or not all(map(NAME.fullmatch, names)):
             raise ValueError("a system has two members or more, each with a name of its own")
         self.ways = {(i, r): self._partners(i, r) for i in self.everybody for r in tables[i].rows}
         sent = ((i, j) for (i, r), some in self.ways.items() if r.sign == "+" for j in some)
         self.links = sorted({*sent} if self.capacity else ())
+        between = [f"{names[i]}:{names[j]}" for i, j in self.links]
+        if not {*own} <= {*between}:
+            raise ValueError(f"a channel of a link over which nothing is sent: {own}")
+        self.carries = [own.get(one, channel) for one in between]
         for (i, row), some in self.ways.items():
             heard = [j for j in some if j != i and self._has(j, "-", row.label, i)]
             if i in some or (row.sign == "+" and not heard):
@@ -175,12 +178,12 @@ class System:
                 yield Step(_moved(moved, {j: heard.target}), both, self.names[i])
             return
         link = self.links.index((i, j))
-        there = moved.buffers[link]
-        if len(there) < self.capacity:
+        there, carries = moved.buffers[link], self.carries[link]
+        if len(there) < _capacity(carries):
             longer = (*there, row.label)
-            kept = tuple(sorted(longer)) if self.reordering else longer
+            kept = tuple(sorted(longer)) if "reordering" in carries else longer
             yield Step(_holding(moved, link, kept), ((i, row),), self.names[i])
-        if self.lossy:
+        if "lossy" in carries:
             yield Step(moved, ((i, row),), self.names[i])
 
     def _settles(self, i: int, row: Row) -> bool:
@@ -188,12 +191,15 @@ class System:
         some = self.leaving[i][row.source]
         deciding = [r for r in some if r.sign == "+" and r.guard]
         other = len(deciding) < len(some) or len({self.ways[i, r] for r in deciding}) > 1
-        return row.sign == "+" and not self.lossy and (not self.capacity or other)
+        if row.sign != "+" or not self.capacity:
+            return row.sign == "+"
+        links = (self.links.index((i, j)) for j in self.ways[i, row])
+        return other and not any("lossy" in self.carries[link] for link in links)
 
     def offers(self, state: State, link: int) -> tuple[str, ...]:
         """The tags that a link offers next."""
         there = state.buffers[link]
-        return tuple(dict.fromkeys(there)) if self.reordering else there[:1]
+        return tuple(dict.fromkeys(there)) if "reordering" in self.carries[link] else there[:1]
 
     def _delivered(self, state: State, link: int, ends: tuple[int, int]) -> Iterator[Step]:
         for tag in self.offers(state, link):
@@ -201,8 +207,22 @@ class System:
             if row:
                 there, moved = list(state.buffers[link]), _moved(state, {ends[1]: row.target})
                 there.remove(tag)
-                for one in (_holding(moved, link, (*there,)), *[moved] * self.duplicating):
+                for one in (
+                    _holding(moved, link, (*there,)),
+                    *[moved] * ("duplicating" in self.carries[link]),
+                ):
                     yield Step(one, ((ends[1], row),), self.names[ends[1]])
+
+
+def _capacity(channel: str) -> int:
+    """How many messages a channel holds, 0 for "sync"."""
+    kinds, _, capacity = channel.partition(":")
+    if channel == "sync":
+        return 0
+    faults = [] if kinds == "fifo" else kinds.split("+")
+    if not {*FAULTS} >= {*faults} or not 0 < int(capacity) <= 64:
+        raise ValueError(f"there is no channel {channel}")
+    return int(capacity)
 
 
 def _moved(state: State, where: dict[int, str]) -> State:

@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import signal
+from asyncio import Lock
 from asyncio.subprocess import PIPE, Process
 from asyncio.subprocess import create_subprocess_exec as start_process
 from contextlib import suppress
@@ -42,6 +43,7 @@ class ProgramMember:
             raise UsageError("a program's command is empty; write program:COMMAND")
         self._table = table
         self._process: Process | None = None
+        self._turns = Lock()
 
     @property
     def name(self) -> str:
@@ -59,7 +61,9 @@ class ProgramMember:
     async def __call__(self, turn: Turn) -> Intent | None:
         """What the program wants to do at `turn`."""
         told = {"session": turn.session, **briefing(turn, self._table)}
-        said = await self._asked(json.dumps(told, ensure_ascii=False).encode() + b"\n")
+        line = json.dumps(told, ensure_ascii=False).encode() + b"\n"
+        async with self._turns:  # a request that was cancelled first ends the program it started
+            said = await self._asked(line)
         try:
             return read_intent(said.decode("utf-8", "replace"), turn, self._table)
         except DataError as error:

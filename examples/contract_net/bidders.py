@@ -17,8 +17,7 @@ def manager(turn: pxp.Turn) -> pxp.Intent | str | None:
     if not turn.guards:
         return next(iter(turn.tags), None)
     prices = {letter.sender: letter.value["price"] for letter in turn.received}
-    best = min(prices, key=lambda name: prices[name])
-    name = "FAR" if best == "radio" else best.upper()
+    name = min(prices, key=lambda name: prices[name]).upper()
     return name if turn.state == "THREE" else f"{name}_OF_TWO"
 
 
@@ -27,17 +26,6 @@ def bidder(rate: int) -> Function:
     return lambda turn: pxp.Intent("BID", {"price": rate * turn.value["kilometres"]})
 
 
-def radio(*, noisy: bool) -> Function:
-    """The lossy link: it passes on what it has heard, or loses it in noise."""
-
-    def relay(turn: pxp.Turn) -> pxp.Intent | str:
-        clear, noise = turn.guards
-        return noise if noisy else pxp.Intent(clear, turn.value)
-
-    return relay
-
-
-def members(*, noisy: bool) -> dict[str, Function]:
-    """All five: far is the cheapest, and can be reached by radio alone."""
-    bidders = {"left": bidder(3), "right": bidder(2), "far": bidder(1)}
-    return {"manager": manager, **bidders, "radio": radio(noisy=noisy)}
+def members() -> dict[str, Function]:
+    """All four; far is the cheapest, where its bid comes."""
+    return {"manager": manager, "left": bidder(3), "right": bidder(2), "far": bidder(1)}

@@ -1,4 +1,4 @@
-"""Who is hired, over a clear and over a noisy radio; that one is hired is proved besides."""
+"""Who is hired, where a bid comes and where it is lost; that one is hired is proved besides."""
 
 import pytest
 from bidders import SYSTEM, members
@@ -6,12 +6,21 @@ from bidders import SYSTEM, members
 import pxp_fsm as pxp
 
 
-@pytest.mark.parametrize(("noisy", "hired"), [(False, "far"), (True, "right")])
-def test_the_cheapest_of_the_bids_that_come_is_hired(noisy: bool, hired: str) -> None:
-    deadline = 0.05 if noisy else None  # seconds
-    session = pxp.Session(SYSTEM, members(noisy=noisy), events={"DEADLINE": deadline}).run_sync()
+@pytest.mark.parametrize(("loss", "hired"), [(0, "far"), (1, "right")])
+def test_the_cheapest_of_the_bids_that_come_is_hired(loss: float, hired: str) -> None:
+    deadline = 0.05 if loss else None  # seconds
+    session = pxp.Session(
+        SYSTEM, members(), events={"DEADLINE": deadline}, faults=pxp.Faults(loss=loss)
+    ).run_sync()
     assert str(session.ending) == "finished"
     assert [name for name, state in session.states.items() if state == "HIRED"] == [hired]
+
+
+def test_a_lost_award_leaves_nobody_hired() -> None:
+    both = SYSTEM.over("fifo:1, far:manager=lossy:1, manager:far=lossy:1")
+    [result] = pxp.check(both, "F (left@HIRED | right@HIRED | far@HIRED)")
+    assert str(result.status) == "FAILS"
+    assert "manager>far +AWARD lost" in result.trace.labels
 
 
 def test_nobody_can_be_left_waiting() -> None:

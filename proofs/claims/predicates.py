@@ -132,7 +132,10 @@ def sequences(n: int, k: int) -> Check:
         rules = Interact(n, k, model.rules.table, model.rules.functions)
         small = replace(model, rules=rules)
         found = len(complete_words(explore(small, limit=10_000)))
-        expected = SEQUENCES[n, k][model.theory.assumptions]
+        expected = SEQUENCES[n, k].get(model.theory.assumptions)
+        if expected is None:
+            told = "the reading says how many for equivalence, tolerance and noisy alone"
+            return Verdict(Status.UNKNOWN, f"{found} sequences; {told}")
         status = Status.HOLDS if found == expected else Status.FAILS
         return Verdict(status, f"{found} sequences")
 

@@ -70,7 +70,6 @@ class _Building:
     def __init__(self, composition: Composition, wanted: Mapping[str, Proposition]) -> None:
         self.composition = composition
         self.system = composition.system
-        self.capacity = composition.channel.capacity
         self.at = tuple(
             Variable(
                 ("at", member.name),
@@ -122,10 +121,11 @@ class _Building:
             All(command.tests) for link in self._direct for command in self._meetings(*link)
         )
         for link, buffer in self.buffers.items():
+            channel = self.system.channel_of(link)
             room: tuple[Test, ...] = (Is(buffer[-1], 0),)
-            if self.composition.channel.reordering:
-                room = (Negation(AtLeast(buffer, self.capacity)),)
-            if self.composition.channel.lossy:
+            if channel.reordering:
+                room = (Negation(AtLeast(buffer, channel.capacity)),)
+            if channel.lossy:
                 room = ()
             for row in self._rows(*link, Kind.SEND):
                 yield from (All((here, *room)) for here in self._sources(link[0], row))
@@ -146,14 +146,14 @@ class _Building:
     def _buffer(self, link: tuple[int, int]) -> tuple[Variable, ...]:
         """Places in order; or, where the order is lost, how many there are of each tag."""
         names = tuple(self.system.members[place].name for place in link)
-        tags = self.composition.encoding.tags(link)
-        if self.composition.channel.reordering:
-            counted = tuple(str(number) for number in range(self.capacity + 1))
+        tags, channel = self.composition.encoding.tags(link), self.system.channel_of(link)
+        if channel.reordering:
+            counted = tuple(str(number) for number in range(channel.capacity + 1))
             domain = Domain(("count",), counted, numbers=True)
             return tuple(Variable(("count", *names, tag), domain) for tag in tags)
         domain = Domain(("on", *names), (NOTHING, *tags))
         return tuple(
-            Variable(("on", *names, str(place)), domain) for place in range(1, self.capacity + 1)
+            Variable(("on", *names, str(place)), domain) for place in range(1, channel.capacity + 1)
         )
 
     def _noting(self, command: Command) -> Command:
@@ -188,13 +188,14 @@ class _Building:
 
     def _sendings(self, sender: int, receiver: int) -> Iterator[Command]:
         buffer = self.buffers[sender, receiver]
+        lossy = self.system.channel_of((sender, receiver)).lossy
         for row in self._rows(sender, receiver, Kind.SEND):
             action = Send(*self._names(sender, receiver), row.label)
             there, guard = self._moves(sender, row), row.guard or ""
             for here in self._sources(sender, row):
                 for room, put in self._puttings((sender, receiver), row.label, buffer):
                     yield Command(action, (here, *room), (there, put), guard)
-                if self.composition.channel.lossy:
+                if lossy:
                     yield Command(replace(action, lost=True), (here,), (there,), guard)
 
     def _puttings(
@@ -202,15 +203,16 @@ class _Building:
     ) -> Iterator[tuple[tuple[Test, ...], Update]]:
         """Where there is room for `tag`, and how it comes in."""
         number = self.composition.encoding.tags(link).index(tag)
-        if self.composition.channel.reordering:
-            yield (Negation(AtLeast(buffer, self.capacity)),), Add(buffer[number], 1)
+        channel = self.system.channel_of(link)
+        if channel.reordering:
+            yield (Negation(AtLeast(buffer, channel.capacity)),), Add(buffer[number], 1)
             return
         for place, variable in enumerate(buffer):
             before = (Negation(Is(buffer[place - 1], 0)),) if place else ()
             yield (*before, Is(variable, 0)), Set(variable, number + 1)
 
     def _takings(self, sender: int, receiver: int) -> Iterator[Command]:
-        link, channel = (sender, receiver), self.composition.channel
+        link, channel = (sender, receiver), self.system.channel_of((sender, receiver))
         buffer, tags = self.buffers[link], self.composition.encoding.tags(link)
         for row in self._rows(receiver, sender, Kind.RECEIVE):
             if row.label not in tags:
@@ -360,15 +362,16 @@ class _Building:
 
     def _of_buffer(self, proposition: Empty | Full | Has) -> Test:
         link = proposition.link
-        buffer, reordering = self.buffers[link], self.composition.channel.reordering
+        buffer, channel = self.buffers[link], self.system.channel_of(link)
         match proposition:
             case Empty():
-                return Negation(AtLeast(buffer, 1)) if reordering else Is(buffer[0], 0)
+                empty = Negation(AtLeast(buffer, 1))
+                return empty if channel.reordering else Is(buffer[0], 0)
             case Full():
                 full = Negation(Is(buffer[-1], 0))
-                return AtLeast(buffer, self.capacity) if reordering else full
+                return AtLeast(buffer, channel.capacity) if channel.reordering else full
             case Has(_, tag):
                 number = self.composition.encoding.tags(link).index(tag)
-                if reordering:
+                if channel.reordering:
                     return AtLeast((buffer[number],), 1)
                 return Some(tuple(Is(variable, number + 1) for variable in buffer))

@@ -51,6 +51,7 @@ def advice(
     Not `reducible` is what is reduced already, and what no reduction keeps.
     """
     system, channel = composition.system, composition.channel
+    largest = max(one.capacity for one in channel.each)
     if reducible and not symmetry.why_not(system, formula):
         classes = symmetry.interchangeable(system)
         names = tuple(tuple(system.members[place].name for place in one) for one in classes)
@@ -58,8 +59,8 @@ def advice(
     if reducible and not partial_order.why_not(composition, formula):
         kept = partial_order.KEPT if formula is None else ()
         yield Reduce(Reduction.PARTIAL_ORDER, kept=kept)
-    if channel.capacity > 1:
-        yield SmallerCapacity(channel.capacity)
+    if largest > 1:
+        yield SmallerCapacity(largest)
     elif not channel.synchronous:
         yield Synchronous()
     if len(system.members) > 2:

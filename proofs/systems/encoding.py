@@ -186,13 +186,13 @@ class Encoding:
 
     @cached_property
     def contents(self) -> tuple[Contents, ...]:
-        """The contents of each link's buffer; links on which the same is sent number them alike."""
-        found: dict[tuple[str, ...], Contents] = {}
-        for link in self.links:
-            tags = self.tags(link)
-            if tags not in found:
-                found[tags] = Contents(self.system.channel, tags)
-        return tuple(found[self.tags(link)] for link in self.links)
+        """The contents of each link's buffer; links of a kind number them alike."""
+        found: dict[tuple[Channel, tuple[str, ...]], Contents] = {}
+        kinds = [(self.system.channel_of(link), self.tags(link)) for link in self.links]
+        for kind in kinds:
+            if kind not in found:
+                found[kind] = Contents(*kind)
+        return tuple(found[kind] for kind in kinds)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

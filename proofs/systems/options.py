@@ -268,7 +268,7 @@ class Options:
 
     def _not_sendable(self, state: int, place: int, other: int, row: Transition) -> Reason:
         sender, receiver = self._name(place), self._name(other)
-        channel = self.composition.channel
+        channel = self.composition.system.channel_of((place, other))
         if channel.synchronous:
             where = self._state_name(state, other)
             settled = self._settled(state, other)

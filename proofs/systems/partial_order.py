@@ -163,8 +163,9 @@ class PartialOrder:
 
     def _is_settled(self, unit: Unit, own: int, other: int) -> bool:
         """Whether nothing that others do can enable more of the unit."""
-        channel, rows = self.composition.channel, unit.rows[own]
-        buffer = self.composition.encoding.contents[unit.link or 0].known[other]
+        rows, encoding, link = unit.rows[own], self.composition.encoding, unit.link or 0
+        channel = self.composition.system.channel_of(encoding.links[link])
+        buffer = encoding.contents[link].known[other]
         if rows[0].kind is Kind.SEND:
             return len(buffer) < channel.capacity
         if len(buffer) == channel.capacity and self.composition.choices:

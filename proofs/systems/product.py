@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from proofs.core.model import Step
-from proofs.systems.encoding import Contents, Encoding, Field
+from proofs.systems.encoding import Encoding, Field
 from pxp_fsm.automata.actions import Choose, Decide, Deliver, Exchange, External, Send
 from pxp_fsm.automata.automaton import Kind, Transition
 from pxp_fsm.automata.channels import Channel
@@ -132,7 +132,7 @@ class Composition:
             there |= {f"{name}@has.{tag}" for tag in buffer}
             if not buffer:
                 there.add(f"{name}@empty")
-            if len(buffer) == self.channel.capacity:
+            if len(buffer) == self.system.channel_of(link).capacity:
                 there.add(f"{name}@full")
         return frozenset(there)
 
@@ -230,7 +230,7 @@ class Composition:
                 link = self.encoding.links.index((place, other))
                 yield (
                     self.encoding.buffers[link],
-                    partial(self._is_full, self.encoding.contents[link]),
+                    partial(self._is_full, link),
                 )
 
     def _refuses(self, sender: int, receiver: int, tag: str, number: int) -> bool:
@@ -238,8 +238,9 @@ class Composition:
             return False
         return self.taken(sender, receiver, number, tag) is None
 
-    def _is_full(self, contents: Contents, number: int) -> bool:
-        return len(contents.known[number]) == self.channel.capacity
+    def _is_full(self, link: int, number: int) -> bool:
+        capacity = self.system.channel_of(self.encoding.links[link]).capacity
+        return len(self.encoding.contents[link].known[number]) == capacity
 
     def choosing(self, state: int) -> Iterator[Move]:
         """The guards that members can settle in `state`, whose messages have to wait."""
@@ -306,12 +307,12 @@ class Composition:
     def _sending(self, sender: int, receiver: int, number: int) -> Unit:
         rows = self._rows(sender, receiver, Kind.SEND)
         contents, part = self.encoding.contents[number], self.encoding.buffers[number]
-        names = self._names(sender, receiver)
+        names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
             found = []
             for row in rows[own]:
-                for sent in self.channel.after_sending(contents.known[other], row.label):
+                for sent in channel.after_sending(contents.known[other], row.label):
                     grown = contents.number(sent.buffer) - other << part.shift
                     action = Send(*names, row.label, lost=sent.lost)
                     step = self.step(sender, row, own) + grown
@@ -323,11 +324,11 @@ class Composition:
     def _taking(self, sender: int, receiver: int, number: int) -> Unit:
         rows = self._rows(receiver, sender, Kind.RECEIVE)
         contents, part = self.encoding.contents[number], self.encoding.buffers[number]
-        names = self._names(sender, receiver)
+        names, channel = self._names(sender, receiver), self.system.channel_of((sender, receiver))
 
         def moves(own: int, other: int) -> tuple[Move, ...]:
             found = []
-            for offer in self.channel.offers(contents.known[other]):
+            for offer in channel.offers(contents.known[other]):
                 for row in rows[own]:
                     if row.label == offer.tag:
                         left = contents.number(offer.buffer) - other << part.shift

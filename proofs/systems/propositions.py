@@ -140,7 +140,7 @@ def test_of(composition: Composition, proposition: OfState) -> Holds:
         case Empty():
             return lambda state: field.of(state) == 0
         case Full():
-            capacity = composition.channel.capacity
+            capacity = composition.system.channel_of(proposition.link).capacity
             return lambda state: len(contents.known[field.of(state)]) == capacity
         case Has(_, tag):
             return lambda state: tag in contents.known[field.of(state)]

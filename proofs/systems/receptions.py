@@ -86,10 +86,8 @@ class Receptions:
     def _left_on(self, number: int, state: int) -> Iterator[Unreceived]:
         """What a link holds that its receiver, who has ended, does not take."""
         composition, link = self._composition, self._composition.encoding.links[number]
-        there = composition.encoding.buffers[number].of(state)
-        if there and self._has_ended(state, link[1]):
-            offers = composition.channel.offers(composition.encoding.contents[number].known[there])
-            tags = dict.fromkeys(offer.tag for offer in offers)
+        if composition.encoding.buffers[number].of(state) and self._has_ended(state, link[1]):
+            tags = self._offered(number, state)
             if not any(self._takes(state, link, tag) for tag in tags):
                 yield from (self._unreceived(state, link, tag) for tag in tags)
 
@@ -157,7 +155,7 @@ class Receptions:
         """The tags that a link offers next."""
         encoding = self._composition.encoding
         there = encoding.contents[number].known[encoding.buffers[number].of(state)]
-        offers = self._composition.channel.offers(there)
+        offers = self._system.channel_of(encoding.links[number]).offers(there)
         return tuple(dict.fromkeys(offer.tag for offer in offers))
 
     def _unreceived(self, state: int, link: tuple[int, int], tag: str) -> Unreceived:

@@ -254,6 +254,10 @@ def _after(first: Renaming, second: Renaming) -> Renaming:
 def _can_swap(system: System, first: int, second: int) -> bool:
     names = {system.members[first].name: second, system.members[second].name: first}
     swapped = {old: system.members[new].name for old, new in names.items()}
+    for sender, receiver, own in system.channel.links:
+        link = swapped.get(sender, sender), swapped.get(receiver, receiver)
+        if system.channel.of(*link) != own:
+            return False
     for place in range(len(system.members)):
         image = {first: second, second: first}.get(place, place)
         table, other = system.members[place].automaton, system.members[image].automaton

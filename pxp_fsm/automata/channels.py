@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pxp_fsm.errors import UsageError, quoted
@@ -44,13 +44,18 @@ class Channel:
 
     A reliable buffer keeps the order (FIFO), and blocks the sender while it is full. A lossy one
     may lose each message as it is sent, and does where it is full. A duplicating one may deliver
-    each again, before the next. A reordering one delivers any of those on their way.
+    each again, before the next. A reordering one delivers any of those on their way. `links` are
+    those that have a channel of their own, by the names of sender and receiver (`of`).
+
+    >>> parse_channel("fifo:2,far:hub=lossy:1").of("far", "hub").name
+    'lossy:1'
     """
 
     capacity: int = 0
     lossy: bool = False
     duplicating: bool = False
     reordering: bool = False
+    links: tuple[tuple[str, str, Channel], ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.capacity <= LARGEST:
@@ -62,15 +67,35 @@ class Channel:
             raise UsageError(
                 "a synchronous channel has no buffer, so it loses, duplicates and reorders nothing"
             )
+        if self.links and not (
+            self.capacity and all(one.capacity and not one.links for one in self.each[1:])
+        ):
+            raise UsageError(
+                "a link has a channel of its own only where all have buffers; write fifo:1 in "
+                "place of sync"
+            )
 
     @property
     def name(self) -> str:
-        """As it is written: `sync`, `fifo:2`, `lossy+reordering:3`."""
+        """As it is written: `sync`, `lossy+reordering:3`, `fifo:2,far:hub=lossy:1`."""
         if not self.capacity:
             return "sync"
         faults = (self.lossy, self.duplicating, self.reordering)
         said = [fault for fault, there in zip(FAULTS, faults, strict=True) if there]
-        return f"{'+'.join(said) or 'fifo'}:{self.capacity}"
+        own = (f",{sender}:{receiver}={one.name}" for sender, receiver, one in self.links)
+        return f"{'+'.join(said) or 'fifo'}:{self.capacity}{''.join(own)}"
+
+    @property
+    def each(self) -> tuple[Channel, ...]:
+        """The channel of links without one of their own, then those of the others."""
+        return (self, *(one for _, _, one in self.links))
+
+    def of(self, sender: str, receiver: str) -> Channel:
+        """The channel that carries messages from one member to another."""
+        for one in self.links:
+            if one[:2] == (sender, receiver):
+                return one[2]
+        return self
 
     @property
     def synchronous(self) -> bool:
@@ -100,14 +125,34 @@ class Channel:
 SYNCHRONOUS = Channel()
 """Sending and receiving are one step."""
 
+_LINK = re.compile(r"\s*([A-Za-z]\w*):([A-Za-z]\w*)=([^=\s]+)\s*", re.ASCII)
+
 _WRITTEN = re.compile(r"(?P<kinds>[a-z]+(\+[a-z]+)*)(:(?P<capacity>[0-9]+))?")
 
 
 def parse_channel(text: str) -> Channel:
     """The channel that `text` means: `sync`, `fifo:2`, `lossy:1`, `lossy+reordering:2` ...
 
-    Raises `UsageError` for anything else, with what could be meant.
+    `fifo:2,far:hub=lossy:1` is another one for what far sends to hub. Raises `UsageError` for
+    anything else, with what could be meant.
     """
+    first, *others = text.split(",")
+    channel, own = _parsed(first), dict[tuple[str, str], Channel]()
+    for other in others:
+        found = _LINK.fullmatch(other)
+        if found is None or found[1] == found[2]:
+            raise UsageError(
+                f"{quoted(other.strip())} is no link with a channel of its own; write "
+                f"SENDER:RECEIVER=CHANNEL (fifo:1,far:hub=lossy:1)"
+            )
+        if found.group(1, 2) in own:
+            raise UsageError(f"the channel {quoted(text)} says two things of one link; drop one")
+        own[found[1], found[2]] = _parsed(found[3])
+    links = ((*link, one) for link, one in sorted(own.items()) if one != channel)
+    return replace(channel, links=tuple(links))
+
+
+def _parsed(text: str) -> Channel:
     if text == "sync":
         return SYNCHRONOUS
     found = _WRITTEN.fullmatch(text)

@@ -98,6 +98,7 @@ class System:
                 'System.load("author.toml", "hub=hub.toml")'
             )
         found = _once(_problems_of_names(self)) or _once(_problems_of_rows(self))
+        found = found or tuple(_problems_of_links(self))
         if found:
             raise TableError(found)
 
@@ -165,6 +166,11 @@ class System:
         }
         return tuple(sorted(found))
 
+    def channel_of(self, link: tuple[int, int]) -> Channel:
+        """The channel of a link, of `links`."""
+        sender, receiver = link
+        return self.channel.of(self.members[sender].name, self.members[receiver].name)
+
     @cached_property
     def events(self) -> tuple[str, ...]:
         """The events from outside for which some member has a row."""
@@ -197,14 +203,16 @@ class System:
 
     def _settled_ahead(self, place: int) -> Iterator[Transition]:
         table = self.members[place].automaton
-        if self.channel.lossy:
-            return
         for state in table.states:
             rows = table.leaving(state.name)
             deciding = [row for row in rows if row.kind is Kind.SEND and row.guard is not None]
             ways = {self.partners(place, row) for row in deciding}
             if self.channel.synchronous or len(deciding) < len(rows) or len(ways) > 1:
-                yield from deciding
+                yield from (row for row in deciding if not self._may_lose(place, row))
+
+    def _may_lose(self, place: int, row: Transition) -> bool:
+        """Whether a row that sends never waits, since the message may be lost instead."""
+        return any(self.channel_of((place, other)).lossy for other in self.partners(place, row))
 
     @cached_property
     def stops(self) -> bool:
@@ -332,6 +340,20 @@ def _problems_of_rows(system: System) -> Iterator[Fault]:
                 yield Fault(path, said)
             elif row.kind is Kind.SEND and not _is_heard(system, place, row):
                 yield Fault(path, _unheard(system, place, row))
+
+
+def _problems_of_links(system: System) -> Iterator[Fault]:
+    """Links with a channel of their own over which nothing is sent."""
+    names = [member.name for member in system.members]
+    links = [(names[sender], names[receiver]) for sender, receiver in system.links]
+    for sender, receiver, channel in system.channel.links:
+        if (sender, receiver) not in links:
+            there = ", ".join(":".join(link) for link in links)
+            said = (
+                f"{sender}:{receiver}={channel.name}: {sender} sends nothing to {receiver}; the "
+                f"links are {there}"
+            )
+            yield Fault(("channel",), said)
 
 
 def _is_heard(system: System, place: int, row: Transition) -> bool:

@@ -108,7 +108,8 @@ def system_diagram(system: System) -> StateDiagram:
             if row.kind is Kind.SEND and receiver in system.partners(sender, row)
         )
         names = system.members[sender].name, system.members[receiver].name
-        edges.append(Edge(*names, tuple(map(Row, tags))))
+        own = (f"({one.name})" for *link, one in system.channel.links if link == [*names])
+        edges.append(Edge(*names, tuple(map(Row, (*tags, *own)))))
     return StateDiagram(system.name, system.channel.name, nodes, tuple(edges))
 
 

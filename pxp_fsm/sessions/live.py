@@ -96,7 +96,7 @@ class LiveSystem:
     def buffer(self, link: Link) -> Buffer:
         """The tags on their way over a link, as its channel orders them."""
         tags = tuple(letter.tag for letter in self.letters[link])
-        return tuple(sorted(tags)) if self.system.channel.reordering else tags
+        return tuple(sorted(tags)) if self.system.channel.of(*link).reordering else tags
 
     def possible(self) -> list[SystemAction]:
         """Everything that can happen now."""
@@ -128,9 +128,10 @@ class LiveSystem:
 
     def sendings(self, name: str, row: Transition) -> Iterator[Exchange | Send]:
         """The ways in which the message of `row` can be sent now; none where it has to wait."""
-        place, channel = self.system.places[name], self.system.channel
+        place = self.system.places[name]
         for other in self.system.partners(place, row):
             receiver = self.system.members[other].name
+            channel = self.system.channel.of(name, receiver)
             if channel.synchronous:
                 if self._taken(name, receiver, row.label) is not None:
                     yield Exchange(name, receiver, row.label)
@@ -146,7 +147,7 @@ class LiveSystem:
 
     def _deliveries(self, link: Link) -> Iterator[Deliver]:
         if link in self.letters:
-            for offer in self.system.channel.offers(self.buffer(link)):
+            for offer in self.system.channel.of(*link).offers(self.buffer(link)):
                 if self._taken(*link, offer.tag) is not None:
                     yield Deliver(*link, offer.tag, kept=offer.kept)
 
@@ -161,9 +162,9 @@ class LiveSystem:
 
     def offered(self, action: Deliver) -> tuple[Letter, ...]:
         """The letters of which `action` may deliver any, the oldest first."""
-        letters = self.letters[action.sender, action.receiver]
-        same = tuple(letter for letter in letters if letter.tag == action.tag)
-        return same if self.system.channel.reordering else same[:1]
+        link = action.sender, action.receiver
+        same = tuple(letter for letter in self.letters[link] if letter.tag == action.tag)
+        return same if self.system.channel.of(*link).reordering else same[:1]
 
     def check(self, action: SystemAction, what: Called | None = None) -> None:
         """Raise `Refused` where `action` cannot happen: why, and what is possible.
@@ -288,10 +289,11 @@ class LiveSystem:
                 rows = self.rows(member) if member in self.machines else ()
                 sends = any((row.kind, row.label) == (Kind.SEND, tag) for row in rows)
                 passes = sends and receiver in self.machines
-                return self._not_passed(receiver) if passes else self._not_sent(member)
+                return self._not_passed(member, receiver) if passes else self._not_sent(member)
             case Deliver(sender, receiver, tag):
                 tags = [letter.tag for letter in self.letters.get((sender, receiver), ())]
-                if tag in tags[: None if self.system.channel.reordering else 1]:
+                reordering = self.system.channel.of(sender, receiver).reordering
+                if tag in tags[: None if reordering else 1]:
                     return self._not_taken(receiver)
                 return f"on the way from {sender} to {receiver} is {', '.join(tags) or 'nothing'}"
             case Choose(member) | Decide(_, _, member):
@@ -307,13 +309,15 @@ class LiveSystem:
                 if row.kind is Kind.SEND and not any(self.sendings(name, row)):
                     chosen = f" has chosen {row.guard} and" if settled else ""
                     why = ", ".join(
-                        self._not_passed(self.system.members[other].name)
+                        self._not_passed(name, self.system.members[other].name)
                         for other in self.system.partners(self.system.places[name], row)
                     )
                     yield f"{name} in {machine.state}{chosen} cannot send {row.label}: {why}"
-        for (sender, receiver), letters in self.letters.items():
-            tags = self.buffer((sender, receiver)) if self.system.channel.reordering else ()
-            for tag in dict.fromkeys(tags or [letter.tag for letter in letters[:1]]):
+        for sender, receiver in self.letters:
+            link = sender, receiver
+            for tag in dict.fromkeys(
+                offer.tag for offer in self.system.channel.of(*link).offers(self.buffer(link))
+            ):
                 if self._taken(sender, receiver, tag) is None:
                     yield f"{self._not_taken(receiver)}, and {tag} from {sender} comes next"
 
@@ -339,11 +343,12 @@ class LiveSystem:
         sends = [row.action for row in self.rows(sender) if row.kind is Kind.SEND]
         return f"{self._at(sender)}, which sends {', '.join(sends) or 'nothing'}"
 
-    def _not_passed(self, receiver: str) -> str:
-        """Why a message that is sent to `receiver` cannot go now."""
-        if self.system.channel.synchronous:
+    def _not_passed(self, sender: str, receiver: str) -> str:
+        """Why a message from `sender` to `receiver` cannot go now."""
+        channel = self.system.channel.of(sender, receiver)
+        if channel.synchronous:
             return self._not_taken(receiver)
-        return f"the buffer to {receiver} is full ({self.system.channel.capacity})"
+        return f"the buffer to {receiver} is full ({channel.capacity})"
 
     def _not_taken(self, receiver: str) -> str:
         settled = self.chosen[receiver]

@@ -46,14 +46,17 @@ def drawn(
     found: Sequence[Ready], channel: Channel, faults: Faults, chances: Callable[[], random.Random]
 ) -> Ready | None:
     """One of `found`, each as likely, and what a faulty channel does to it; None of nothing."""
-    if len(found) < 2 and not (channel.lossy or channel.duplicating):
+    if len(found) < 2 and not any(one.lossy or one.duplicating for one in channel.each):
         return found[0] if found else None
     if not found:
         return None
     chance = chances()
     action, decision = found[chance.randrange(len(found))]
-    if isinstance(action, Send) and channel.lossy and chance.random() < faults.loss:
+    if not isinstance(action, Send | Deliver):
+        return action, decision
+    own = channel.of(action.sender, action.receiver)
+    if isinstance(action, Send) and own.lossy and chance.random() < faults.loss:
         action = replace(action, lost=True)
-    elif isinstance(action, Deliver) and channel.duplicating:
+    elif isinstance(action, Deliver) and own.duplicating:
         action = replace(action, kept=chance.random() < faults.duplication)
     return action, decision

@@ -50,7 +50,7 @@ class SystemView:
 
     name: str
     channel: str
-    capacity: int
+    capacities: tuple[int, ...]
     fingerprint: str
     members: tuple[MemberView, ...]
     links: tuple[tuple[str, str], ...]
@@ -148,7 +148,7 @@ class Views:
         return SystemView(
             system.name,
             system.channel.name,
-            system.channel.capacity,
+            tuple(system.channel_of(link).capacity for link in links),
             system.fingerprint,
             tuple(member_view(member.name, member.automaton) for member in system.members),
             tuple((names[sender], names[receiver]) for sender, receiver in links),

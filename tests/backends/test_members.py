@@ -1,11 +1,13 @@
-"""Models and people as members of a system: what they are told, and what becomes of a reply."""
+"""Models, people and programs as members: what they are told, and what becomes of a reply."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ import pxp_fsm as pxp
 from backends.models.member import ModelMember
 from backends.models.scripts import ScriptedModel
 from backends.people import PersonMember
+from backends.programs.member import ProgramMember
 from pxp_fsm.prompting.framing import unframed
 from pxp_fsm.protocol.rules import Ending
 
@@ -138,3 +141,34 @@ def test_a_person_chooses_and_writes_what_is_sent(text: str, tag: str, value: ob
         session = asyncio.run(run())
     assert session.ending is Ending.FINISHED
     assert (session.actions[-1].letter.tag, session.actions[-1].letter.value) == (tag, value)
+
+
+REPLIES = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"do": asked["options"][0]["do"], "to": "", "payload": None}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5, 8, 13])
+def test_a_program_answers_though_a_request_before_was_cancelled(
+    tmp_path: Path, steps: int
+) -> None:
+    """The first request is given up while the program starts, or just after it."""
+    file = tmp_path / "replies.py"
+    file.write_text(REPLIES, "utf-8")
+    program = ProgramMember(f"{sys.executable} -S -E {file}", ASKS)
+    turn = pxp.Turn("s", pxp.Instance("a", "a cinema"), "asks", "IDLE", (), ("ASK",))
+
+    async def asked() -> pxp.Intent | None:
+        first = asyncio.create_task(program(turn))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        first.cancel()
+        try:
+            return await program(turn)
+        finally:
+            await program.aclose()
+
+    assert asyncio.run(asked()) == pxp.Intent("ASK")

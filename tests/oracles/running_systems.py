@@ -115,25 +115,26 @@ class RunningSystem:
                     yield Exchange(name, partner, row.label), moved.moved(other, heard.target)
             elif self._ever_receives(other, row.label, name):
                 link, tags = (member, other), here.buffer((member, other))
-                if len(tags) < self._channel.capacity:
+                channel = self._channel.of(name, partner)
+                if len(tags) < channel.capacity:
                     longer = (*tags, row.label)
-                    kept = tuple(sorted(longer)) if self._channel.reordering else longer
+                    kept = tuple(sorted(longer)) if channel.reordering else longer
                     yield Send(name, partner, row.label), moved.with_buffer(link, kept)
-                if self._channel.lossy:
+                if channel.lossy:
                     yield Send(name, partner, row.label, lost=True), moved
 
     def _delivered(self, here: Where, member: int) -> Iterator[tuple[Action, Where]]:
         name = self._names[member]
         for other, sender in enumerate(self._names):
-            tags = here.buffer((other, member))
-            for place in range(len(tags) if self._channel.reordering else min(1, len(tags))):
+            tags, channel = here.buffer((other, member)), self._channel.of(sender, name)
+            for place in range(len(tags) if channel.reordering else min(1, len(tags))):
                 heard = self._fired(here, member, receives(tags[place], sender))
                 if heard is None:
                     continue
                 moved = here.moved(member, heard.target)
                 rest = tags[:place] + tags[place + 1 :]
                 yield Deliver(sender, name, tags[place]), moved.with_buffer((other, member), rest)
-                if self._channel.duplicating:
+                if channel.duplicating:
                     yield Deliver(sender, name, tags[place], kept=True), moved
 
     def _external(self, here: Where) -> Iterator[tuple[Action, Where]]:

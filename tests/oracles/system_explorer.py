@@ -125,6 +125,7 @@ def _with(
                 yield Place(_put(moved, j, other.target), (), free)
     elif row.kind is Kind.SEND and any(_receiving(system, j, row.label, name)):
         on_way = buffers.get((i, j), ())
+        channel = channel.of(name, system.members[j].name)
         if len(on_way) < channel.capacity:
             after = (*on_way, row.label)
             kept = tuple(sorted(after)) if channel.reordering else after
@@ -133,6 +134,7 @@ def _with(
             yield Place(moved, place.buffers, free)
     elif row.kind is Kind.RECEIVE and channel.capacity:
         on_way = buffers.get((j, i), ())
+        channel = channel.of(system.members[j].name, name)
         heads = set(on_way) if channel.reordering else set(on_way[:1])
         if row.label in heads:
             rest = list(on_way)

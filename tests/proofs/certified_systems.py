@@ -34,6 +34,7 @@ from tests.proofs.random_systems import (
     CHANNELS,
     random_system,
     symmetric_system,
+    with_own,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -76,6 +77,8 @@ def random_one(seed: int) -> System | None:
         system = random_system(chance, guards=guards, most=3)
     else:
         system = symmetric_system(chance, guards=guards)
+    if seed % 4 == 1 and not channel.synchronous:
+        channel = with_own(chance, system, channel)
     over = system.over(channel)
     unknown = Status.UNKNOWN in [one.status for one in check_standard(over, ["no-deadlock"], SMALL)]
     return None if unknown else over

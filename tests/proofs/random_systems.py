@@ -20,8 +20,22 @@ CHANNELS = (
 )
 
 
-def random_channel(chance: random.Random, *, buffered: bool = False) -> Channel:
-    return parse_channel(chance.choice(CHANNELS[1:] if buffered else CHANNELS))
+def random_channel(
+    chance: random.Random, system: System | None = None, *, buffered: bool = False
+) -> Channel:
+    """One of `CHANNELS`; for a `system`, in some cases links of it have one of their own."""
+    channel = parse_channel(chance.choice(CHANNELS[1:] if buffered else CHANNELS))
+    if system is None or channel.synchronous or chance.random() < 0.6:
+        return channel
+    return with_own(chance, system, channel)
+
+
+def with_own(chance: random.Random, system: System, channel: Channel) -> Channel:
+    """The channel, which has buffers, with others for some links of the system."""
+    names = [member.name for member in system.members]
+    links = [(names[i], names[j]) for i, j in system.links if chance.random() < 0.5]
+    own = ((*link, parse_channel(chance.choice(CHANNELS[1:]))) for link in links)
+    return replace(channel, links=tuple(own))
 
 
 def random_system(chance: random.Random, *, guards: float = 0, most: int = 4) -> System:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from proofs.core.explore import explore
 from proofs.core.results import Status, Verdict
 from proofs.logic import Formula, parse
 from proofs.logic.fairness import demand
@@ -17,7 +18,8 @@ from proofs.systems import (
     parse_channel,
     standing_checks,
 )
-from pxp_fsm.errors import UsageError
+from proofs.systems.symmetry import interchangeable
+from pxp_fsm.errors import TableError, UsageError
 from tests.proofs.text_tables import table
 
 
@@ -47,6 +49,8 @@ def verdict(composition: Composition, formula: str) -> Status:
         ("fifo+lossy:3", Channel(3, lossy=True)),
         ("duplicating:2", Channel(2, duplicating=True)),
         ("reordering+lossy:2", Channel(2, lossy=True, reordering=True)),
+        ("fifo:2, b:a=lossy:1", Channel(2, links=(("b", "a", Channel(1, lossy=True)),))),
+        ("fifo:2,a:b=fifo:2", Channel(2)),
     ],
 )
 def test_a_channel_is_read_and_written(text: str, channel: Channel) -> None:
@@ -70,6 +74,13 @@ def test_a_channel_is_read_and_written(text: str, channel: Channel) -> None:
         ("fifo+reordering:1", "two things at once"),
         ("sync:1", "there is no channel"),
         ("\x1b[2J", "there is no channel"),
+        ("sync,a:b=lossy:1", "only where all have buffers"),
+        ("fifo:1,a:b=sync", "only where all have buffers"),
+        ("fifo:1,", "write SENDER:RECEIVER=CHANNEL"),
+        ("fifo:1,a:a=fifo:2", "write SENDER:RECEIVER=CHANNEL"),
+        ("fifo:1,a:b=fifo:2,a:b=fifo:3", "says two things of one link"),
+        ("fifo:1,a:b=fifo:2:3", "there is no channel"),
+        ("fifo:1,a:b=\x1b[2J", "there is no channel"),
     ],
 )
 def test_what_is_no_channel_is_refused(text: str, said: str) -> None:
@@ -77,6 +88,34 @@ def test_what_is_no_channel_is_refused(text: str, said: str) -> None:
         parse_channel(text)
     assert said in str(raised.value)
     assert "\x1b" not in str(raised.value)
+
+
+def test_a_link_may_have_a_channel_of_its_own() -> None:
+    """What goes to b may be lost; what comes from it may not, and waits for room."""
+    texts = {"a": "S -> S send X\nS -> S receive Y", "b": "S -> S send Y\nS -> S receive X"}
+    asked = "fifo:2,a:b=lossy:1"
+    composition = over(asked, **texts)
+    verdicts = [verdict(composition, text) for text in ("G !lost", "G !(a:b@full & b:a@full)")]
+    assert verdicts == [Status.FAILS, Status.FAILS]
+    lost = {
+        str(move.action)
+        for state in explore(composition).parents
+        for move in composition.moves(state)
+    }
+    assert "a>b +X lost" in lost and "b>a +Y lost" not in lost
+    with pytest.raises(
+        TableError, match="b:c=lossy:1: b sends nothing to c; the links are a:b, b:a"
+    ):
+        over("fifo:1,b:c=lossy:1", **texts)
+
+
+def test_members_over_other_channels_are_not_interchangeable() -> None:
+    hub = "S -> S send X to left\nS -> S send X to right"
+    texts = {"hub": hub, "left": "S -> S receive X", "right": "S -> S receive X"}
+    assert interchangeable(over("fifo:1", **texts).system)
+    assert not interchangeable(over("fifo:1,hub:left=lossy:1", **texts).system)
+    alike = "fifo:1,hub:left=lossy:1,hub:right=lossy:1"
+    assert interchangeable(over(alike, **texts).system)
 
 
 def test_a_synchronous_channel_loses_nothing() -> None:

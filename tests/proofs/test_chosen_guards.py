@@ -262,7 +262,8 @@ def test_who_waits_for_ever_is_found_as_a_plain_explorer_does() -> None:
     met = {True: 0, False: 0}
     for seed in range(300):
         chance = random.Random(seed)
-        system, channel = random_system(chance, guards=0.8), random_channel(chance)
+        system = random_system(chance, guards=0.8)
+        channel = random_channel(chance, system)
         expected = explored(system, channel, most=200)
         if expected is None:
             continue
@@ -280,7 +281,8 @@ def test_what_other_checkers_are_given_is_the_same() -> None:
     """The commands that are written out take the steps of the system, of two members or more."""
     for seed in range(60):
         chance = random.Random(seed)
-        composition = Composition(random_system(chance, guards=0.7).over(random_channel(chance)))
+        system = random_system(chance, guards=0.7)
+        composition = Composition(system.over(random_channel(chance, system)))
         try:
             space = explore(composition, effort=Effort(200))
         except Exception as error:  # noqa: BLE001 - too large

@@ -29,7 +29,7 @@ MOST = 600
 def random_composition(seed: int, guards: float) -> Composition:
     chance = random.Random(seed)
     system = (symmetric_system if seed % 3 == 0 else random_system)(chance, guards=guards)
-    return Composition(system.over(random_channel(chance)))
+    return Composition(system.over(random_channel(chance, system)))
 
 
 def everything(found: Reached) -> dict[str, object]:

@@ -72,7 +72,8 @@ def test_as_many_states_as_a_plain_explorer_finds(guards: float) -> None:
     compared = 0
     for seed in range(250):
         chance = random.Random(seed)
-        system, channel = random_system(chance, guards=guards), random_channel(chance)
+        system = random_system(chance, guards=guards)
+        channel = random_channel(chance, system)
         expected = explored(system, channel, most=400)
         if expected is None:
             continue
@@ -96,7 +97,7 @@ def test_every_trace_is_shortest_and_taken_by_real_machines() -> None:
     for seed in range(120):
         chance = random.Random(seed)
         system = random_system(chance, guards=0.6 * (seed % 2))
-        composition = Composition(system.over(random_channel(chance)))
+        composition = Composition(system.over(random_channel(chance, system)))
         found, space = reach(composition, Effort(60)), None
         if not found.cut:
             space = explore(composition)
@@ -163,7 +164,8 @@ def test_what_is_true_of_a_hub(channel: str, formula: str, expected: Status) -> 
 def test_propositions_of_states_one_by_one_and_all_together() -> None:
     for seed in range(40):
         chance = random.Random(seed)
-        composition = Composition(random_system(chance).over(random_channel(chance)))
+        system = random_system(chance)
+        composition = Composition(system.over(random_channel(chance, system)))
         known = named(composition)
         of_states = {name: one for name, one in known.items() if not isinstance(one, OfStep)}
         assert known.keys() - of_states.keys() == of_steps(composition)

@@ -258,3 +258,16 @@ def test_a_number_is_compared_with_nothing_but_whole_numbers(other: Any) -> None
     for compare in compared:
         with pytest.raises(Inexact):
             compare()
+
+
+def test_a_count_that_nobody_has_read_is_unknown_with_what_was_found() -> None:
+    request = Request(("interact",), ("sequences-at-3-1",), relations="without symmetric")
+    (result,) = checks.run(request).lines
+    assert result.status is Status.UNKNOWN
+    assert result.verdict.reason.startswith("9 sequences; the reading says how many for")
+
+
+def test_a_claim_that_fails_is_not_offered_as_a_proof() -> None:
+    with pytest.raises(UsageError, match=r"there is no proof of interact\.ends-agreed") as raised:
+        next(prove_protocol("interact", "ends-agreed"))
+    assert str(raised.value).count("ends-agreed") == 1

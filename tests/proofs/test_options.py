@@ -39,7 +39,7 @@ from tests.proofs.random_systems import random_channel, random_system
 def _drawn(seed: int) -> Composition:
     chance = random.Random(seed)
     system = random_system(chance, guards=chance.choice((0, 0.5)), most=3)
-    return Composition(system.over(random_channel(chance)))
+    return Composition(system.over(random_channel(chance, system)))
 
 
 def _some_states(composition: Composition, most: int = 60) -> list[int]:

@@ -79,10 +79,10 @@ def test_symmetry_changes_no_verdict(seeds: range, least_met: int) -> None:
     for seed in seeds:
         chance = random.Random(seed)
         system = symmetric_system(chance, guards=0.7 * (seed % 2))
-        channel = random_channel(chance)
+        channel = random_channel(chance, system)
         composition = Composition(system.over(channel))
         full = reach(composition, Effort(MOST))
-        if full.cut or not interchangeable(system):
+        if full.cut or not interchangeable(composition.system):
             continue
         symmetry = Symmetry(composition)
         reduced = reach(composition, reduction=symmetry)
@@ -119,7 +119,7 @@ def test_partial_order_changes_no_verdict() -> None:
     for seed in range(260):
         chance = random.Random(seed)
         system = random_system(chance, guards=0.7 * (seed % 2))
-        channel = random_channel(chance, buffered=True)
+        channel = random_channel(chance, system, buffered=True)
         composition = Composition(system.over(channel))
         full = reach(composition, Effort(MOST))
         if full.cut:
@@ -146,7 +146,7 @@ def test_partial_order_changes_no_standing_check_that_it_keeps(seeds: int) -> No
     for seed in range(seeds):
         chance = random.Random(seed)
         system = random_system(chance, guards=0.7 * (seed % 2))
-        composition = Composition(system.over(random_channel(chance, buffered=True)))
+        composition = Composition(system.over(random_channel(chance, system, buffered=True)))
         full = reach(composition, Effort(MOST))
         if full.cut:
             continue

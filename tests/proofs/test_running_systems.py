@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,8 @@ def walked(seed: int) -> str:
     """The channel of a random system, of which 25 states are compared along random walks."""
     chance = random.Random(seed)
     kind = random_system if chance.random() < 0.8 else symmetric_system
-    system = kind(chance, guards=chance.choice((0, 0.4, 0.8))).over(random_channel(chance))
+    system = kind(chance, guards=chance.choice((0, 0.4, 0.8)))
+    system = system.over(random_channel(chance, system))
     model, running = Composition(system), RunningSystem(system)
     (start,) = model.initial()
     states = {start: running.start}
@@ -37,7 +39,7 @@ def walked(seed: int) -> str:
             if target not in states:
                 states[target] = places[written(model, target)]
                 left.append(target)
-    return system.channel.name
+    return replace(system.channel, links=()).name + " and others" * bool(system.channel.links)
 
 
 def written(model: Composition, state: int) -> Configuration:
@@ -52,7 +54,7 @@ def shown(model: Composition, where: Where) -> Configuration:
 
 def test_real_machines_take_the_steps_of_the_model() -> None:
     met = Counter(walked(seed) for seed in range(300))
-    assert set(met) == set(CHANNELS)
+    assert set(met) == {*CHANNELS, *(f"{name} and others" for name in CHANNELS[1:])}
 
 
 @pytest.mark.deep

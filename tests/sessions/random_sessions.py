@@ -18,7 +18,7 @@ from tests.proofs.random_systems import random_channel, random_system
 def drawn_system(chance: random.Random) -> System:
     """A random system over a random channel, with guards on many rows, on some, or on none."""
     system = random_system(chance, guards=chance.choice((0, 0.4, 0.8)))
-    return system.over(random_channel(chance))
+    return system.over(random_channel(chance, system))
 
 
 def random_member(

@@ -97,7 +97,7 @@ Error generating stack: `+u.message+`
     <tbody>${t.links.map(([u,e],n)=>(a.includes(u)||a.includes(e))&&p`<tr key=${n}>
       <th scope="row">${u} → ${e}</th>
       <td>${l.buffers[n].length?l.buffers[n].map((i,c)=>p`<span className="tag" key=${c}>${i}</span>`):p`<span className="muted">nothing</span>`}</td>
-      <td>${t.capacity-l.buffers[n].length} of ${t.capacity}</td></tr>`)}</tbody>
+      <td>${t.capacities[n]-l.buffers[n].length} of ${t.capacities[n]}</td></tr>`)}</tbody>
     </table></section>`:p`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel</h2>
       <p className="muted">${t.channel}: sending and receiving are one step.</p></section>`}function cc({result:t,onPlay:l,plainly:a=!1}){let u=o2[t.status]??"?",n=(a?t.status==="FAILS":!t.as_expected)||t.status==="UNKNOWN"?"bad":"good";return p`<li className="verdict">
     <span className=${`status ${n}`}><span aria-hidden="true">${u}</span> ${t.status}</span>

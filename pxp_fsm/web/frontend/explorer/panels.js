@@ -63,7 +63,7 @@ export function Channels({ system, state, shown }) {
       <td>${state.buffers[link].length
         ? state.buffers[link].map((tag, place) => html`<span className="tag" key=${place}>${tag}</span>`)
         : html`<span className="muted">nothing</span>`}</td>
-      <td>${system.capacity - state.buffers[link].length} of ${system.capacity}</td></tr>`)}</tbody>
+      <td>${system.capacities[link] - state.buffers[link].length} of ${system.capacities[link]}</td></tr>`)}</tbody>
     </table></section>`;
 }
 
