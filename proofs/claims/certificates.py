@@ -9,6 +9,7 @@ with its ranking function, if it has one. It names the table and the decision fu
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from proofs.sessions.relational import EMPTY, Structure
 from pxp_fsm.automata.automaton import Automaton, Kind
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.protocol.rules import Rules
+from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
 FORMAT = 2
 PROVED, NOT_INDUCTIVE = "proved", "not inductive"
@@ -171,17 +172,51 @@ def coverage(
     None where none of `folders` has one of this table and these decision functions that the
     independent checker accepts, and where the functions have no source to compare.
     """
+    assumed = frozenset(map(Assumption, assumptions))
+    for path, document in _certificates(rules, folders):
+        return Coverage(path, tuple(dict.fromkeys(_claims(document, rules, assumed))))
+    return None
+
+
+def shipped_proofs(protocol: str) -> list[Proof] | None:
+    """The proofs in the certificate of a protocol that comes with the package.
+
+    The independent checker has accepted it just now, for the table and the decision functions that
+    sessions run on; None where there is none such.
+    """
+    started = time.perf_counter()
+    rules = Interact() if protocol == "interact" else Pxp()
+    for _, document in _certificates(rules, (SHIPPED,)):
+        seconds = time.perf_counter() - started
+        return [
+            Proof(
+                THEOREMS[claim["name"]],
+                frozenset(map(Assumption, part["assumptions"])),
+                None if claim["verdict"] == PROVED else Unknown(_NOT_PROVED),
+                len(part["states"]),
+                0,
+                seconds,
+            )
+            for part in document["parts"]
+            for claim in part["claims"]
+        ]
+    return None
+
+
+_NOT_PROVED = "its induction fails; pxp.prove says where"
+
+
+def _certificates(rules: Rules, folders: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The certificates of the table and the decision functions of `rules` that are accepted."""
     try:
         digest = read(rules.functions).digest
     except Unknown:
-        return None
-    assumed = frozenset(map(Assumption, assumptions))
+        return
     for folder in folders:
         for path in sorted(folder.glob(f"{rules.name}-{rules.automaton.fingerprint[:12]}.json")):
             document = _accepted(path, rules.automaton)
             if document and (document["protocol"], document["decisions"]) == (rules.name, digest):
-                return Coverage(path, tuple(dict.fromkeys(_claims(document, rules, assumed))))
-    return None
+                yield path, document
 
 
 def _accepted(path: Path, automaton: Automaton) -> dict[str, Any] | None:

@@ -53,7 +53,7 @@ class Checker:
     """Checks claims; each model is explored once.
 
     `instead` names other tables and decision functions to check: what would be so of them. What
-    `proofs` establish for all n and k is not bounded by those that are explored.
+    `proofs` establish for all n and k is not explored for some of them.
     """
 
     def __init__(
@@ -90,6 +90,9 @@ class Checker:
         messages: tuple[Message, ...] = ()
         model = self.model(claim.protocol, assumptions)
         try:
+            if self._is_proved(claim, assumptions):
+                seconds = time.perf_counter() - started
+                return claim.result(assumptions, _for_all(claim), seconds, model.name)
             if claim.explores:
                 model, space = self.space(claim.protocol, assumptions)
             else:
@@ -97,7 +100,8 @@ class Checker:
             verdict = claim.check(model, space)
             if verdict.trace is not None:
                 messages = replay(model, plain(verdict.trace))
-            verdict = self._settled(claim, assumptions, self._bounded(claim, verdict))
+            proofs = self._proofs.get(claim.id, ())
+            verdict = settled(self._bounded(claim, verdict), proofs, assumptions)
         except (TooLarge, Unknown) as error:
             verdict = Verdict(Status.UNKNOWN, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a decision function does
@@ -113,27 +117,32 @@ class Checker:
         bound = replace(verdict.bound or Bound(), n=n, k=self.bounds.k)
         return Verdict(Status.HOLDS_UP_TO, verdict.reason, bound=bound)
 
-    def _settled(self, claim: Claim, assumptions: str, verdict: Verdict) -> Verdict:
-        """A bounded verdict, after what was proved from no more than these assumptions.
+    def _is_proved(self, claim: Claim, assumptions: str) -> bool:
+        """Whether it is proved from no more than these assumptions."""
+        assumed = assumptions_of(assumptions)
+        proofs = self._proofs.get(claim.id, ())
+        return any(proof.proved and proof.assumptions <= assumed for proof in proofs)
 
-        Where a proof was tried and its induction fails, nothing is known beyond the bound.
-        """
-        return settled(verdict, self._proofs.get(claim.id, ()), assumptions)
+
+def _for_all(claim: Claim) -> Verdict:
+    """What is proved holds for all n and k; PXP without k has neither."""
+    if claim.protocol == "pxp":
+        return Verdict(Status.HOLDS)
+    return Verdict(
+        Status.HOLDS, bound=Bound("all" if claim.protocol == "interact" else None, "all")
+    )
 
 
 def settled(verdict: Verdict, proofs: Iterable[Proof], assumptions: str) -> Verdict:
-    """A bounded `verdict`, after what was proved from no more than `assumptions`.
+    """A bounded `verdict`, after proofs were tried from no more than `assumptions`, in vain.
 
-    Proved is HOLDS, without the bound. Where a proof was tried and its induction fails, nothing is
-    known beyond the bound, which is UNKNOWN: an induction that fails is no counterexample.
+    Nothing is known beyond the bound then, which is UNKNOWN: an induction that fails is no
+    counterexample.
     """
     assumed = assumptions_of(assumptions)
     tried = [proof for proof in proofs if proof.assumptions <= assumed]
     if verdict.status is not Status.HOLDS_UP_TO or verdict.bound is None or not tried:
         return verdict
-    if any(proof.proved for proof in tried):
-        every = Bound(n="all" if verdict.bound.n is not None else None, k="all")
-        return Verdict(Status.HOLDS, bound=every)
     return Verdict(Status.UNKNOWN, tried[0].reason, bound=verdict.bound)
 
 

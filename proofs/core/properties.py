@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
-from itertools import takewhile
 from typing import TypeVar
 
 from proofs.core.explore import Space, Trace
@@ -45,25 +45,30 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
     The lasso has a shortest stem to a cycle, and a shortest cycle of those so near. The bound of a
     model that terminates is the length of its longest run.
     """
-    import networkx as nx
-
-    graph: nx.DiGraph[S] = nx.DiGraph()
-    graph.add_nodes_from(space.steps)
-    graph.add_edges_from(
-        (s, step.target) for s, steps in space.steps.items() for step in steps if takes(s, step)
-    )
-    cyclic: set[S] = set()
-    for component in nx.strongly_connected_components(graph):
-        inner = next(iter(component))
-        if len(component) > 1 or graph.has_edge(inner, inner):
-            cyclic |= component
-    if not cyclic:
-        return Verdict(Status.HOLDS, bound=Bound(steps=nx.dag_longest_path_length(graph)))
-    found = (state for state in space.steps if state in cyclic)
-    nearest = next(found)
-    stem = space.trace_to(nearest)
-    near = takewhile(lambda state: space.depth(state) == len(stem.steps), found)
-    cycles = {state: _shortest_cycle(space, state, takes) for state in (nearest, *near)}
+    following = {
+        state: [step.target for step in steps if takes(state, step)]
+        for state, steps in space.steps.items()
+    }
+    entering = Counter(target for targets in following.values() for target in targets)
+    length = dict.fromkeys(following, 0)
+    before_cycles = [state for state in following if not entering[state]]
+    for state in before_cycles:  # grows while it is read
+        for target in following[state]:
+            length[target] = max(length[target], length[state] + 1)
+            entering[target] -= 1
+            if not entering[target]:
+                before_cycles.append(target)
+    if len(before_cycles) == len(following):
+        return Verdict(Status.HOLDS, bound=Bound(steps=max(length.values(), default=0)))
+    others = set(before_cycles)
+    cycles = dict[S, tuple[Step[S], ...]]()
+    depth = 0
+    for state in (one for one in space.steps if one not in others):
+        if cycles and space.depth(state) > depth:
+            break
+        cycle = _shortest_cycle(space, state, takes)
+        if cycle is not None:
+            cycles[state], depth = cycle, space.depth(state)
     start = min(cycles, key=lambda state: len(cycles[state]))
     stem, cycle = space.trace_to(start), cycles[start]
     return Verdict(
@@ -74,11 +79,11 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
     )
 
 
-def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S], ...]:
-    """The steps of a shortest cycle through `start`, of those that it `takes`."""
+def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S], ...] | None:
+    """The steps of a shortest cycle through `start`, of those that it `takes`; None if none is."""
     paths: dict[S, tuple[Step[S], ...]] = {}
     level: list[tuple[S, tuple[Step[S], ...]]] = [(start, ())]
-    while True:
+    while level:
         following = []
         for state, path in level:
             for step in space.steps[state]:
@@ -90,6 +95,7 @@ def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S
                     paths[step.target] = (*path, step)
                     following.append((step.target, paths[step.target]))
         level = following
+    return None
 
 
 def complete_words(space: Space[S]) -> frozenset[tuple[str, ...]]:

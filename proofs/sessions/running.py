@@ -4,8 +4,9 @@ What is proved is proved of `SessionModel`. Here a real `Session`, over its real
 the guards that follow from MATCH and AGREE, is brought to each state of the model by its own
 messages. There everything happens that the relations may say, and what the session does is compared
 with the model's step (`proofs.sessions.scripted`). What a session sees of its data is what MATCH
-and AGREE answer; where they are noisy every answer is possible in every state, so a session that
-agrees there agrees under all assumptions, up to which texts are equal and what is remembered.
+and AGREE answer, which texts are equal, and what a judge remembers. Where nothing is remembered and
+no text is equal to another, states that differ in nothing but how their values are related are one
+for the session: it is brought there once, and there everything happens that happens in any of them.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from dataclasses import dataclass
 
 from proofs.claims.catalogue import assumptions_of
 from proofs.core.explore import Space, TooLarge, Trace, explore
+from proofs.core.model import Step
 from proofs.core.results import Bound, Result, Status, Verdict, stopped
+from proofs.sessions.judgements import Judged
 from proofs.sessions.model import SessionModel, State
-from proofs.sessions.relational import Theory
+from proofs.sessions.relational import Structure, Theory
 from proofs.sessions.scripted import Expected, ScriptedSession
-from pxp_fsm.protocol.relations import Assumption
+from pxp_fsm.protocol.relations import MEMO_GIVES, Assumption
 from pxp_fsm.protocol.rules import Interact, Rules
 
 NAME = "sessions-agree-with-model"
@@ -30,9 +33,13 @@ TITLE = "two running agents do in every reachable state of the model what it say
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many states and messages were compared; the first difference, and the trace to it."""
+    """How many states and messages were compared; the first difference, and the trace to it.
+
+    `distinct` states differ in what a session sees of them.
+    """
 
     states: int
+    distinct: int
     messages: int
     difference: str = ""
     trace: Trace[State] | None = None
@@ -70,6 +77,8 @@ def check_running(rules: Rules, relations: str, limit: int = MOST_STATES) -> Res
     try:
         found = compare(model, limit)
         counted = f"{found.states:,} states, {found.messages:,} messages"
+        if found.distinct < found.states:
+            counted = f"{counted}; a session tells {found.distinct:,} of the states apart"
         if found.difference:
             verdict = Verdict(Status.FAILS, found.difference, found.trace)
         elif bounded:
@@ -90,12 +99,17 @@ class _Differs(Exception):
 
 
 class _Running:
-    """A scripted session that is led through the states of a model."""
+    """A scripted session that is led through the states of a model, those alike at once."""
 
     def __init__(self, model: SessionModel, space: Space[State]) -> None:
         self._model = model
         self._space = space
         self._session = ScriptedSession(model.rules, model.theory.assumptions)
+        assumed = model.theory.assumptions
+        self._hides = Assumption.DETERMINISTIC in assumed and not assumed >= MEMO_GIVES
+        self._alike: dict[State, list[State]] = {}
+        for state in space.steps:  # breadth first
+            self._alike.setdefault(self._seen(state), []).append(state)
         self._met: set[State] = set()
         self._messages = 0
 
@@ -106,39 +120,79 @@ class _Running:
         fixed = Assumption.DETERMINISTIC in assumed
         if self._session.assumptions != (assumed if fixed else assumed - {Assumption.SHARED}):
             found = ", ".join(sorted(self._session.assumptions)) or "nothing"
-            return Agreement(0, 0, f"a session of such agents is said to assume {found}")
+            return Agreement(0, 0, 0, f"a session of such agents is said to assume {found}")
         (start,) = self._model.initial()
+        difference, trace = "", None
         try:
             await self._continue(start)
         except _Differs as error:
-            difference, state, step = error.args
+            difference, state, due = error.args
             before = self._space.trace_to(state)
+            step = next(one for one in self._space.steps[state] if self._key(one)[0] == due)
             trace = Trace(before.start, (*before.steps, step))
-            return Agreement(len(self._met), self._messages, difference, trace)
-        return Agreement(len(self._met), self._messages)
+        states = sum(len(self._alike[one]) for one in self._met)
+        return Agreement(states, len(self._met), self._messages, difference, trace)
 
-    async def _continue(self, state: State) -> None:
-        """Let everything happen in `state`, where the session is, and in the states after it."""
-        self._met.add(state)
-        for expected in () if state.over else self._expected(state):
+    async def _continue(self, here: State) -> None:
+        """Let everything happen in the states like `here`, where the session is, and after them."""
+        self._met.add(here)
+        for state, expected in () if here.over else self._expected(here):
             back = self._session.withdrawing()
             difference = await self._session.send(expected)
             if difference:
-                raise _Differs(difference, state, expected.step)
+                raise _Differs(difference, state, self._key(expected.step)[0])
             self._messages += 1
-            target = expected.step.target
-            if target not in self._met and self._space.parents[target] == (state, expected.step):
+            target = self._seen(expected.step.target)
+            if target not in self._met and self._follows(target, here, expected.step):
                 await self._continue(target)
             back()
 
-    def _expected(self, state: State) -> Iterable[Expected]:
-        """Everything that the model lets happen in `state`, each with texts that realise it."""
-        free = [step for step in self._model.successors(state) if not step.facts]
-        if not state.sent:
-            return [self._session.unasked(step) for step in free]
-        found = {(step, step.facts): self._session.unasked(step) for step in free}
-        for y, e in self._model.judgements(state):
-            for step in self._model.after(state, y, e):
-                if (step, step.facts) not in found:
-                    found[step, step.facts] = self._session.answer(step, y, e)
+    def _follows(self, target: State, here: State, step: Step[State]) -> bool:
+        """Whether a shortest way to the first state like `target` ends so."""
+        before = self._space.parents[self._alike[target][0]]
+        if before is None:
+            return False
+        state, last = before
+        return self._seen(state) == here and last.action == step.action
+
+    def _expected(self, here: State) -> Iterable[tuple[State, Expected]]:
+        """Everything that the model lets happen in the states like `here`, and in which of them.
+
+        Each comes with texts that realise it.
+        """
+        found = dict[tuple[Step[State], tuple[bool, ...]], tuple[State, Expected]]()
+        for state in self._alike[here]:
+            for step in self._space.steps[state]:
+                if not step.facts and self._key(step) not in found:
+                    found[self._key(step)] = state, self._session.unasked(step)
+            for y, e in self._judgements(state) if state.sent else ():
+                for step in self._model.after(state, y, e):
+                    if self._key(step) not in found:
+                        found[self._key(step)] = state, self._session.answer(step, y, e)
         return found.values()
+
+    def _judgements(self, state: State) -> Iterable[tuple[Judged, Judged]]:
+        """What the relations may say in `state`, as far as a session sees it."""
+        found = self._model.judgements(state)
+        if not self._hides:
+            return found
+        return dict.fromkeys((_unrelated(y), _unrelated(e)) for y, e in found)
+
+    def _key(self, step: Step[State]) -> tuple[Step[State], tuple[bool, ...]]:
+        """What a session sees of a step."""
+        return Step(step.action, self._seen(step.target)), step.facts
+
+    def _seen(self, state: State) -> State:
+        """The state, without what two agents cannot see of it."""
+        if not self._hides:
+            return state
+        y, e = _hidden(state.predictions), _hidden(state.explanations)
+        return state._replace(predictions=y, explanations=e)
+
+
+def _hidden(structure: Structure) -> Structure:
+    return Structure(structure.points)
+
+
+def _unrelated(judged: Judged) -> Judged:
+    return judged._replace(kept=_hidden(judged.kept), taken=_hidden(judged.taken))

@@ -24,7 +24,9 @@ class Request:
     system has several tables, with names (NAME=TABLE), or one table that is joined with itself; it
     is checked over each of `channels` and explored up to `limit` states and `memory` MB, with the
     reduction `reduce`. With `running` nothing is checked but that two running agents do what the
-    model of sessions says. With `certificate` what holds of a system has to be certified.
+    model of sessions says. With `certificates` claims are proved anew, where else the certificates
+    that come with the package are re-checked. With `certificate` what holds of a system has to be
+    certified.
     """
 
     tables: tuple[str, ...] = option("", (), argument=True, metavar="[TABLE...]")
@@ -100,6 +102,12 @@ class Request:
         "Reduce the states of a system: by the symmetry of equal members, or by partial order.",
         None,
         choices=("symmetry", "partial-order"),
+    )
+    certificates: Path | None = option(
+        "Write the certificates of the claims, proved anew for all n and k, into this folder.",
+        None,
+        metavar="DIR",
+        path="folder",
     )
     certificate: Path | None = option(
         "Write a certificate of what holds of the TABLEs over one channel into this file; what "

@@ -52,6 +52,7 @@ class RunningSystem:
         self._names = [member.name for member in system.members]
         self._machines = [Machine(member.automaton) for member in system.members]
         rows = [row for member in system.members for row in member.automaton.transitions]
+        self._taken: dict[tuple[int, str, Event, str], Transition | None] = {}
         self._tags = sorted({row.label for row in rows if row.kind is not Kind.EVENT})
         self._events = sorted({row.label for row in rows if row.kind is Kind.EVENT})
 
@@ -162,7 +163,15 @@ class RunningSystem:
     def _row(
         self, member: int, state: str, event: Event, valuation: dict[str, bool] | None
     ) -> Transition | None:
-        """The row that the real machine takes; None where it refuses."""
+        """The row that the real machine takes, tried once; None where it refuses."""
+        key = member, state, event, str(valuation)
+        if key not in self._taken:
+            self._taken[key] = self._tried(member, state, event, valuation)
+        return self._taken[key]
+
+    def _tried(
+        self, member: int, state: str, event: Event, valuation: dict[str, bool] | None
+    ) -> Transition | None:
         machine = self._machines[member]
         machine.return_to(state)
         try:

@@ -243,8 +243,11 @@ TESTS = (
 MOST_SECONDS = 240
 
 
-def noticed(_mutant: Mutant) -> str:
-    """Which check or test notices what is installed; "" if none does."""
+def noticed(mutant: Mutant) -> str:
+    """Which check or test notices what is installed; "" if none does.
+
+    The cheapest come first; of the tests those that are named after the module.
+    """
     for name in ("interact", "pxp"):
         if compare_machine(builtin(name)).differences:
             return "machine-agrees-with-table"
@@ -252,7 +255,10 @@ def noticed(_mutant: Mutant) -> str:
         model = SessionModel(of, Theory(assumptions_of(under)), observes=of.n is not None)
         if compare(model).difference:
             return "sessions-agree-with-model"
-    return failing_test()
+    _, room, name = mutant.module.__name__.split(".")
+    files = (f"tests/{room}/test_{name}{ending}.py" for ending in ("", "s"))
+    own = [file for file in files if Path(file).exists()]
+    return (failing_test(*own) if own else "") or failing_test(*TESTS)
 
 
 class _Failing:
@@ -269,10 +275,10 @@ class _Failing:
             self.name = report.nodeid
 
 
-def failing_test() -> str:
-    """The first test that fails; "" if none does."""
+def failing_test(*tests: str) -> str:
+    """The first of these tests that fails; "" if none does."""
     found = _Failing()
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", *TESTS]
+    arguments = ["-x", "-q", "-p", "no:cacheprovider", *tests]
     with (
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
         redirect_stdout(nowhere),

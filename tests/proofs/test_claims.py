@@ -140,20 +140,21 @@ def test_what_suffices_settles_every_set_of_assumptions() -> None:
 
 
 def test_a_proof_takes_the_bound_away_and_a_failing_induction_is_unknown() -> None:
-    bounded = Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))
-    (proved,) = prove([THEOREMS["interact.no-revise-at-2"]])
-    proof = settled(bounded, [proved], "tolerance")
-    assert proof == Verdict(Status.HOLDS, bound=Bound("all", "all"))
-    assert str(proof) == "HOLDS for all n and k"
-    assert settled(bounded, [proved], "noisy") == bounded
+    claim = THEOREMS["interact.no-revise-at-2"].claim
+    proof = Checker(Bounds(5, 1), proofs=prove([THEOREMS[claim.id]])).check(claim, "tolerance")
+    assert proof.verdict == Verdict(Status.HOLDS, bound=Bound("all", "all"))
+    assert str(proof.verdict) == "HOLDS for all n and k"
+    bounded = Checker(Bounds(5, 1)).check(claim, "tolerance").verdict
+    assert bounded == Verdict(Status.HOLDS_UP_TO, bound=Bound(5, 1))
     (failing,) = prove([THEOREMS["interact.refuted-never"]], TOLERANCE)
     verdict = settled(bounded, [failing], "tolerance")
     assert verdict.status is Status.UNKNOWN
     assert verdict.trace is None
     assert verdict.detail.startswith("induction step: not inductive")
     assert "holds up to n = 5, k = 1" in verdict.detail
+    assert settled(bounded, [failing], "noisy") == bounded
     refuted = Verdict(Status.FAILS)
-    assert settled(refuted, [proved], "tolerance") == refuted
+    assert settled(refuted, [failing], "tolerance") == refuted
 
 
 def test_explicit_values_give_the_verdicts_of_the_reduced_model() -> None:

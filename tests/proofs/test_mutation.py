@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 
 import pytest
 
@@ -32,13 +31,6 @@ def test_a_sample_of_changes_of_a_table_is_caught(table: str) -> None:
     assert len(mutants) > 100
     assert sum(mutant.instead is not None for mutant in mutants) > 15
     assert [mutant.change for mutant in mutants if not caught(mutant)] == []
-
-
-@pytest.mark.deep
-def test_a_sample_of_changes_of_decision_functions_is_caught() -> None:
-    mutants = list(islice(decision_mutants(), 3, None, 6))
-    assert len(mutants) > 60
-    assert [m.change for m in mutants if not caught(m) and m.change not in SAME] == []
 
 
 def test_what_is_called_equivalent_is_and_nothing_else() -> None:

@@ -116,7 +116,7 @@ def test_symmetry_changes_no_verdict(seeds: range, least_met: int) -> None:
 def test_partial_order_changes_no_verdict() -> None:
     met: dict[Status | None, int] = {}
     full_states = reduced_states = 0
-    for seed in range(260):
+    for seed in range(130):
         chance = random.Random(seed)
         system = random_system(chance, guards=0.7 * (seed % 2))
         channel = random_channel(chance, system, buffered=True)
@@ -136,10 +136,10 @@ def test_partial_order_changes_no_verdict() -> None:
             status = compared(composition, formula, chance.choice([*Runs]), Reduction.PARTIAL_ORDER)
             met[status] = met.get(status, 0) + 1
     assert reduced_states < full_states
-    assert min(met[Status.HOLDS], met[Status.FAILS]) > 40
+    assert min(met[Status.HOLDS], met[Status.FAILS]) > 20
 
 
-@pytest.mark.parametrize("seeds", [60, pytest.param(1_200, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("seeds", [60, pytest.param(400, marks=pytest.mark.deep)])
 def test_partial_order_changes_no_standing_check_that_it_keeps(seeds: int) -> None:
     met: dict[tuple[str, Status], int] = {}
     full_states, reduced_states = dict.fromkeys(KEPT, 0), dict.fromkeys(KEPT, 0)
@@ -166,7 +166,7 @@ def test_partial_order_changes_no_standing_check_that_it_keeps(seeds: int) -> No
 
 @pytest.mark.deep
 def test_reductions_change_no_verdict_of_larger_formulas() -> None:
-    for seed in range(1_000, 1_400):
+    for seed in range(1_000, 1_150):
         chance = random.Random(seed)
         composition = Composition(random_system(chance).over(random_channel(chance, buffered=True)))
         if reach(composition, Effort(200)).cut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -11,6 +12,7 @@ import pytest
 import pxp_fsm as pxp
 from proofs.claims.catalogue import CLAIMS, assumptions_of, name_of
 from proofs.core.results import Status
+from proofs.sessions import running
 from proofs.sessions.model import AGENTS, SessionModel, State, action_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.running import check_running, compare
@@ -46,6 +48,23 @@ def test_two_agents_do_in_every_state_what_the_model_says(
     """The states are those of the model with what each agent has sent, which claims ask for."""
     found = compare(model(of, assumptions))
     assert (found.difference, found.states, found.messages) == ("", states, messages)
+
+
+@pytest.mark.parametrize("changes", ["nothing", "Interact.revision", "Situation.derived"])
+def test_what_a_session_cannot_tell_apart_need_not_be_compared_apart(
+    changes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside every state by itself: as many states, the same verdict."""
+    subject = model(Interact(3, 1), assumptions_of("deterministic+symmetric+shared"))
+    change = next((one for one in CHANGES if one.name == changes), None)
+    with changed(change.module, change.name, change.old, change.new) if change else nullcontext():
+        found = compare(subject)
+        monkeypatch.setattr(running, "_hidden", lambda structure: structure)
+        each = compare(subject)
+    assert bool(found.difference) is bool(each.difference) is bool(change)
+    if not change:
+        assert found.states == each.states == each.distinct == 261
+        assert found.messages < each.messages / 10
 
 
 @pytest.mark.deep

@@ -30,14 +30,14 @@ def walked(seed: int) -> str:
     while left and len(states) < 25:
         state = left.pop(chance.randrange(len(left)))
         theirs = running.steps(states[state])
-        moves = model.moves(state)
-        ours = {(move.action, written(model, state + move.difference)) for move in moves}
+        moves = [(move.action, state + move.difference) for move in model.moves(state)]
+        places = {target: written(model, target) for _, target in moves}
+        ours = {(action, places[target]) for action, target in moves}
         assert ours == {(action, shown(model, where)) for action, where in theirs}, seed
-        places = {shown(model, where): where for _, where in theirs}
-        for move in moves:
-            target = state + move.difference
+        met = {shown(model, where): where for _, where in theirs}
+        for target, place in places.items():
             if target not in states:
-                states[target] = places[written(model, target)]
+                states[target] = met[place]
                 left.append(target)
     return replace(system.channel, links=()).name + " and others" * bool(system.channel.links)
 

@@ -28,12 +28,6 @@ class Check(Request):
     itf: Path | None = option(
         "Write each trace as ITF JSON into this folder.", None, metavar="DIR", path="folder"
     )
-    certificates: Path | None = option(
-        "Write the certificates of the claims proved for all n and k into this folder.",
-        None,
-        metavar="DIR",
-        path="folder",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
