@@ -1,4 +1,4 @@
-"""Files: written complete or not at all, locked while rewritten; fingerprints of a package's."""
+"""Files: written complete or not at all, locked while rewritten, cached; fingerprints of them."""
 
 from __future__ import annotations
 
@@ -144,3 +144,8 @@ def package_fingerprint(package: str, names: tuple[str, ...], also: str = "") ->
         content = resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
         digest.update(b"%d %s" % (len(content), content))
     return digest.hexdigest()[:12]
+
+
+def cache_folder() -> Path:
+    """The user's folder of what is compiled once, in `$XDG_CACHE_HOME` or `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"

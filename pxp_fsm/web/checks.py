@@ -126,9 +126,14 @@ def _results(subject: Subject, asked: dict[str, Any]) -> Iterator[ResultView]:
         yield from standard_results(subject)
 
 
+_READY = b"ready"
+"""What a process says once it has loaded what it needs, which takes seconds on a slow machine."""
+
+
 def _work(connection: Connection) -> None:
     """Answer questions, each of a subject and a question, with results and an empty line."""
     with suppress(EOFError, OSError, KeyboardInterrupt):
+        connection.send_bytes(_READY)
         while True:
             subject: Subject = connection.recv()
             asked = json.loads(connection.recv_bytes())
@@ -158,6 +163,7 @@ class Process:
         self._process = context.Process(target=_work, args=(theirs,), daemon=True, name="pxp check")
         self._process.start()
         theirs.close()
+        self._ready = False
 
     def close(self) -> None:
         """End the process."""
@@ -170,13 +176,17 @@ class Process:
     ) -> AsyncIterator[dict[str, Any]]:
         """What the process answers to a `question`: results, or {"error": why there is none}.
 
-        Nothing more comes where another question ends this one.
+        Nothing more comes where another question ends this one. `seconds` are those from when the
+        process is ready.
         """
         if self.busy:
             self.close()
             self._start()
         connection, self.busy = self._connection, True
         try:
+            if not self._ready:
+                await asyncio.to_thread(_received, connection)
+                self._ready = connection is self._connection
             connection.send(self.subject)
             connection.send_bytes(asked.encode())
             while answer := await asyncio.wait_for(

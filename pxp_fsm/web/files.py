@@ -15,8 +15,11 @@ from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
 from proofs.logic import parse
+from proofs.systems import Composition
+from proofs.systems.folding import Fold, folds
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.checks import standard_results
+from pxp_fsm.web.graphs import StatePicture
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.views import BlockedView, MoveView, ResultView, StateView, Views
 
@@ -118,10 +121,18 @@ def embedded(
         "blocked": [asdict(one) for one in blocked.numbers],
         "texts": list(texts.numbers),
         "states": states,
+        "graphs": {fold: _graph(composition, fold, order) for fold in folds(composition)},
         "results": [asdict(one) for one in results],
         "limit": limit,
         "begin": list(begin),
     }
+
+
+def _graph(composition: Composition, fold: Fold, states: Sequence[int]) -> dict[str, Any]:
+    """The picture of the reachable states, and the number of the node of each state."""
+    picture = StatePicture(composition, fold)
+    view = asdict(picture.view(()))
+    return {**view, "numbers": list(map(picture.number, states))}
 
 
 def _state(view: StateView, texts: _Table[str]) -> dict[str, Any]:

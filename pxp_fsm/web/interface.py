@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from proofs.systems.folding import Fold
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.web.editing import FaultView, TableText
 from pxp_fsm.web.recordings import SessionView
@@ -46,11 +47,21 @@ class FormulaQuery(_Query):
     cycle: Annotated[int, Field(ge=0)] = 0
 
 
+class GraphQuery(_Query):
+    """A trace, and which states are one node in the picture of the reachable states."""
+
+    fold: Fold = Fold.NONE
+
+
 class ExportQuery(_Query):
-    """A trace to write; `members` are those that are shown, all where there are none."""
+    """A trace to write; `members` are those that are shown, all where there are none.
+
+    With `fold` it is the picture of the reachable states that is written.
+    """
 
     cycle: Annotated[int, Field(ge=0)] = 0
     members: tuple[str, ...] = ()
+    fold: Fold | None = None
 
 
 class AnswersQuery(_Query):

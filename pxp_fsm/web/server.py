@@ -20,10 +20,13 @@ from proofs.core.limits import Effort
 from proofs.logic import parse
 from proofs.sessions.answers import Answers
 from proofs.systems.coloring import Part, color
+from proofs.systems.folding import Fold, folds
 from proofs.systems.paths import nearest, nearest_end, states_along
+from pxp_fsm.diagrams import render
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.checks import Process, answers, question
 from pxp_fsm.web.editing import Editor
+from pxp_fsm.web.graphs import GraphView, StatePicture
 from pxp_fsm.web.interface import (
     EVENT,
     QUESTION,
@@ -35,6 +38,7 @@ from pxp_fsm.web.interface import (
     Event,
     ExportQuery,
     FormulaQuery,
+    GraphQuery,
     Opened,
     PathQuery,
     Question,
@@ -92,6 +96,7 @@ class Explorer:
         )
         self.events: list[Event] = [SystemEvent(fingerprint=self.shown.system.fingerprint)]
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
+        self._pictures: dict[Fold, StatePicture] = {}
 
     def states(self, choices: tuple[int, ...]) -> tuple[int, ...]:
         """The states along a trace; the latest trace is remembered, and gone on from."""
@@ -109,6 +114,16 @@ class Explorer:
     def apart(self) -> Views:
         """Views for another thread: a composition numbers buffers as it meets them, unguarded."""
         return Views(self.views.composition.system)
+
+    async def picture(self, fold: Fold) -> StatePicture:
+        """The picture of the reachable states; it is drawn once."""
+        pictures = self._pictures
+        if fold not in pictures:
+            composition = self.apart().composition
+            if fold not in folds(composition):
+                raise UsageError(f"the states of this system are not folded by {fold}")
+            pictures[fold] = await asyncio.to_thread(StatePicture, composition, fold)
+        return pictures[fold]
 
     async def edit(self, query: EditQuery) -> Edited:
         """Take a new text of a table; where nothing is wrong with it, its system is explored."""
@@ -264,12 +279,22 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
         """What MATCH and AGREE may answer after a trace of a session, and the replies to it."""
         return answers(explorer.subject, query.choices, query.assumptions)
 
+    @app.post("/api/graph")
+    async def graph(query: GraphQuery) -> GraphView:
+        """The picture of the reachable states, folded, and where a trace is in it."""
+        return (await explorer.picture(query.fold)).view(query.choices)
+
     @app.post("/api/export/{form}", response_class=Response)
-    def export(form: str, query: ExportQuery) -> Response:
-        """A trace as a file, in one of `FORMS`."""
+    async def export(form: str, query: ExportQuery) -> Response:
+        """A trace, or the picture of the reachable states, as a file in one of `FORMS`."""
         if form not in FORMS:
             raise HTTPException(404, f"there is no form {form}; there are {', '.join(FORMS)}")
-        text = written(explorer.apart(), query.choices, query.cycle, form, query.members)
+        if query.fold is not None:
+            picture = await explorer.picture(query.fold)
+            text = await asyncio.to_thread(render, picture.diagram, form)
+        else:
+            trace = query.choices, query.cycle, form, query.members
+            text = await asyncio.to_thread(written, explorer.apart(), *trace)
         return Response(text, media_type=FORMS[form])
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from proofs.core.results import Result
 from proofs.systems import Composition, System
+from proofs.systems.folding import Fold, folds
 from proofs.systems.options import Option, Options
 from proofs.systems.paths import Choices, choices_of
 from proofs.systems.product import Move
@@ -46,7 +47,8 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class SystemView:
-    """A system: its members, the links that have a buffer, and the propositions there are."""
+    """A system: its members, the links that have a buffer, the propositions that there are, and how
+    its states can be folded in a picture."""
 
     name: str
     channel: str
@@ -55,6 +57,7 @@ class SystemView:
     members: tuple[MemberView, ...]
     links: tuple[tuple[str, str], ...]
     propositions: tuple[str, ...]
+    folds: tuple[Fold, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ class Views:
             tuple(member_view(member.name, member.automaton) for member in system.members),
             tuple((names[sender], names[receiver]) for sender, receiver in links),
             tuple(sorted(vocabulary(self.composition) & self._shown)),
+            folds(self.composition),
         )
 
     def state(self, state: int) -> StateView:

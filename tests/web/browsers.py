@@ -24,6 +24,9 @@ ROOT = Path(__file__).parents[2]
 CHROMIUM = which("chromium") or which("chromium-browser") or ""
 AXE = ROOT / "pxp_fsm" / "web" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
+PATIENCE = 120_000
+"""The milliseconds after which a page does not come to what a test waits for: no test is timed."""
+
 Theme = Literal["light", "dark"]
 
 
@@ -58,11 +61,20 @@ def server(*arguments: str, cwd: Path = ROOT) -> Iterator[tuple[str, subprocess.
             process.wait(20)
 
 
+def expect(what: Any) -> Any:
+    """Playwright's assertions on a page or a locator; they wait until they hold."""
+    from playwright.sync_api import expect as assertions
+
+    return assertions(what)
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
     """Debian's Chromium, without a sandbox, since tests run as root in a container."""
+    from playwright.sync_api import expect as assertions
     from playwright.sync_api import sync_playwright
 
+    assertions.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
@@ -97,9 +109,7 @@ def opened(
     )
     errors = list[str]()
     page = context.new_page()
-    page.set_default_timeout(
-        float(os.environ.get("PXP_BROWSER_WAIT", "120000"))
-    )  # tests wait for what happens, however slow the machine is
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda said: _note_error(said, errors, lenient))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda one: _note_foreign(one.url, errors))

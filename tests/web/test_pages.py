@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,19 +17,12 @@ import pytest
 import pxp_fsm as library
 from pxp_fsm.web.assets import static
 from tests.command_line import pxp
-from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, served
+from tests.web.browsers import AXE, ROOT, expect, opened, served
 from tests.web.hostile import hostile_system
 
 pytestmark = pytest.mark.deep
 
 FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -53,34 +47,42 @@ def packages() -> Path:
     return FRONTEND / "node_modules"
 
 
-def now(page: Any) -> list[str]:
-    return list(page.locator(".now").all_inner_texts())
+def at(page: Any, *states: str) -> None:
+    """The members that are shown are in these states."""
+    expect(page.locator(".now")).to_have_text(list(states))
 
 
-def notice(page: Any) -> str:
-    return str(page.locator("[role=status]").inner_text())
-
-
-def trace(page: Any) -> str:
-    return str(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('t') ?? ''"))
+def has_trace(page: Any, trace: str) -> None:
+    """The address has this trace."""
+    expect(page).to_have_url(re.compile(rf"[#&]t={re.escape(trace)}(&|$)"))
 
 
 def wait(page: Any, text: str) -> None:
-    page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
+    expect(page.locator("body")).to_contain_text(text, use_inner_text=True)
+
+
+def checked(page: Any) -> None:
+    """All verdicts have come."""
+    expect(page.get_by_text("checking …")).to_have_count(0)
+
+
+def play(page: Any, name: str) -> None:
+    """Play the trace of a verdict, once it has come."""
+    page.get_by_role("button", name=f"Play the trace of {name}", exact=True).click()
 
 
 def test_moves_by_mouse_and_by_keys(browser: Any, interact: str) -> None:
     with opened(browser, interact) as page:
-        assert "token" not in page.url
-        assert now(page) == ["IDLE", "IDLE"]
+        expect(page).not_to_have_url(re.compile("token"))
+        at(page, "IDLE", "IDLE")
         page.get_by_role("button", name="machine → human: INIT").click()
         wait(page, "Step 1: machine → human: INIT")
-        assert now(page) == ["WAIT", "DECIDE"]
+        at(page, "WAIT", "DECIDE")
         page.keyboard.press("3")
         wait(page, "Step 2: human → machine: REVISE")
         page.locator(".row.possible", has_text="+REJECT").first.click()
         wait(page, "Step 3: machine → human: REJECT")
-        assert trace(page) == "0.2.3"
+        has_trace(page, "0.2.3")
         for key, place in (("ArrowLeft", 2), ("Home", 0), ("ArrowRight", 1), ("End", 3)):
             page.keyboard.press(key)
             wait(page, f"At step {place} of 3")
@@ -88,33 +90,35 @@ def test_moves_by_mouse_and_by_keys(browser: Any, interact: str) -> None:
         wait(page, "At step 0 of 3")
         page.keyboard.press("1")  # the same move keeps what was after it
         wait(page, "Step 1")
-        assert trace(page) == "0.2.3"
+        has_trace(page, "0.2.3")
         page.keyboard.press("1")  # another one does not
         wait(page, "Step 2: human → machine: RATIFY")
-        assert trace(page) == "0.0"
+        has_trace(page, "0.0")
 
 
-def test_a_link_opens_the_same_state_elsewhere(browser: Any, interact: str) -> None:
+def test_a_link_opens_the_same_state_elsewhere(browser: Any, interact: str, buffered: str) -> None:
     with opened(browser, interact) as page:
         page.keyboard.press("1")
         page.keyboard.press("4")
         wait(page, "Step 2")
-        fragment, before = page.evaluate("location.hash.slice(1)"), now(page)
+        at(page, "DECIDE", "WAIT")
+        has_trace(page, "0.3")
+        fragment = page.evaluate("location.hash.slice(1)")
     with served() as other, opened(browser, f"{other}#{fragment}") as page:
-        assert now(page) == before
-    with served("pxp") as other, opened(browser, f"{other}#{fragment}") as page:
-        assert "address is of another system" in notice(page)
-        assert now(page) == ["IDLE", "IDLE"]
+        at(page, "DECIDE", "WAIT")
+    with opened(browser, f"{buffered}#{fragment}") as page:
+        expect(page.get_by_role("status")).to_contain_text("address is of another system")
+        at(page, "IDLE", "IDLE")
     for bad in ("t=9.9.9", "t=0.x", "t=99999999999999999999", "t=0&l=7&p=999999", "%%%"):
         with opened(browser, f"{interact}#{bad}") as page:
-            assert len(now(page)) == 2
+            expect(page.locator(".now")).to_have_count(2)
 
 
 def test_walks_goals_and_the_end(browser: Any, interact: str) -> None:
     with opened(browser, interact) as page:
         page.get_by_role("button", name="To the end").click()
         wait(page, "2 steps to an end")
-        assert now(page) == ["END", "END"]
+        at(page, "END", "END")
         wait(page, "Every member is in an end state")
         page.get_by_role("button", name="Restart").click()
         page.get_by_label("To", exact=True).fill("human.REFUTE & machine@DECIDE")
@@ -134,51 +138,48 @@ def test_what_cannot_happen_says_why_and_a_deadlock_names_the_message(
         page.keyboard.press("1")
         wait(page, "not sent yet: no RATIFY is on the way from pxp2 to pxp1")
         wait(page, "0 of 1")
-        page.wait_for_selector("text=checking", state="detached")
-        stuck = page.locator(".verdict", has_text="no-deadlock")
-        assert "FAILS" in stuck.inner_text()
-        stuck.get_by_role("button").click()
+        checked(page)
+        expect(page.locator(".verdict", has_text="no-deadlock")).to_contain_text("FAILS")
+        play(page, "no-deadlock")
         wait(page, "The trace of no-deadlock")
-        alert = page.get_by_role("alert").inner_text()
-        assert "pxp2 sends INIT; pxp1 in WAIT does not receive it" in alert
-        assert page.locator(".message.refused").count() == 2
-        assert page.locator(".tag").all_inner_texts() == ["INIT", "INIT"]
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("pxp2 sends INIT; pxp1 in WAIT does not receive it")
+        expect(page.locator(".message.refused")).to_have_count(2)
+        expect(page.locator(".tag")).to_have_text(["INIT", "INIT"])
 
 
 def test_a_formula_is_checked_and_colored_as_one_types(browser: Any, interact: str) -> None:
     with opened(browser, interact) as page:
         field = page.get_by_label("Checked as you type")
-        field.type("G (ended -> ", delay=5)
+        field.press_sequentially("G (ended -> ")
         wait(page, "ends too early")
-        field.type("F machine@IDLE)", delay=5)
-        page.wait_for_selector(".verdict:has-text('FAILS') >> text=machine@IDLE")
-        page.locator(".verdict", has_text="FAILS").get_by_role("button").click()
+        field.press_sequentially("F machine@IDLE)")
+        play(page, "G (ended -> F machine@IDLE)")
         wait(page, "The trace of G (ended -> F machine@IDLE)")
-        table = page.locator(".parts tbody tr", has_text="F machine@IDLE").last
-        assert set(table.locator("td").all_inner_texts()) <= {"✓\nholds", "✕\nfails"}
+        part = page.locator(".parts tbody tr", has_text="F machine@IDLE").last.locator("td")
+        expect(part).to_have_text(["✓holds", "✕fails", "✕fails"])
         field.fill("F ended")
-        page.wait_for_selector(".verdict:has-text('F ended') >> text=FAILS")
-        page.locator(".verdict", has_text="F ended").get_by_role("button").click()
-        page.wait_for_selector(".loop")
+        play(page, "F ended")
+        expect(page.locator(".loop")).to_be_visible()
         wait(page, "for ever")
-        before = now(page)
-        assert "l=" in page.url
+        expect(page).to_have_url(re.compile("[#&]l=2(&|$)"))
+        at(page, "WAIT", "DECIDE")
         page.keyboard.press("ArrowRight")
         wait(page, "the cycle begins again")
         page.keyboard.press("End")
-        assert now(page) == before
+        at(page, "WAIT", "DECIDE")
         field.focus()
         page.keyboard.press("1")  # in a field, a digit is a digit
-        assert field.input_value() == "F ended1"
+        expect(field).to_have_value("F ended1")
 
 
 def test_members_that_are_not_shown(browser: Any, interact: str) -> None:
     with opened(browser, f"{interact}#t=0.2") as page:
         page.get_by_label("human", exact=True).uncheck()
-        assert now(page) == ["DECIDE"]
-        assert page.locator(".lifeline").count() == 1
+        at(page, "DECIDE")
+        expect(page.locator(".lifeline")).to_have_count(1)
         page.get_by_label("machine", exact=True).click()  # the last one stays
-        assert now(page) == ["DECIDE"]
+        at(page, "DECIDE")
 
 
 def test_what_is_seen_is_saved(browser: Any, interact: str, tmp_path: Path) -> None:
@@ -198,9 +199,9 @@ def test_what_is_seen_is_saved(browser: Any, interact: str, tmp_path: Path) -> N
 
 def test_a_trace_plays_and_stops(browser: Any, buffered: str) -> None:
     with opened(browser, buffered, calm=False) as page:
-        page.wait_for_selector("text=checking", state="detached")
-        page.locator(".verdict", has_text="no-deadlock").get_by_role("button").click()
-        page.wait_for_selector("[role=alert]", timeout=20_000)
+        checked(page)
+        play(page, "no-deadlock")
+        expect(page.get_by_role("alert")).to_be_visible()
         wait(page, "At step 2 of 2")
 
 
@@ -214,10 +215,10 @@ def test_a_file_plays_without_any_network(browser: Any, tmp_path: Path) -> None:
         page.get_by_label("To", exact=True).fill("pxp2@END")
         page.get_by_role("button", name="Go").click()
         wait(page, "steps to pxp2@END")
-        assert now(page)[1] == "END"
-        page.locator(".verdict", has_text="no-deadlock").get_by_role("button").click()
+        expect(page.locator(".now").last).to_have_text("END")
+        play(page, "no-deadlock")
         wait(page, "Deadlock.")
-        assert page.locator(".message.refused").count() == 2
+        expect(page.locator(".message.refused")).to_have_count(2)
         fragment = page.evaluate("location.hash.slice(1)")
     with opened(browser, f"{address}#{fragment}", offline=True) as page:
         wait(page, "Deadlock.")
@@ -240,35 +241,65 @@ def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
             with opened(browser, f"{one}#f=%3Cimg%20src%3Dx%20onerror%3Dhurt()%3E") as page:
                 page.keyboard.press("1")
                 wait(page, "window.hurt=1")
-                assert page.evaluate("window.hurt") is None
-                assert page.locator("img, iframe, object, embed").count() == 0
+                expect(page.locator("img, iframe, object, embed")).to_have_count(0)
                 page.get_by_label("To", exact=True).fill("__proto__")
                 page.get_by_role("button", name="Go").click()
                 wait(page, "__proto__")
+                assert page.evaluate("window.hurt") is None
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1440, 950), (390, 844)])
-def test_axe_finds_nothing(
-    browser: Any, buffered: str, packages: Path, theme: Any, size: tuple[int, int]
+def test_axe_finds_nothing_and_nothing_is_too_wide(
+    browser: Any, buffered: str, packages: Path
 ) -> None:
-    with opened(browser, f"{buffered}#t=0.1&f=G%20!ended", theme=theme, size=size) as page:
-        page.wait_for_selector("text=checking", state="detached")
-        page.wait_for_selector(".parts")
+    with opened(browser, f"{buffered}#t=0.1&f=G%20!ended") as page:
+        checked(page)
+        expect(page.locator(".parts")).to_be_visible()
+        page.locator(".graph summary").click()
+        expect(page.locator(".graph .current")).to_be_visible()
         page.evaluate((packages / "axe-core" / "axe.min.js").read_text("utf-8"))
-        found = page.evaluate("axe.run()")
-        told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]
-        assert told == []
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0
+        for theme in ("light", "dark"):
+            for width, height in ((1440, 950), (1000, 800), (390, 844)):
+                page.emulate_media(color_scheme=theme)
+                page.set_viewport_size({"width": width, "height": height})
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                assert wide <= 0, width
+                found = page.evaluate("axe.run()")
+                told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]
+                assert told == [], (theme, width)
+
+
+def test_the_picture_of_all_states_shows_the_trace_and_leads_to_each(
+    browser: Any, buffered: str, tmp_path: Path
+) -> None:
+    done = pxp("explore", "pxp", "--channel", "fifo:1", "-o", "a.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for address in (buffered, (tmp_path / "a.html").as_uri()):
+        with opened(browser, f"{address}#t=0") as page:
+            page.locator(".graph summary").click()
+            wait(page, "17 states, 26 steps: all are drawn.")
+            current = page.locator(".graph .current")
+            expect(current).to_have_text(re.compile("1 WAIT, IDLE . INIT"))
+            expect(page.locator(".graph .passed")).to_have_count(1)
+            page.get_by_label("One node is").select_option("by control")
+            wait(page, "17 states in 9 groups")
+            dead = page.locator(".graph .dead").first
+            dead.focus()
+            page.keyboard.press("Enter")
+            wait(page, "Deadlock.")
+            expect(dead).to_have_class(re.compile("current"))
+            page.get_by_label("One node is").select_option("up to symmetry")
+            wait(page, "17 states in 10 groups")
+            page.locator(".graph .state").first.click()
+            at(page, "IDLE", "IDLE")
 
 
 def test_everything_is_reached_by_the_keyboard(browser: Any, buffered: str) -> None:
     with opened(browser, buffered) as page:
-        page.wait_for_selector("text=checking", state="detached")
+        checked(page)
         wanted = set(
             page.evaluate(
-                "[...document.querySelectorAll('button:not(:disabled), input')]"
+                "[...document.querySelectorAll('button:not(:disabled), input, summary')]"
+                ".filter(one => one.checkVisibility())"
                 ".map(one => one.id || one.innerText || one.parentElement.innerText)"
             )
         )
@@ -304,14 +335,13 @@ def test_a_switch_turned_off_makes_claims_fall_and_the_matrix_moves(
     with opened(browser, interact + "#t=0.0") as page:
         wait(page, "1 of 13 claims fail")
         panel = page.locator("section[aria-labelledby=assumptions-title]")
-        page.wait_for_selector(".matrix .closed")
-        assert panel.locator(".matrix .open").all_inner_texts() == ["A RATIFY"]
+        expect(panel.locator(".matrix .open")).to_have_text(["A RATIFY"])
         panel.get_by_label("symmetric").uncheck()
         wait(page, "5 of 11 claims fail")
-        page.wait_for_function("() => document.querySelectorAll('.matrix .open').length > 1")
-        panel.get_by_role("button", name="Play the trace of refuted-never").click()
+        expect(panel.locator(".matrix .open")).not_to_have_text(["A RATIFY"])
+        play(panel, "refuted-never")
         wait(page, "The trace of refuted-never")
-        assert trace(page) == "0.1.1.0"
+        has_trace(page, "0.1.1.0")
         page.keyboard.press("Home")
         wait(page, "MATCH and AGREE are not asked here")
 
@@ -323,14 +353,15 @@ def test_a_table_is_edited_drawn_checked_and_saved(browser: Any, tmp_path: Path)
     arguments = ("--edit", str(path), "--channel", "fifo:1")
     with served(*arguments) as address, opened(browser, address + "#t=0.1") as page:
         area = page.locator("textarea")
-        assert area.input_value() == text
+        expect(area).to_have_value(text)
         area.fill(text.replace('to = "WAIT"', 'to = "NOWHERE"', 1))
         page.get_by_role("button", name="line ").first.click()
-        assert "NOWHERE" in page.evaluate(
+        page.wait_for_function(
             "() => { const a = document.activeElement;"
-            " return a.value.slice(a.selectionStart, a.selectionEnd); }"
+            " return a.value?.slice(a.selectionStart, a.selectionEnd).includes('NOWHERE'); }"
         )
-        assert page.get_by_role("button", name="Save", exact=True).is_disabled()
+        save = page.get_by_role("button", name="Save", exact=True)
+        expect(save).to_be_disabled()
         hostile = text.replace('name = "DECIDE"', 'name = "DECIDE"', 1).replace(
             'title = "PXP"', "title = '<img src=x onerror=\"window.hurt=1\">'", 1
         )
@@ -338,15 +369,15 @@ def test_a_table_is_edited_drawn_checked_and_saved(browser: Any, tmp_path: Path)
         area.fill(hostile)
         wait(page, "no fault")
         wait(page, "<img src=x onerror")
-        assert trace(page) == "0.1"
+        has_trace(page, "0.1")
         assert page.evaluate("window.hurt") is None
         assert path.read_text("utf-8") == text
         page.keyboard.press("Tab")  # away from the text, where keys are moves again
-        page.get_by_role("button", name="Save", exact=True).click()
+        save.click()
         wait(page, "Written:")
         assert path.read_text("utf-8") == hostile
-        page.wait_for_selector("text=checking", state="detached")
-        assert page.get_by_role("button", name="Play the trace of no-deadlock").is_visible()
+        checked(page)
+        expect(page.get_by_role("button", name="Play the trace of no-deadlock")).to_be_visible()
 
 
 def test_a_running_session_is_followed_until_one_leaves_it(browser: Any, tmp_path: Path) -> None:
@@ -377,9 +408,9 @@ def test_a_running_session_is_followed_until_one_leaves_it(browser: Any, tmp_pat
             wait(page, "it leaves what happened after message 1")
             apart.submit(session.run_sync).result()
             wait(page, "ended: ")
-            assert len(now(page)) == 2
+            expect(page.locator(".now")).to_have_count(2)
             wait(page, "it leaves what happened after message 1")
             page.get_by_role("button", name="To what happened last").click()
             assert session.ending is not None
             wait(page, f"After message {len(session.history)} of {len(session.history)}.")
-            assert now(page) == ["END", "END"]
+            at(page, "END", "END")

@@ -5,6 +5,8 @@ import { Chart, shortened } from "../chart.js";
 import { html } from "../html.js";
 import { Assumptions } from "./assumptions.js";
 import { Editor } from "./editor.js";
+import { Export } from "./exports.js";
+import { Graph } from "./graph.js";
 import { Channels, Formula, Moves, Verdicts, described } from "./panels.js";
 import { Session, alike } from "./session.js";
 
@@ -112,6 +114,11 @@ export function App({ source }) {
       ? `${more.length} step${more.length === 1 ? "" : "s"} to ${goal || "an end"}`
       : "Nothing can happen here: this is an end");
   }), [open, serially, source]);
+
+  const reach = useCallback((choices) => serially(async () => {
+    await open(choices, choices.length);
+    setNotice(`A shortest way: ${choices.length} step${choices.length === 1 ? "" : "s"}`);
+  }), [open, serially]);
 
   const walk = useCallback(() => serially(async () => {
     let taken = 0;
@@ -338,6 +345,8 @@ export function App({ source }) {
         <${Verdicts} ...${verdicts} onPlay=${play} />
         <${Keys} />
       </div>
+      <${Graph} ...${{ source, choices, setNotice }} folds=${system.folds} position=${trace.position}
+        fingerprint=${system.fingerprint} onGo=${reach} />
     </main>`;
 }
 
@@ -345,41 +354,6 @@ const Propositions = memo(function Propositions({ names }) {
   return html`<datalist id="propositions">${names.map((name) =>
     html`<option key=${name} value=${name} />`)}</datalist>`;
 });
-
-const FORMS = ["svg", "png", "pdf", "tikz", "latex", "mermaid", "itf"];
-const TITLES = { tikz: "TikZ", latex: "LaTeX table", mermaid: "Mermaid" };
-const ENDINGS = { tikz: "tex", latex: "table.tex", mermaid: "mmd", itf: "itf.json" };
-
-function Export({ source, trace, cycle, names, all, setNotice }) {
-  const save = async (form) => {
-    try {
-      const upTo = trace.choices.slice(0, trace.position);
-      const whole = upTo.length === trace.choices.length;
-      const blob = await source.exported(form, upTo, whole ? cycle : 0, all ? [] : names);
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = `trace.${ENDINGS[form] ?? form}`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    } catch (error) {
-      setNotice(error.message);
-    }
-  };
-  const copy = async () => {
-    const text = location.href.replace(/^http:\/\/[^/]*\//, "");
-    try {
-      await navigator.clipboard.writeText(location.protocol === "file:" ? location.href : text);
-      setNotice("The trace is copied: append it to the address of the same system elsewhere.");
-    } catch {
-      setNotice(`Copy the end of the address: ${location.hash}`);
-    }
-  };
-  return html`<div className="exports" role="group" aria-label="save and share">
-    <button type="button" onClick=${copy}>Copy link</button>
-    ${source.live && FORMS.map((form) => html`<button key=${form} type="button"
-      onClick=${() => save(form)}><span className="unseen">save as </span>${TITLES[form] ?? form.toUpperCase()}</button>`)}
-  </div>`;
-}
 
 const Keys = memo(function Keys() {
   const keys = [["1 – 9", "take a move"], ["← →", "back, forward"], ["Home End", "first and last state"],

@@ -23,8 +23,12 @@ export class ServerSource {
     return (await post("/api/color", { choices, cycle, formula })).json();
   }
 
-  async exported(form, choices, cycle, members) {
-    return (await post(`/api/export/${form}`, { choices, cycle, members })).blob();
+  async exported(form, what) {
+    return (await post(`/api/export/${form}`, what)).blob();
+  }
+
+  async graph(choices, fold) {
+    return (await post("/api/graph", { choices, fold })).json();
   }
 
   async answers(choices, assumptions) {
@@ -89,6 +93,11 @@ export class FileSource {
 
   async states(choices, start) {
     return this.along(choices).slice(start).map((number) => this.view(number));
+  }
+
+  async graph(choices, fold) {
+    const { numbers, ...view } = this.data.graphs[fold];
+    return { ...view, path: this.along(choices).map((number) => numbers[number]) };
   }
 
   async path(choices, goal) {

@@ -1,0 +1,135 @@
+"""The reachable states of a system as a graph whose nodes are states, or groups of states.
+
+States are grouped up to symmetry (they differ only in which interchangeable member is where), or by
+control (they differ only in what is on its way). Every state and every step is in the graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from proofs.systems.paths import Choices, path_to
+from proofs.systems.product import Composition
+from proofs.systems.symmetry import Symmetry, interchangeable
+
+
+class Fold(StrEnum):
+    """Which states are one node."""
+
+    NONE = "none"
+    SYMMETRY = "symmetry"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A node: the nearest of its states, how one comes to that, and how many states there are.
+
+    `deadlocks` are those of them in which nothing can happen before every member has ended.
+    """
+
+    state: int
+    choices: Choices
+    size: int
+    deadlocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """The steps from one group to another, by their numbers: how many, and what happens in them."""
+
+    source: int
+    target: int
+    steps: int
+    actions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StateGraph:
+    """The states that were reached, the nearest first; `complete` where these are all there are."""
+
+    composition: Composition
+    groups: tuple[Group, ...]
+    arcs: tuple[Arc, ...]
+    complete: bool
+    numbers: dict[int, int]
+    """The number of the group of each state."""
+
+
+def folds(composition: Composition) -> tuple[Fold, ...]:
+    """The ways in which states of a system can be grouped.
+
+    >>> import pxp_fsm as pxp
+    >>> [str(fold) for fold in folds(Composition(pxp.System.load("pxp", channel="fifo:1")))]
+    ['none', 'symmetry', 'control']
+    """
+    found = [Fold.NONE]
+    if interchangeable(composition.system):
+        found.append(Fold.SYMMETRY)
+    if composition.encoding.links:
+        found.append(Fold.CONTROL)
+    return tuple(found)
+
+
+def state_graph(composition: Composition, fold: Fold, most: int) -> StateGraph:
+    """The graph of the reachable states, or of the nearest `most` of them.
+
+    >>> import pxp_fsm as pxp
+    >>> composition = Composition(pxp.System.load("pxp"))
+    >>> [len(state_graph(composition, fold, 100).groups) for fold in folds(composition)]
+    [9, 5]
+    """
+    key = _key(composition, fold)
+    (start,) = composition.initial()
+    parents: dict[int, tuple[int, int]] = {start: (start, -1)}
+    order, complete = [start], True
+    groups: dict[int, int] = {}
+    numbers, first = dict[int, int](), list[int]()
+    sizes, deadlocks = Counter[int](), Counter[int]()
+
+    def enter(state: int) -> None:
+        number = numbers[state] = groups.setdefault(key(state), len(groups))
+        if number == len(first):
+            first.append(state)
+        sizes[number] += 1
+
+    enter(start)
+    arcs = dict[tuple[int, int], Counter[str]]()
+    for state in order:  # grows while it is read
+        moves = composition.moves(state)
+        deadlocks[numbers[state]] += not moves and not composition.ended(state)
+        for choice, move in enumerate(moves):
+            target = state + move.difference
+            if target not in parents:
+                if len(order) == most:
+                    complete = False
+                    continue
+                parents[target] = (state, choice)
+                order.append(target)
+                enter(target)
+            arc = arcs.setdefault((numbers[state], numbers[target]), Counter())
+            arc[str(move.action)] += 1
+    return StateGraph(
+        composition,
+        tuple(
+            Group(state, path_to(parents, state), sizes[number], deadlocks[number])
+            for number, state in enumerate(first)
+        ),
+        tuple(Arc(*ends, actions.total(), tuple(actions)) for ends, actions in arcs.items()),
+        complete,
+        numbers,
+    )
+
+
+def _key(composition: Composition, fold: Fold) -> Callable[[int], int]:
+    """What states have in common that are one node."""
+    if fold is Fold.SYMMETRY:
+        symmetry = Symmetry(composition)
+        return lambda state: symmetry.standing_for(state)[0]
+    if fold is Fold.CONTROL:
+        members = sum(part.bits for part in composition.encoding.fields)
+        return lambda state: state & members
+    return lambda state: state

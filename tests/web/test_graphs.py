@@ -1,0 +1,104 @@
+"""The picture of the reachable states: where a trace is in it, and what is not drawn is counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from proofs.systems import Composition, System
+from proofs.systems.folding import Fold
+from pxp_fsm.web.files import embedded
+from pxp_fsm.web.graphs import MOST_ARROWS, MOST_NODES, StatePicture
+from pxp_fsm.web.security import Access, Guarded
+from pxp_fsm.web.server import application
+from pxp_fsm.web.subjects import Subject, subject_in
+from pxp_fsm.web.views import Views
+from tests.web.hostile import hostile_system
+
+BUFFERED = subject_in(("pxp",), "fifo:1")
+
+
+def _client(subject: Subject = BUFFERED) -> TestClient:
+    access = Access(8000, "secret")
+    headers = {"authorization": "Bearer secret"}
+    guarded = Guarded(application(subject), access)
+    return TestClient(guarded, base_url="http://127.0.0.1:8000", headers=headers)
+
+
+def _graph(client: TestClient, fold: str, *choices: int) -> dict[str, Any]:
+    answer = client.post("/api/graph", json={"choices": choices, "fold": fold})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+@pytest.mark.parametrize("fold", Fold)
+def test_a_node_leads_to_itself_and_a_trace_goes_along_arrows(fold: str) -> None:
+    client = _client()
+    shown = _graph(client, fold)
+    names = [state["name"] for state in shown["layout"]["states"]]
+    arrows = {(one["source"], one["target"]) for one in shown["layout"]["arrows"]}
+    assert "all are drawn" in shown["count"]
+    assert len(names) == len(shown["nodes"])
+    for number, node in enumerate(shown["nodes"]):
+        path = _graph(client, fold, *node["choices"])["path"]
+        assert (path[0], path[-1]) == (0, number)
+        assert all((names[one], names[next_]) in arrows for one, next_ in pairwise(path))
+
+
+def test_what_is_not_drawn_is_counted() -> None:
+    composition = Composition(System.load("examples/contract_net/contract_net.toml"))
+    picture = StatePicture(composition, Fold.NONE)
+    numbers = [int(one.replace(",", "")) for one in re.findall(r"[\d,]*\d", picture.count)]
+    states, steps, arrows, drawn, shown, left, left_arrows, *_ = numbers
+    assert (states, steps) == (65, 118)
+    assert drawn == len(picture.diagram.nodes) <= MOST_NODES
+    assert shown == len(picture.diagram.edges) <= MOST_ARROWS
+    assert (drawn + left, shown + left_arrows) == (states, arrows)
+    beyond = sum(node.more for node in picture.nodes)
+    assert 0 < beyond <= left_arrows
+    assert any(
+        node.name.endswith(f"(+{picture.nodes[0].more or 1})") for node in picture.diagram.nodes
+    )
+
+
+def test_a_large_system_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pxp_fsm.web.graphs.MOST_STATES", 6)
+    client = _client()
+    assert _graph(client, "none")["count"].startswith("The nearest 6 states, ")
+    assert "there are more" in _graph(client, "none")["count"]
+    assert None in _graph(client, "none", 0, 0, 0)["path"]
+
+
+def test_a_picture_is_written_and_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    client = _client()
+    drawn = client.post("/api/export/svg", json={"fold": "control"})
+    assert b"17 states in 9 groups" in drawn.content
+    assert client.post("/api/export/itf", json={"fold": "control"}).status_code == 422
+    assert client.post("/api/graph", json={"fold": "everything"}).status_code == 422
+    assert client.post("/api/graph", json={"choices": [99]}).status_code == 422
+    bargain = _client(subject_in(("examples/own_protocol/bargain.toml",), None))
+    assert bargain.post("/api/graph", json={"fold": "symmetry"}).status_code == 422
+    client = _client(subject_in((hostile_system(tmp_path),), None))
+    hostile = client.post("/api/export/svg", json={"fold": "none"})
+    assert hostile.status_code == 200
+    assert b"<script" not in hostile.content
+
+
+def test_a_file_has_the_same_pictures() -> None:
+    views, client = Views(BUFFERED.system()), _client()
+    data = json.loads(json.dumps(embedded(views, (), 1000)))
+    for fold, kept in data["graphs"].items():
+        numbers = kept.pop("numbers")
+        served = _graph(client, fold, 0, 0)
+        states = [0]
+        for choice in (0, 0):
+            states.append(data["states"][states[-1]]["targets"][choice])
+        assert [numbers[state] for state in states] == served.pop("path")
+        assert kept.pop("path") == [0]
+        assert kept == served
