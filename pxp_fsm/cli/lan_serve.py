@@ -17,6 +17,7 @@ def serve(request: options.Serve) -> None:
     """Serve the studio of a network until Ctrl-C."""
     modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
     require_extra("web", "the studio's server", modules)
+    require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})
     plan = web.StudioPlan(
         model=request.model,
         updater=request.updater,

@@ -47,11 +47,16 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """One turn of a conversation: a text, and for a user's turn the images that go with it."""
+    """One turn of a conversation: a text, and for a user's turn the images that go with it.
+
+    `stable` counts the characters at the beginning that later requests will begin with too: they
+    are worth a prompt cache, and change nothing of what is said.
+    """
 
     role: Role
     text: str
     images: tuple[Image, ...] = ()
+    stable: int = field(default=0, compare=False)
 
 
 OnText = Callable[[str, bool], None]

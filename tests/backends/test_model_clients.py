@@ -124,6 +124,20 @@ def test_a_judge_leaves_nothing_in_the_prompt_cache() -> None:
     assert "cache_control" not in server.body()
 
 
+def test_what_later_requests_begin_with_is_cached_and_nothing_else_is_said_for_it() -> None:
+    turn = Turn(Role.USER, "know this\n\nnow that", stable=len("know this"))
+    for purpose in ("execution", "answer"):
+        server = Server(good(ANTHROPIC))
+        served(ANTHROPIC, server, Request("", (turn,), purpose=purpose))
+        first, rest = server.body()["messages"][0]["content"]
+        assert (first["text"] + rest["text"], "cache_control" in rest) == (turn.text, False)
+        assert first["cache_control"] == {"type": "ephemeral"}
+        assert ("cache_control" in server.body()) is (purpose == "answer")
+    server = Server(good(OPENAI))
+    served(OPENAI, server, Request("", (turn,)))
+    assert server.body()["messages"][0]["content"] == turn.text
+
+
 def test_cached_tokens_are_told_apart() -> None:
     body = message(cache_read_input_tokens=7, cache_creation_input_tokens=3)
     reply = served(ANTHROPIC, lambda _request: httpx2.Response(200, json=body), ask())

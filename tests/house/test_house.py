@@ -25,6 +25,7 @@ HEAVY = (
     "httpx2",
     "opentelemetry",
     "jsonschema",
+    "jsonschema_rs",
     "wasmtime",
     "rich",
     "numpy",

@@ -10,7 +10,7 @@ import pytest
 from pxp_fsm.errors import UsageError
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import begun_as
-from pxp_fsm.networks.model.network import Agent, Control, Network
+from pxp_fsm.networks.model.network import Agent, Control, ControlExample, Network, Received
 from pxp_fsm.networks.model.soundness import Unsound
 from pxp_fsm.networks.running.events import (
     Activation,
@@ -171,6 +171,19 @@ def test_a_malformed_reply_is_sent_back_and_then_an_error_names_the_agent(said: 
     replies = iter([said, '{"thoughts": "", "result": "right"}'])
     mended = Speaking(lambda _purpose, _frames: next(replies))
     assert asyncio.run(runner(mended, 2).run(network(agent("A")), "x")).output == "right"
+
+
+def test_what_an_agent_knows_begins_every_prompt_whatever_its_input() -> None:
+    decision = ControlExample(Received("y"), True)
+    known = Agent("A", "do", "text", Control(True, (), ("if",), (decision,)), ("know",))
+    model = Speaking(module)
+    for external in ("one input", "another"):
+        asyncio.run(runner(model).run(network(known), external))
+    control, execution, *later = (request.turns[0] for request in model.requests)
+    for one, other in zip((control, execution), later, strict=True):
+        assert one.text[: one.stable] == other.text[: other.stable] != ""
+    assert '"if"' in control.text[: control.stable] and '"y"' in control.text[: control.stable]
+    assert '"know"' in execution.text[: execution.stable]
 
 
 def test_a_truth_value_that_is_none_activates_nobody() -> None:

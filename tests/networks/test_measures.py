@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pxp_fsm.errors import PXPError
+from pxp_fsm.networks.distance.costs import cost, text_cost
 from pxp_fsm.networks.distance.lmd import network_distance
 from pxp_fsm.networks.distance.measures import (
     Action,
     Attention,
     ManualAction,
     Tally,
+    actions_of,
     by_hand,
     modifications,
     tallied,
@@ -21,6 +24,7 @@ from pxp_fsm.networks.distance.measures import (
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.history import Author, Change, History, begun_as
+from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.model.network import Agent, Control, HandledExample, Network, initial
 from pxp_fsm.networks.model.operations import (
     Connect,
@@ -30,7 +34,9 @@ from pxp_fsm.networks.model.operations import (
     Edit,
     Field,
     Handle,
+    Kind,
     Operation,
+    Split,
     Teach,
 )
 from pxp_fsm.networks.running.execution import Run
@@ -84,6 +90,27 @@ def test_requiring_a_predecessor_is_done_to_the_edge_and_costs_what_the_distance
     assert by_hand(history) == (ManualAction(Action.MODIFY_EDGE, "A → B", 2),)
     assert network_distance(begun().network, history.network).upper == 2
     assert network_distance(history.network, begun().network).upper == 2
+
+
+def test_a_merge_is_a_drag_and_a_split_what_is_written_in_its_parts() -> None:
+    history = after(Edit("B", Field.TASK, "u"))
+    merged = merging(history.network, "B", "A")
+    (acted,) = actions_of(history.network, Change(Author.DEVELOPER, "", merged))
+    assert (acted.action, acted.on, acted.ued) == (Action.MERGE, "B into A", cost("merge"))
+    other = actions_of(history.network, Change(Author.DEVELOPER, "", merged[:-1]))
+    assert Action.MERGE not in {one.action for one in other}
+    old = history.network.agent("B")
+    parts = [replace(old, name=f"B {number}") for number in (1, 2)]
+    as_begun = actions_of(history.network, _split(Kind.SEQUENTIAL, *parts))
+    assert [(one.action, one.ued) for one in as_begun] == [(Action.SPLIT, cost("split"))]
+    parts[1] = replace(parts[1], name="B 2!")
+    (acted,) = actions_of(history.network, _split(Kind.PARALLEL, *parts, Agent("C", "d", "e")))
+    written = text_cost("B 2", "B 2!") + 3 * text_cost("", "x")
+    assert acted.ued == cost("split") + cost("switch") + cost("create") + written
+
+
+def _split(kind: Kind, *parts: Agent) -> Change:
+    return Change(Author.DEVELOPER, "", (Split("B", kind, parts),))
 
 
 def test_undoing_is_an_action_too() -> None:

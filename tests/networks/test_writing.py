@@ -1,4 +1,4 @@
-"""Writing a network's file again and again: the same text as JSON writes it, part by part."""
+"""Writing a network's file again and again: part by part, each example and change on a line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _learned(network: Network) -> tuple[Operation, ...]:
 
 @settings(max_examples=40, deadline=None)
 @given(networks(4), st.lists(OPERATIONS, max_size=6))
-def test_what_is_written_in_parts_is_what_is_written_at_once(
+def test_what_is_written_in_parts_is_the_whole_with_a_line_for_each_example_and_change(
     start: Network, operations: list[Operation]
 ) -> None:
     lan, writer = Lan(begun_as(start)), files.Writer()
@@ -48,5 +48,10 @@ def test_what_is_written_in_parts_is_what_is_written_at_once(
         except PXPError:
             lan.undo()
             lan.redo()
-        document = files.of_history(lan.history)
-        assert writer.text(lan.history) == json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        text, document = writer.text(lan.history), files.of_history(lan.history)
+        assert text == files.Writer().text(lan.history)
+        assert json.loads(text) == document
+        assert files.parse(text) == lan.history
+        lines = {line.strip().rstrip(",") for line in text.split("\n")}
+        for part in (*document["log"], *document["handled"]):
+            assert json.dumps(part, ensure_ascii=False) in lines

@@ -189,10 +189,11 @@ class AnthropicMessages:
         missing = missing_capabilities(self, needs(request))
         if missing:
             raise Halted(f"{self.name} does not support what was requested: {', '.join(missing)}")
+        caches = Capability.CACHING in self.capabilities
         arguments: dict[str, Any] = {
             "model": self._facts.name.model,
             "max_tokens": longest_reply(request, self._facts.server),
-            "messages": [_message(turn) for turn in request.turns],
+            "messages": [_message(turn, caches) for turn in request.turns],
         }
         if request.system:
             arguments["system"] = request.system
@@ -206,8 +207,8 @@ class AnthropicMessages:
             output["effort"] = request.effort
         if output:
             arguments["output_config"] = output
-        if Capability.CACHING in self.capabilities and request.purpose == GROWS:
-            arguments["cache_control"] = {"type": "ephemeral"}
+        if caches and request.purpose == GROWS:
+            arguments["cache_control"] = _CACHED
         extra = merged(arguments, self._facts.server.extra)
         if request.temperature is not None:  # only a server of one's own can have declared it
             extra["temperature"] = request.temperature
@@ -239,7 +240,11 @@ def _flat(arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, **extra}
 
 
-def _message(turn: ChatTurn) -> dict[str, object]:
+_CACHED = {"type": "ephemeral"}
+
+
+def _message(turn: ChatTurn, caches: bool) -> dict[str, object]:
+    """A turn; its stable beginning is a block of its own, up to which the prompt is cached."""
     images: list[dict[str, object]] = [
         {
             "type": "image",
@@ -251,7 +256,12 @@ def _message(turn: ChatTurn) -> dict[str, object]:
         }
         for image in turn.images
     ]
-    text = [{"type": "text", "text": turn.text}] if turn.text or not images else []
+    stable = turn.stable if caches else 0
+    text: list[dict[str, object]] = []
+    if stable:
+        text.append({"type": "text", "text": turn.text[:stable], "cache_control": _CACHED})
+    if turn.text[stable:] or not (images or text):
+        text.append({"type": "text", "text": turn.text[stable:]})
     return {
         "role": "user" if turn.role is Role.USER else "assistant",
         "content": [*images, *text],

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pxp_fsm.errors import quoted
-from pxp_fsm.networks.distance.costs import EMPTY, cost, form_cost, text_cost
+from pxp_fsm.networks.distance.costs import EMPTY, FIELDS, cost, form_cost, text_cost
 from pxp_fsm.networks.model.edits import apply
 from pxp_fsm.networks.model.history import Author, Change, History
+from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.model.network import Agent, Network
 from pxp_fsm.networks.model.operations import (
     Begin,
@@ -26,7 +27,9 @@ from pxp_fsm.networks.model.operations import (
     Edit,
     Field,
     Forget,
+    Kind,
     Operation,
+    Split,
     Task,
     Teach,
 )
@@ -53,6 +56,8 @@ class Action(StrEnum):
     UNDO = "undo"
     CONFIRM = "confirm a step"
     TAKE_OVER = "take a step over"
+    MERGE = "merge agents"
+    SPLIT = "split an agent"
     FORGET = "forget an example"
     TASK = "edit the task"
 
@@ -154,6 +159,10 @@ def actions_of(network: Network, change: Change) -> Iterator[ManualAction]:
         yield ManualAction(Action.UNDO, f"to version {change.restores}", cost("undo"))
     if any(isinstance(operation, Begin) for operation in change.operations):
         return
+    merged = _merged(network, change.operations)
+    if merged is not None:
+        yield ManualAction(Action.MERGE, " into ".join(merged), cost("merge"))
+        return
     form: _Form | None = None
     for operation in change.operations:
         before, network = network, apply(network, operation)
@@ -184,10 +193,33 @@ def _by_itself(operation: Operation, before: Network) -> Iterator[ManualAction]:
             yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("connect"))
         case Disconnect(source, target):
             yield ManualAction(Action.MODIFY_EDGE, f"{source} → {target}", cost("disconnect"))
+        case Split(name, kind, parts):
+            spent = _split_cost(before.agent(name), kind, parts)
+            yield ManualAction(Action.SPLIT, name, spent)
         case Task(task):
             yield ManualAction(Action.TASK, quoted(task), text_cost(before.task, task))
         case Forget(external):
             yield ManualAction(Action.FORGET, quoted(external), cost("delete"))
+
+
+def _merged(network: Network, operations: tuple[Operation, ...]) -> tuple[str, str] | None:
+    """The agent that goes and the one that stays, where operations merge two."""
+    gone = [one.name for one in operations if isinstance(one, Delete)]
+    if len(gone) != 1 or len(operations) == 1:
+        return None
+    others = (name for name in network.names if name != gone[0])
+    found = (name for name in others if merging(network, gone[0], name) == operations)
+    return next(((gone[0], name) for name in found), None)
+
+
+def _split_cost(old: Agent, kind: Kind, parts: tuple[Agent, ...]) -> int:
+    """The least UED of a split: two parts are begun as the agent with a number, others empty."""
+    spent = cost("split") + cost("switch") * (kind is Kind.PARALLEL)
+    for number, part in enumerate(parts, start=1):
+        begun = Agent(f"{old.name} {number}", old.task, old.output) if number < 3 else EMPTY
+        spent += cost("create") * (number >= 3)
+        spent += sum(text_cost(shown(begun), shown(part)) for shown in FIELDS.values())
+    return spent
 
 
 def _name_after(operation: Operation, name: str) -> str:

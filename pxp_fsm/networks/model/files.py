@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,9 +59,9 @@ def of_network(network: Network) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "task": network.task,
-        "agents": [_told(asdict(agent)) for agent in network.agents],
+        "agents": _plain(network.agents),
         "edges": sorted(map(list, network.edges)),
-        "handled": [asdict(one) for one in network.handled],
+        "handled": _plain(network.handled),
     }
 
 
@@ -78,7 +79,7 @@ def of_change(change: Change) -> dict[str, Any]:
 
 def of_operation(operation: Operation) -> dict[str, Any]:
     """An operation; `do` says which."""
-    found: dict[str, Any] = _told({"do": type(operation).__name__.lower(), **asdict(operation)})
+    found = {"do": type(operation).__name__.lower(), **_plain(operation)}
     if isinstance(operation, Connect) and not operation.required:
         del found["required"]
     return found
@@ -174,17 +175,26 @@ def handled_example(raw: Mapping[str, Any]) -> HandledExample:
     return HandledExample(raw["external"], raw["truth"], raw["output"], results)
 
 
-def _told(value: Any) -> Any:
-    """`value` without what is empty in it and need not be said."""
-    if isinstance(value, dict):
-        return {
-            key: _told(one)
-            for key, one in value.items()
-            if key == "value" or (one not in ((), [], {}) and not (key == "made_by" and not one))
-        }
-    if isinstance(value, list | tuple):
-        return list(map(_told, value))
-    return value
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it, without what is empty in it and need not be said."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    found = {}
+    for name, empty in _fields(type(value)):
+        one = getattr(value, name)
+        if empty is MISSING or one != empty:
+            found[name] = _plain(one)
+    return found
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, object], ...]:
+    """The fields of a class, each with the empty value that is its default: it need not be said."""
+    return tuple(
+        (one.name, one.default if one.default in ((), "") else MISSING) for one in fields(kind)
+    )
 
 
 MOST_BYTES = 100_000_000
@@ -257,52 +267,72 @@ def save(history: History, path: Path, writer: Writer | None = None) -> str:
 
 
 class Writer:
-    """Writes histories as text; what cannot change is written once, and known by its identity.
+    """Writes histories as text, and what is new in it since the last time alone.
 
-    Examples and changes are the bulk of a file, and are the same objects in the next version.
+    Examples and changes, one line each, are the bulk of a file. In the next version most of them,
+    and most agents, are the same objects in the same places.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[object, _Encoded]] = {}
-        self._used: dict[tuple[int, int], tuple[object, _Encoded]] = {}
+        self._before: dict[_Place, _Part] = {}
+        self._now: dict[_Place, _Part] = {}
 
     def text(self, history: History) -> str:
         """What `of_history` says of a history, as a file holds it."""
-        self._used = {}
+        self._now = {}
         network = history.network
         document = {
             **of_network(replace(network, agents=(), handled=())),
             "agents": [self._agent(one) for one in network.agents],
-            "handled": [self._part(one, 2, asdict) for one in network.handled],
-            "log": [self._part(one, 2, of_change) for one in history.changes],
+            "handled": self._lines(("handled",), network.handled, 1, _plain),
+            "log": self._lines(("log",), history.changes, 1, of_change),
         }
-        self._known = self._used
+        self._before = self._now
         return _written(document, 0) + "\n"
 
-    def _agent(self, agent: Agent) -> dict[str, Any]:
-        control = replace(agent.control, examples=())
-        found: dict[str, Any] = _told(asdict(replace(agent, control=control, examples=())))
-        if agent.control.examples:
-            found["control"]["examples"] = [
-                self._part(one, 5, _of_example) for one in agent.control.examples
-            ]
-        if agent.examples:
-            found["examples"] = [self._part(one, 4, _of_example) for one in agent.examples]
-        return found
+    def _agent(self, agent: Agent) -> _Encoded:
+        place: _Place = ("agent", agent.name)
+        decisions = self._lines(("decisions", agent.name), agent.control.examples, 4, _plain)
+        results = self._lines(("results", agent.name), agent.examples, 3, _plain)
+        known = self._before.get(place)
+        if known is None or known.value is not agent:
+            control = replace(agent.control, examples=())
+            found = _plain(replace(agent, control=control, examples=()))
+            if agent.control.examples:
+                found["control"]["examples"] = decisions
+            if agent.examples:
+                found["examples"] = results
+            known = _Part(agent, _Encoded(_written(found, 2)))
+        self._now[place] = known
+        return known.text
 
-    def _part(self, one: T, depth: int, told: Callable[[T], object]) -> _Encoded:
-        """A part as text that stands in `depth` lists and objects, written before or now."""
-        key = id(one), depth
-        known = self._known.get(key)
-        if known is None:
-            text = json.dumps(told(one), indent=1, ensure_ascii=False)
-            known = one, _Encoded(text.replace("\n", "\n" + " " * depth))
-        self._used[key] = known
-        return known[1]
+    def _lines(
+        self, place: _Place, some: tuple[T, ...], depth: int, plain: Callable[[T], object]
+    ) -> _Encoded:
+        """A list at `place`, with a line for each element; it stands in `depth` other values."""
+        known = self._before.get(place)
+        if known is None or known.value is not some:
+            kept = {} if known is None else known.lines
+            lines = {
+                id(one): kept.get(id(one)) or _Encoded(json.dumps(plain(one), ensure_ascii=False))
+                for one in some
+            }
+            text = _written([lines[id(one)] for one in some], depth)
+            known = _Part(some, _Encoded(text), lines)
+        self._now[place] = known
+        return known.text
 
 
-def _of_example(example: ControlExample | ExecutionExample) -> object:
-    return _told(asdict(example))
+_Place = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A value, which is held so that its identity stays its own, its text, and its elements'."""
+
+    value: object
+    text: _Encoded
+    lines: Mapping[int, _Encoded] = field(default_factory=dict)
 
 
 class _Encoded(str):

@@ -70,8 +70,8 @@ def question(
         module,
         CONTROL_FORM if module is Module.CONTROL else EXECUTION_FORM,
         prompt.fill("question", agent=framed(about), inputs=framed(inputs)),
-        _known(prompt, agent, module),
         prompt.fill("think"),
+        stable=_known(prompt, agent, module),
     )
 
 

@@ -91,13 +91,20 @@ class Requester:
         if not 1 <= self.tries <= MOST_TRIES:
             raise UsageError(f"tries must be 1 to {MOST_TRIES}, not {self.tries}")
 
-    def request(self, name: str, schema: Schema, *texts: str, session: str = "") -> Request:
-        """The request of the prompt `name` for a reply of the form `schema`, asked in `session`."""
+    def request(
+        self, name: str, schema: Schema, *texts: str, session: str = "", stable: str = ""
+    ) -> Request:
+        """The request of the prompt `name` for a reply of the form `schema`, asked in `session`.
+
+        What is `stable` stands first: requests that follow begin with it too.
+        """
         prompt = self.prompts[name]
         structured = Capability.SCHEMA in self.model.capabilities
         return Request(
             system=prompt.fill("system", form=encoded(schema)),
-            turns=(ChatTurn(Role.USER, "\n\n".join(filter(None, texts))),),
+            turns=(
+                ChatTurn(Role.USER, "\n\n".join(filter(None, (stable, *texts))), stable=len(stable)),
+            ),
             schema=schema if structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,

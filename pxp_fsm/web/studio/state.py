@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.networks import setup
+from pxp_fsm.networks.distance.costs import text_cost
 from pxp_fsm.networks.distance.measures import Stopwatch, actions_of
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Network
@@ -153,13 +154,14 @@ class Studio:
             self.listeners.tell({"type": "notice", "text": str(error)})
 
     async def ready(self) -> None:
-        """Prepare what takes seconds the first time, in another thread: places, and the file."""
+        """Prepare in another thread what takes long the first time: places, costs, the file."""
         if self._ready is None:
             self._ready = asyncio.create_task(asyncio.to_thread(self._prepare))
         await asyncio.shield(self._ready)
 
     def _prepare(self) -> None:
         warm(self.network)
+        text_cost("a", "b")
         if self._lan is not None:
             self._lan.prepare_save()
 
