@@ -6,6 +6,7 @@ Each expert sees and answers their own sessions alone; what is not theirs is not
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from pxp_fsm.web.experts.admission import (
 )
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.research import add_research
-from pxp_fsm.web.experts.runner import Moved, Place, Runner
+from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
 from pxp_fsm.web.experts.views import (
     NOTICE,
     SessionLine,
@@ -51,6 +52,8 @@ from pxp_fsm.web.serving import add_page, add_refusals, listen
 
 PATIENCE = 2.0
 """Seconds for which an answer waits for what follows it; after that the page hears of it."""
+STORED = 60.0
+"""Seconds for which a message that was sent waits to be stored, before it is acknowledged."""
 PAGE = sha256((static("experts.js") + static("experts.css")).encode()).hexdigest()[:12]
 """The version of the page, as it is stored with each message that was made on it."""
 
@@ -213,13 +216,41 @@ def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
         """Answer what is asked; the session as it is then."""
         place = _answering(runner, who, session)
         seen = news.version(place.session)
-        await asyncio.to_thread(_give, runner, place, said)
+        sent = await asyncio.to_thread(_give, runner, place, said)
+        if sent is not None:
+            await _stored(runner, news, place, sent)
         await news.after(place.session, seen, PATIENCE)
         return await asyncio.to_thread(shown, place)
 
 
-def _give(runner: Runner, place: Place, said: Reply) -> None:
-    """Check an answer, keep what must outlast it, and let the session go on with it."""
+async def _stored(runner: Runner, news: News, place: Place, number: int) -> None:
+    """Wait until message `number` is stored, and forget its draft; raise `Moved` where it is not.
+
+    What a page is told to have been sent must outlast a server that is killed.
+    """
+    until = time.monotonic() + STORED
+    while time.monotonic() < until:
+        seen = news.version(place.session)
+        if await asyncio.to_thread(_is_stored, runner, place, number):
+            await asyncio.to_thread(drop_draft, runner.board, place.session)
+            return
+        if runner.hosted[place.run].state is not RunState.RUNNING:
+            break
+        await news.after(place.session, seen, PATIENCE)
+    raise Moved("what was sent is not stored yet; the page shows it once it is")
+
+
+def _is_stored(runner: Runner, place: Place, number: int) -> bool:
+    where = place.repetition, place.position, place.position
+    found = runner.board.sessions_at(place.run, *where)
+    return any(one.messages >= number or one.ending is not None for one in found)
+
+
+def _give(runner: Runner, place: Place, said: Reply) -> int | None:
+    """Check an answer, keep what must outlast it, and let the session go on with it.
+
+    The number of the message where the answer was to send it.
+    """
     session = place.session
     given = runner.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
     waiting = runner.waiting(session)
@@ -237,8 +268,7 @@ def _give(runner: Runner, place: Place, said: Reply) -> None:
         timing = Timing(spent.active, spent.idle, spent.edits, spent.pastes, PAGE)
         keep_timing(runner.board, session, number, timing)
     runner.give(session, said.key, given)
-    if sends:
-        drop_draft(runner.board, session)
+    return number if sends else None
 
 
 def _add_pictures(app: FastAPI, runner: Runner) -> None:

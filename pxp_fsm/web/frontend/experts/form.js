@@ -33,7 +33,7 @@ function useSpent(begun) {
   return spent;
 }
 
-export function Form({ view, onView, onMoved }) {
+export function Form({ view, onReply, onMoved }) {
   const { asked, id, draft } = view;
   const place = `${id}/${asked.number}`;
   const [typed, setTyped] = useState(() => TYPED.get(place)
@@ -52,11 +52,10 @@ export function Form({ view, onView, onMoved }) {
     unsaved.current = false;
     const body = { number: asked.number, ...now.current, spent: rounded(spent.current) };
     pending.current = put(`/api/sessions/${id}/draft`, body, keepalive)
-      .then(() => setSaved("Your draft is kept."))
+      .then(() => { if (!unsaved.current) setSaved("Your draft is kept."); })
       .catch((error) => {
-        if (error.status === 409) return;
-        unsaved.current = true; // tried again in a while
-        setSaved("Your draft is not kept yet.");
+        unsaved.current = true; // tried again in a while: a server that starts again has not asked yet
+        if (error.status !== 409) setSaved("Your draft is not kept yet.");
       })
       .finally(() => { pending.current = null; });
   }, [id, asked.number, spent]);
@@ -92,7 +91,7 @@ export function Form({ view, onView, onMoved }) {
       await pending.current; // it could arrive after the answer, and what is kept would be older
       unsaved.current = false;
       const body = { key: asked.key, choice: picked, ...answer, spent: rounded(spent.current) };
-      onView(await (await post(`/api/sessions/${id}/reply`, body)).json());
+      await onReply(post(`/api/sessions/${id}/reply`, body).then((found) => found.json()));
     } catch (error) {
       if (error.status === 409) onMoved();
       else setTrouble(error.status ? error.message : "The server is away; try again when it is back.");

@@ -30,11 +30,17 @@ export function Session({ id, news, next, onChange }) {
   }, [id]);
   useEffect(() => { refresh(); }, [refresh, news]);
 
-  const keep = useCallback((found) => {
-    latest.current += 1;
-    setView(found);
+  /** Show what a reply brought; where the session was asked for meanwhile, which of the two is newer is
+   * not known, and it is asked for again. */
+  const keep = useCallback(async (reply) => {
+    const before = latest.current;
+    const found = await reply;
+    if (latest.current === before) {
+      latest.current += 1;
+      setView(found);
+    } else refresh();
     onChange();
-  }, [onChange]);
+  }, [onChange, refresh]);
 
   if (!view) return html`<section className="empty"><p role="status">${trouble || "Loading …"}</p></section>`;
   const last = (mine) => view.messages.filter((one) => one.mine === mine).at(-1);
@@ -54,7 +60,7 @@ export function Session({ id, news, next, onChange }) {
       <${Conversation} view=${view} session=${id} />
       ${trouble && html`<p className="alert">${trouble}</p>`}
       ${view.asked
-        ? html`<${Form} key=${`${id}/${view.asked.number}`} view=${view} onView=${keep} onMoved=${refresh} />`
+        ? html`<${Form} key=${`${id}/${view.asked.number}`} view=${view} onReply=${keep} onMoved=${refresh} />`
         : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
             ?? "The other side is at work"}</h2><p>${view.ending}</p>
             ${next && html`<a className="button" href=${`#s=${next.id}`}>Go to ${next.title}</a>`}</section>`}
