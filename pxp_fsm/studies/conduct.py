@@ -11,22 +11,20 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-from backends.databases import RunRecord, SqlBlackboard, disclosure, erasure, queries, tokens
+from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
 from backends.databases.drafts import Timing, keep_timing
-from backends.databases.locks import RunLocked
 from pxp_fsm import __version__
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.defaults import SYSTEMS
-from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.errors import NotThere, Refused, quoted
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.studies.assignment import Assigned, assignment
+from pxp_fsm.studies.erasures import Erasures
 from pxp_fsm.studies.files import Study, number_of, pseudonym
 from pxp_fsm.studies.guide import next_message
-from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, PARTNER, STUDY, participation
+from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, STUDY, participation
 from pxp_fsm.studies.participations import (
     NOBODY,
     Participation,
@@ -36,9 +34,10 @@ from pxp_fsm.studies.participations import (
     run_name,
     runs_of,
 )
+from pxp_fsm.studies.partners import Partners
 from pxp_fsm.studies.requests import check_identifiers, check_payload
 from pxp_fsm.studies.status import ON_WHOM
-from pxp_fsm.studies.tasks import Sessions, Standing
+from pxp_fsm.studies.tasks import Standing
 
 LINK_SECONDS = 90 * 86400.0
 """For how long a participant's link is valid."""
@@ -54,8 +53,7 @@ class Conduct:
     """A study on a blackboard, new or gone on with; one process at a time conducts it.
 
     `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
-    not go on, before they are erased. `unclean` says that pages of the database's files may still
-    hold what was erased: until `clean`, and after it where another process has them open.
+    not go on, before they are erased.
 
     Raises `RunLocked` where another process conducts it, and `UsageError` where the study there is
     not this one. Use it as a context manager.
@@ -76,10 +74,10 @@ class Conduct:
         self._doing = threading.RLock()
         self._seen: dict[str, float] = {}
         self._known: dict[str, Participation] = {}
-        self._noticed: dict[str, float] = {}
-        self._totals: dict[object, int] = {}
+        self._partners = Partners(study, board, clock)
         board.lock(study.run)
         try:
+            self._erasures = Erasures(board, study.run)
             self._open()
         except BaseException:
             board.unlock(study.run)
@@ -111,15 +109,12 @@ class Conduct:
             subject = name.removeprefix(f"{study.run}/")
             self._known[subject] = read(board, study.run, subject)
             self._seen[subject] = latest.get(name, self._clock())
-        erased = (one.session for one in board.erasures(study.run))
-        self._erased = {name.removeprefix(f"{study.run}/") for name in erased}
-        self.unclean = bool(self._erased)  # whoever erased them may have been killed before
         for subject in self.subjects:
             self._align(self._known[subject])
             self._drive(self._known[subject])
         for subject in set(disclosure.identifiers_of(board, study.run)) & set(self._known):
             if self.state == "ANONYMISED" or self.status(subject) in ("DECLINED", "ERASED"):
-                self._forget(subject)
+                self._erasures.forget(subject)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -150,7 +145,7 @@ class Conduct:
                 self._align(self._known[subject])
                 self._drive(self._known[subject])
             if label == "ANONYMISE":
-                self._forget()
+                self._erasures.forget()
                 self.clean()
 
     def _rows_of_study(self) -> list[Any]:
@@ -160,8 +155,8 @@ class Conduct:
     def join(self, identifiers: Mapping[str, str] | None = None) -> str:
         """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
 
-        Raises `Refused` where the study is not open or has no place left, `UsageError` for
-        identifiers that the study file does not name.
+        Who comes before the study is open waits until it is. Raises `Refused` where it is paused,
+        closed or full, `UsageError` for identifiers that the study file does not name.
         """
         given = dict(identifiers or {})
         check_identifiers(self.study, given)
@@ -171,7 +166,7 @@ class Conduct:
             came = next((who for who, values in known.items() if given and values == given), None)
             if came in self._known:
                 return str(came)
-            if self.state != "OPEN":
+            if self.state not in ("PREPARED", "OPEN"):
                 raise Refused("the study does not take anybody new at present")
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
@@ -224,7 +219,7 @@ class Conduct:
                 keep_timing(self.board, one.name, len(one.history), timing)
             self._drive(one)
             if one.status == "DECLINED":
-                self._forget(subject)
+                self._erasures.forget(subject)
             return one.status
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
@@ -259,45 +254,21 @@ class Conduct:
             one = self.participation(subject)
             if one.status not in AT_TASK:
                 return Standing()
-            if self.doing(one.subject)[-1].task.network:
-                self._partner(one, Standing(is_theirs=True))
-                return Standing(is_theirs=True)
-            run, does, plan = self.task(subject)
-            sessions = Sessions(self.study, self.board, subject, does, run, self._total(plan))
-            found = sessions.standing(self._clock(), self._noticed)
-            self._partner(one, found)
+            found = self._partners.standing(one, self.doing(subject)[-1])
+            if self._partners.move(one, found):
+                self._seen[subject] = self._clock()
             return found
 
-    def _total(self, plan: Plan) -> int:
-        """How many sessions a run of `plan` has."""
-        about = plan.task, plan.data, plan.instances, plan.label, plan.repetitions
-        if about not in self._totals:
-            self._totals[about] = len(read_plan(plan)[1].sessions) * plan.repetitions
-        return self._totals[about]
-
-    def _partner(self, one: Participation, found: Standing) -> None:
-        listening = one.state(PARTNER) == "LISTENING"
-        if found.is_over:
-            if listening:
-                one.send(PARTICIPANT, "ANSWER")
-            if found.is_lost:
-                self._lose(one)
-            else:
-                one.send(PARTNER, "OVER")
-        elif found.is_theirs and not listening:
-            one.send(PARTNER, "TURN")
-        elif not found.is_theirs and listening:
-            one.send(PARTICIPANT, "ANSWER")
-        else:
-            return
-        self._seen[one.subject] = self._clock()
-
     def lose(self, subject: str) -> None:
-        """The partner of `subject` has gone: the participant is told, and can go on."""
+        """The partner of `subject` has gone: the participant is told, and can go on.
+
+        In a blinded arm they are told at the end of a slot, as of every other answer.
+        """
         with self._doing:
             one = self.participation(subject)
             if one.status in AT_TASK:
-                self._lose(one)
+                self._partners.lose(one)
+                self.follow(subject)
 
     def finish(self, subject: str) -> None:
         """A task about a network is done; raises `Refused` where there is none."""
@@ -305,12 +276,15 @@ class Conduct:
             one = self.participation(subject)
             if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
                 raise Refused(f"{subject} is {one.status}, and at no task about a network")
-            self._partner(one, Standing(is_over=True))
+            self._partners.move(one, Standing(is_over=True))
+            self._seen[subject] = self._clock()
 
-    def _lose(self, one: Participation) -> None:
-        if one.state(PARTNER) != "LEAVING":
-            one.happen("LOST")
-        one.send(PARTNER, "GONE")
+    def catch_up(self) -> None:
+        """Erase what could not be erased when its author withdrew, since a run went on."""
+        with self._doing:
+            for subject in self.subjects:
+                self._drive(self._known[subject])
+            self.clean()
 
     def lapse(self) -> tuple[str, ...]:
         """Let those lapse who have given no sign since the deadline; their pseudonyms."""
@@ -324,7 +298,7 @@ class Conduct:
                     one.happen("LAPSE")
                     gone.append(subject)
                     if one.status == "DECLINED":
-                        self._forget(subject)
+                        self._erasures.forget(subject)
             return tuple(gone)
 
     def _leave(self, one: Participation) -> None:
@@ -336,7 +310,7 @@ class Conduct:
 
     def _align(self, one: Participation) -> None:
         """Let what happened to the study happen to a participation, as far as it has not."""
-        if one.subject in self._erased:
+        if one.subject in self._erasures.done:
             return
         of_study = set(self._known[NOBODY].events())
         there = [label for label in one.events() if label in of_study]
@@ -347,7 +321,7 @@ class Conduct:
 
     def _drive(self, one: Participation) -> None:
         """Let the guide and the study do what is theirs, until somebody else is to act."""
-        if one.subject in self._erased:
+        if one.subject in self._erasures.done:
             return
         while one.state(GUIDE) != "ERASING":
             chosen = next_message(self.study, one)
@@ -358,43 +332,21 @@ class Conduct:
         if one.state(GUIDE) == "ERASING":
             self._erase(one)
         elif one.status == "ERASED":
-            self._erase_lifecycle(one)
+            self._erasures.finish(one.subject)
 
     def _erase(self, one: Participation) -> None:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""
         runs = self.runs_of(one.subject)
         self._stop(runs)
-        if self._erase_runs(runs):
+        if self._erasures.erase(runs):
             one.send(GUIDE, "ERASED")
-            self._erase_lifecycle(one)
+            self._erasures.finish(one.subject)
 
-    def _erase_lifecycle(self, one: Participation) -> None:
-        if self._erase_runs([one.name]):
-            self._forget(one.subject)
-            self._erased.add(one.subject)
-
-    def _erase_runs(self, names: Iterable[str]) -> bool:
-        """Erase these runs or sessions, as far as they are stored; whether all were.
-
-        False where another process works on one of them: nothing of that one is erased then.
-        """
-        for name in names:
-            try:
-                erasure.erase(self.board, erasure.sessions_of(self.board, [name]))
-            except NotThere:
-                continue
-            except RunLocked:
-                return False
-        return True
-
-    def _forget(self, subject: str | None = None) -> None:
-        """Remove who somebody was, and their links; None is everybody."""
-        disclosure.forget(self.board, self.study.run, subject)
-        self.unclean = True
+    @property
+    def unclean(self) -> bool:
+        """Whether pages of the database's files may still hold what was erased."""
+        return self._erasures.unclean
 
     def clean(self) -> None:
         """Rewrite the database's files, if they may still hold what was erased; see `unclean`."""
-        if self.unclean:
-            with suppress(BlackboardError):
-                erasure.clean(self.board)
-                self.unclean = False
+        self._erasures.clean()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from backends.databases import SqlBlackboard
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.experts import server
+from pxp_fsm.web.experts import answers, server
 from pxp_fsm.web.experts.admission import Budget
 from tests.web.expert_load import check, measured
 from tests.web.experts import MINE, QuickServer, Served, served
@@ -87,6 +87,7 @@ def test_what_is_acknowledged_is_stored(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(SqlBlackboard, "append", slowly)
     monkeypatch.setattr(server, "PATIENCE", 0.05)
+    monkeypatch.setattr(answers, "PATIENCE", 0.05)
     with served(tmp_path / "lab.sqlite", "ann") as found:
         ann = found.expert("ann")
         view = ann.gives(ann.gives(ann.waiting(), "own", **MINE), "REF")

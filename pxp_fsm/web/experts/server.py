@@ -6,22 +6,18 @@ Each expert sees and answers their own sessions alone; what is not theirs is not
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Annotated, Literal
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, WebSocket, WebSocketDisconnect
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
-from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
-from backends.people.browser import LONGEST, OWN, SEND, Given, Step
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
@@ -36,9 +32,10 @@ from pxp_fsm.web.experts.admission import (
     Links,
     Who,
 )
+from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Draft, Reply, give, save, stored
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.research import add_research
-from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.runner import Moved, Place, Runner
 from pxp_fsm.web.experts.views import (
     NOTICE,
     SessionLine,
@@ -49,49 +46,6 @@ from pxp_fsm.web.experts.views import (
 )
 from pxp_fsm.web.security import Guarded
 from pxp_fsm.web.serving import add_page, add_refusals, listen
-
-PATIENCE = 2.0
-"""Seconds for which an answer waits for what follows it; after that the page hears of it."""
-STORED = 60.0
-"""Seconds for which a message that was sent waits to be stored, before it is acknowledged."""
-PAGE = sha256((static("experts.js") + static("experts.css")).encode()).hexdigest()[:12]
-"""The version of the page, as it is stored with each message that was made on it."""
-
-Text = Annotated[str, Field(max_length=LONGEST)]
-Seconds = Annotated[float, Field(ge=0, le=1e7)]
-Count = Annotated[int, Field(ge=0, le=10**6)]
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Spent(_Body):
-    """How the message was arrived at: seconds, edits and pastes."""
-
-    active: Seconds = 0.0
-    idle: Seconds = 0.0
-    edits: Count = 0
-    pastes: Count = 0
-
-
-class Draft(_Body):
-    """What is typed for message `number`, and not sent."""
-
-    number: Annotated[int, Field(ge=1, le=10**6)]
-    prediction: Text = ""
-    explanation: Text = ""
-    spent: Spent = Spent()
-
-
-class Reply(_Body):
-    """An answer to the question `key`: a choice, or with `own` an answer that was typed."""
-
-    key: Annotated[str, Field(max_length=64)]
-    choice: Annotated[str, Field(max_length=64)]
-    prediction: Text = ""
-    explanation: Text = ""
-    spent: Spent = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,70 +159,18 @@ def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
     def draft(who: Asker, session: str, typed: Draft) -> None:
         """Keep what is typed for the message that is asked for."""
         place = _answering(runner, who, session)
-        waiting = runner.waiting(place.session)
-        if waiting is None or waiting.number != typed.number:
-            raise Moved("this message is not asked for any more; what was typed is not kept")
-        content = typed.model_dump(exclude={"number"})
-        keep_draft(runner.board, place.session, typed.number, content)
+        save(runner, place, typed)
 
     @app.post("/api/sessions/{session}/reply")
     async def reply(who: Asker, session: str, said: Reply) -> SessionView:
         """Answer what is asked; the session as it is then."""
         place = _answering(runner, who, session)
         seen = news.version(place.session)
-        sent = await asyncio.to_thread(_give, runner, place, said)
+        sent = await asyncio.to_thread(give, runner, place, said)
         if sent is not None:
-            await _stored(runner, news, place, sent)
+            await stored(runner, news, place, sent)
         await news.after(place.session, seen, PATIENCE)
         return await asyncio.to_thread(shown, place)
-
-
-async def _stored(runner: Runner, news: News, place: Place, number: int) -> None:
-    """Wait until message `number` is stored, and forget its draft; raise `Moved` where it is not.
-
-    What a page is told to have been sent must outlast a server that is killed.
-    """
-    until = time.monotonic() + STORED
-    while time.monotonic() < until:
-        seen = news.version(place.session)
-        if await asyncio.to_thread(_is_stored, runner, place, number):
-            await asyncio.to_thread(drop_draft, runner.board, place.session)
-            return
-        if runner.hosted[place.run].state is not RunState.RUNNING:
-            break
-        await news.after(place.session, seen, PATIENCE)
-    raise Moved("what was sent is not stored yet; the page shows it once it is")
-
-
-def _is_stored(runner: Runner, place: Place, number: int) -> bool:
-    where = place.repetition, place.position, place.position
-    found = runner.board.sessions_at(place.run, *where)
-    return any(one.messages >= number or one.ending is not None for one in found)
-
-
-def _give(runner: Runner, place: Place, said: Reply) -> int | None:
-    """Check an answer, keep what must outlast it, and let the session go on with it.
-
-    The number of the message where the answer was to send it.
-    """
-    session = place.session
-    given = runner.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
-    waiting = runner.waiting(session)
-    if waiting is None:
-        raise Moved("this question has been answered")
-    asked, number = waiting.asked, waiting.number
-    if asked.step is Step.ANSWER:
-        content = said.model_dump(include={"prediction", "explanation", "spent"})
-        if said.choice != OWN:
-            content |= {"prediction": given.prediction, "explanation": given.explanation}
-        keep_draft(runner.board, session, number, content)
-    sends = asked.step is Step.LOOK and given.choice == SEND
-    if sends:
-        spent = said.spent
-        timing = Timing(spent.active, spent.idle, spent.edits, spent.pastes, PAGE)
-        keep_timing(runner.board, session, number, timing)
-    runner.give(session, said.key, given)
-    return number if sends else None
 
 
 def _add_pictures(app: FastAPI, runner: Runner) -> None:
