@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -47,7 +47,7 @@ from pxp_fsm.web.interface import (
     event_of,
 )
 from pxp_fsm.web.recordings import Recording
-from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded
+from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded, until_left
 from pxp_fsm.web.subjects import Subject
 from pxp_fsm.web.traces import FORMS, written
 from pxp_fsm.web.views import StateView, Views
@@ -295,14 +295,9 @@ def _add_events(app: FastAPI, explorer: Explorer) -> None:
     async def events(socket: WebSocket) -> None:
         await socket.accept()
         listener = _Listener(socket, explorer)
-        telling = asyncio.create_task(listener.tell())
         try:
-            while True:
-                await listener.hear(await socket.receive_text())
-        except WebSocketDisconnect:
-            pass
+            await until_left(socket, listener.tell(), listener.hear)
         finally:
-            telling.cancel()
             listener.close()
 
 

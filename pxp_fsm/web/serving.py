@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.requests import Request
@@ -91,10 +93,41 @@ def serve_guarded(app: ASGIApp, port: int, ready: Callable[[str], None]) -> None
     """
     with listen(port) as listening:
         access = Access(listening.getsockname()[1])
-        guarded = Guarded(app, access)
-        config = uvicorn.Config(
-            guarded, log_level="warning", server_header=False, ws_max_size=65536
-        )
-        server = uvicorn.Server(config)
+        server = server_of(Guarded(app, access))
         ready(access.address)
         server.run(sockets=[listening])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """A server of a guarded `app`: it logs no requests, and believes no proxy."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            ws_max_size=65536,
+            timeout_graceful_shutdown=3,
+        )
+    )
+
+
+async def until_left(
+    socket: WebSocket,
+    tell: Coroutine[None, None, None],
+    hear: Callable[[str], Awaitable[None]] | None = None,
+) -> None:
+    """Let `tell` send until the page has left; what the page says goes to `hear`."""
+    telling = asyncio.create_task(tell)
+    try:
+        while True:
+            text = await socket.receive_text()
+            if hear is not None:
+                await hear(text)
+    except WebSocketDisconnect:
+        pass
+    finally:
+        telling.cancel()
+        with suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
+            await telling

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi import Depends, FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 from starlette.requests import Request
@@ -45,7 +44,7 @@ from pxp_fsm.web.experts.views import (
     session_view,
 )
 from pxp_fsm.web.security import Guarded
-from pxp_fsm.web.serving import add_page, add_refusals, listen
+from pxp_fsm.web.serving import add_page, add_refusals, listen, server_of, until_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +221,7 @@ def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
                     if hosted is not None and (who.is_researcher or hosted.subject == who.subject):
                         await socket.send_json({"type": "changed"})
 
-            telling = asyncio.create_task(tell())
-            try:
-                while True:
-                    await socket.receive_text()
-            except WebSocketDisconnect:
-                pass
-            finally:
-                telling.cancel()
-                with suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
-                    await telling
+            await until_left(socket, tell())
 
 
 def serve_experts(
@@ -251,19 +241,10 @@ def serve_experts(
     with listen(port) as listening:
         links = Links(board, listening.getsockname()[1], url, days)
         runner = Runner(board, runs)
-        guarded = Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS)
-        config = uvicorn.Config(
-            guarded,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            ws_max_size=65536,
-            timeout_graceful_shutdown=3,
-        )
+        server = server_of(Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS))
         subjects = sorted({hosted.subject for hosted in runner.hosted.values()})
         ready(
             {"": links.link(RESEARCHERS, "")}
             | {subject: links.link(EXPERTS, subject) for subject in subjects}
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])

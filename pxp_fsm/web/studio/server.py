@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
@@ -23,7 +23,7 @@ from pxp_fsm.networks.model.history import Conflict
 from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.questions import NotAsked
-from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded
+from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded, until_left
 from pxp_fsm.web.studio.notes import MOST_EXAMPLES, Coordinate, Sample, Text, path_of
 from pxp_fsm.web.studio.operations import operations_of
 from pxp_fsm.web.studio.state import Message, Studio
@@ -299,16 +299,7 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
                     await socket.send_json(message)
                 await socket.close(1013)
 
-            sending = asyncio.create_task(send())
-            try:
-                while True:
-                    await socket.receive_text()
-            except WebSocketDisconnect:
-                pass
-            finally:
-                sending.cancel()
-                with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-                    await sending
+            await until_left(socket, send())
 
 
 def serve_studio(
