@@ -28,6 +28,7 @@ from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, STUDY, particip
 from pxp_fsm.studies.participations import (
     NOBODY,
     Participation,
+    assigned,
     begin,
     check_stored,
     read,
@@ -36,7 +37,7 @@ from pxp_fsm.studies.participations import (
 )
 from pxp_fsm.studies.partners import Partners
 from pxp_fsm.studies.requests import check_identifiers, check_payload
-from pxp_fsm.studies.status import ON_WHOM
+from pxp_fsm.studies.status import ON_WHOM, holds_place
 from pxp_fsm.studies.tasks import Standing
 
 LINK_SECONDS = 90 * 86400.0
@@ -52,6 +53,7 @@ AT_TASK = ("WAITING", "ANSWERING")
 class Conduct:
     """A study on a blackboard, new or gone on with; one process at a time conducts it.
 
+    Whoever does several things between which nothing else may come holds `alone` meanwhile.
     `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
     not go on, before they are erased.
 
@@ -71,7 +73,7 @@ class Conduct:
         self.board = board
         self._clock = clock
         self._stop = stop
-        self._doing = threading.RLock()
+        self.alone = threading.RLock()
         self._seen: dict[str, float] = {}
         self._known: dict[str, Participation] = {}
         self._partners = Partners(study, board, clock)
@@ -136,10 +138,10 @@ class Conduct:
 
         ANONYMISE removes all identifiers and links as well.
         """
-        with self._doing:
-            if label not in {row.label for row in self._rows_of_study()}:
-                there = ", ".join(dict.fromkeys(row.label for row in self._rows_of_study()))
-                raise Refused(f"the study is {self.state}: possible now is {there or 'nothing'}")
+        with self.alone:
+            if label not in self.possible:
+                there = ", ".join(self.possible) or "nothing"
+                raise Refused(f"the study is {self.state}: possible now is {there}")
             self._known[NOBODY].happen(label)
             for subject in self.subjects:
                 self._align(self._known[subject])
@@ -148,9 +150,12 @@ class Conduct:
                 self._erasures.forget()
                 self.clean()
 
-    def _rows_of_study(self) -> list[Any]:
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """The events that can happen to the study now."""
         rows = self._known[NOBODY].live.machines[STUDY].enabled()
-        return [row for row in rows if row.kind is Kind.EVENT]
+        events = (row.label for row in rows if row.kind is Kind.EVENT)
+        return tuple(label for label in dict.fromkeys(events) if label not in ("LAPSE", "WITHDRAW"))
 
     def join(self, identifiers: Mapping[str, str] | None = None) -> str:
         """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
@@ -160,7 +165,7 @@ class Conduct:
         """
         given = dict(identifiers or {})
         check_identifiers(self.study, given)
-        with self._doing:
+        with self.alone:
             run = self.study.run
             known = disclosure.identifiers_of(self.board, run)
             came = next((who for who, values in known.items() if given and values == given), None)
@@ -168,19 +173,47 @@ class Conduct:
                 return str(came)
             if self.state not in ("PREPARED", "OPEN"):
                 raise Refused("the study does not take anybody new at present")
+            free = self._free_places()
+            if not free:
+                raise Refused("the study has no place left")
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
-            if number > self.study.experts:
-                raise Refused("the study has no place left")
             subject = pseudonym(number)
             if given:
                 disclosure.identify(self.board, run, subject, given)
-            given_to = assignment(self.study, number)
-            does = [{"task": one.task.name, "arm": one.arm.name} for one in given_to]
-            self._known[subject] = begin(self.board, run, subject, number + 1, json.dumps(does))
+            tasks = assignment(self.study, free[0])
+            does = [{"task": one.task.name, "arm": one.arm.name} for one in tasks]
+            about = json.dumps({"place": free[0], "does": does})
+            self._known[subject] = begin(self.board, run, subject, number + 1, about, free[0])
             self._seen[subject] = self._clock()
             self._align(self._known[subject])
             return subject
+
+    def _free_places(self) -> list[int]:
+        """The places in the assignment that nobody holds, lowest first.
+
+        Who has declined, lapsed, withdrawn, or is at the end without all tasks, holds none.
+        """
+        held = {
+            one.place for who in self.subjects if holds_place(self.study, one := self._known[who])
+        }
+        return [place for place in range(1, self.study.experts + 1) if place not in held]
+
+    @property
+    def places_left(self) -> int:
+        """How many more can take part."""
+        return len(self._free_places())
+
+    def give_up(self, subject: str) -> None:
+        """Let `subject` lapse now: their place is given to who comes next.
+
+        Raises `Refused` where they cannot lapse, since they have finished or left.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if one.status not in (*MAY_LAPSE, "INVITED", "READY", "WAITING"):
+                raise Refused(f"{subject} is {one.status}, and holds no place that could be given")
+            self._lapse(one)
 
     def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
         """A new token for the link of `subject`; it is not stored."""
@@ -206,7 +239,7 @@ class Conduct:
         Raises `Refused` where it is not offered, and `UsageError` for answers that are none. A
         second device, or a second click, finds the status already changed, and is refused.
         """
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if label == "WITHDRAW":
                 self._leave(one)
@@ -227,9 +260,8 @@ class Conduct:
         return runs_of(self.study, self.participation(subject))
 
     def assigned(self, subject: str) -> tuple[Assigned, ...]:
-        """What `subject` does, in order."""
-        self.participation(subject)
-        return assignment(self.study, number_of(subject))
+        """What `subject` does, in order; nothing where that was erased."""
+        return assigned(self.study, self.participation(subject))
 
     def doing(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` was given so far, in order; the debrief tells which arms these were."""
@@ -250,7 +282,7 @@ class Conduct:
 
         May be called at any time, and again.
         """
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if one.status not in AT_TASK:
                 return Standing()
@@ -264,7 +296,7 @@ class Conduct:
 
         In a blinded arm they are told at the end of a slot, as of every other answer.
         """
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if one.status in AT_TASK:
                 self._partners.lose(one)
@@ -272,7 +304,7 @@ class Conduct:
 
     def finish(self, subject: str) -> None:
         """A task about a network is done; raises `Refused` where there is none."""
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
                 raise Refused(f"{subject} is {one.status}, and at no task about a network")
@@ -281,25 +313,28 @@ class Conduct:
 
     def catch_up(self) -> None:
         """Erase what could not be erased when its author withdrew, since a run went on."""
-        with self._doing:
+        with self.alone:
             for subject in self.subjects:
                 self._drive(self._known[subject])
             self.clean()
 
     def lapse(self) -> tuple[str, ...]:
         """Let those lapse who have given no sign since the deadline; their pseudonyms."""
-        with self._doing:
+        with self.alone:
             now, gone = self._clock(), list[str]()
             for subject in self.subjects:
                 one = self._known[subject]
                 late = now - self._seen[subject] > self.study.deadline
                 if late and one.status in MAY_LAPSE:
-                    self._stop(self.runs_of(subject))
-                    one.happen("LAPSE")
+                    self._lapse(one)
                     gone.append(subject)
-                    if one.status == "DECLINED":
-                        self._erasures.forget(subject)
             return tuple(gone)
+
+    def _lapse(self, one: Participation) -> None:
+        self._stop(self.runs_of(one.subject))
+        one.happen("LAPSE")
+        if one.status == "DECLINED":
+            self._erasures.forget(one.subject)
 
     def _leave(self, one: Participation) -> None:
         """A withdrawal: what was said is erased at once, or as soon as it can be."""

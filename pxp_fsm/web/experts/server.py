@@ -20,7 +20,7 @@ from backends.databases import SqlBlackboard
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.experts import pictures
 from pxp_fsm.web.experts.admission import (
@@ -49,9 +49,9 @@ from pxp_fsm.web.serving import add_page, add_refusals, listen, server_of, until
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who opened the page: an expert, or whoever runs the experiments."""
+    """Who opened the page: an expert or a researcher; of a study, a participant or its conductor."""
 
-    role: Literal["expert", "researcher"]
+    role: Literal["expert", "researcher", "participant", "conductor"]
     subject: str
     page: str
     notice: str
@@ -89,23 +89,47 @@ def application(runner: Runner, links: Links) -> FastAPI:
         await asyncio.to_thread(runner.stop)
 
     app = FastAPI(title="pxp serve", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
+    add_common(app, links)
+    _add_sessions(app, runner, news)
+    _add_pictures(app, runner)
+    _add_own(app, runner)
+    _add_events(app, runner, news)
+    add_research(app, runner, links)
+    return app
+
+
+def add_common(app: FastAPI, links: Links) -> None:
+    """What every server of people has: the page, refusals, drawings, second devices."""
     add_page(app, "experts", "Sessions")
     add_refusals(app)
     editor = static("molecules.js")
     app.get("/molecules.js", include_in_schema=False)(
         lambda: Response(editor, media_type="text/javascript; charset=utf-8")
     )
-    _add_sessions(app, runner, news)
-    _add_pictures(app, runner)
-    _add_own(app, runner, links)
-    _add_events(app, runner, news)
-    add_research(app, runner, links)
+
+    @app.get("/api/drawing", response_class=Response)
+    def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
+        """The molecules of a SMILES text, drawn."""
+        image = None if text_problem(smiles) else pictures.structure(smiles)
+        if image is None:
+            raise DataError("these are no molecules")
+        return picture_response(image)
+
+    @app.post("/api/pairing")
+    def pairing(who: Asker) -> Pairing:
+        """A link that opens the page on a second device, once, within ten minutes."""
+        return Pairing(links.pairing(who))
 
     @app.exception_handler(Moved)
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 409)
 
-    return app
+
+def picture_response(image: Image | None) -> Response:
+    """A picture as a response; 404 where there is none."""
+    if image is None:
+        raise HTTPException(404, "there is no picture")
+    return Response(image.data, media_type=image.media_type)
 
 
 def own_place(runner: Runner, who: Who, session: str) -> Place:
@@ -124,7 +148,7 @@ def _answering(runner: Runner, who: Who, session: str) -> Place:
     return place
 
 
-def _add_own(app: FastAPI, runner: Runner, links: Links) -> None:
+def _add_own(app: FastAPI, runner: Runner) -> None:
     @app.get("/api/me")
     def me(who: Asker) -> Me:
         """Who opened the page."""
@@ -135,11 +159,6 @@ def _add_own(app: FastAPI, runner: Runner, links: Links) -> None:
     def sessions(who: Asker) -> tuple[SessionLine, ...]:
         """One's sessions: those that wait for one first."""
         return () if who.is_researcher else queue(runner, who.subject)
-
-    @app.post("/api/pairing")
-    def pairing(who: Asker) -> Pairing:
-        """A link that opens the page on a second device, once, within ten minutes."""
-        return Pairing(links.pairing(who))
 
 
 def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
@@ -173,52 +192,48 @@ def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
 
 
 def _add_pictures(app: FastAPI, runner: Runner) -> None:
-    def sent(image: Image | None) -> Response:
-        if image is None:
-            raise HTTPException(404, "there is no picture")
-        return Response(image.data, media_type=image.media_type)
-
     @app.get("/api/sessions/{session}/pictures/{number}", response_class=Response)
     def picture(who: Asker, session: str, number: int) -> Response:
         """The picture of the instance (0), or of the prediction of a message."""
         place = own_place(runner, who, session)
-        run = runner.hosted[place.run].run
-        stored = runner.board.sessions_at(
-            run.name, place.repetition, place.position, place.position
-        )
-        problem = run.task.problem
-        if not stored or problem is None:
-            raise HTTPException(404, "there is no picture")
-        if number == 0:
-            return sent(pictures.of_instance(problem, stored[0].instance))
         said = [entry.message for entry in runner.board.entries(place.session)]
-        if not problem.smiles or not 1 <= number <= len(said):
-            raise HTTPException(404, "there is no picture")
-        return sent(pictures.structure(said[number - 1].answer.prediction))
+        return picture_response(picture_of(runner, place, number, said))
 
-    @app.get("/api/drawing", response_class=Response)
-    def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
-        """The molecules of a SMILES text, drawn."""
-        image = None if text_problem(smiles) else pictures.structure(smiles)
-        if image is None:
-            raise DataError("these are no molecules")
-        return sent(image)
+
+def picture_of(runner: Runner, place: Place, number: int, said: Sequence[Message]) -> Image | None:
+    """The picture of a session's instance (0), or of the prediction of a message of `said`."""
+    run = runner.hosted[place.run].run
+    stored = runner.board.sessions_at(run.name, place.repetition, place.position, place.position)
+    problem = run.task.problem
+    if not stored or problem is None:
+        return None
+    if number == 0:
+        return pictures.of_instance(problem, stored[0].instance)
+    if not problem.smiles or not 1 <= number <= len(said):
+        return None
+    return pictures.structure(said[number - 1].answer.prediction)
 
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
+    def concerns(who: Who, name: str) -> bool:
+        hosted = runner.hosted.get(name if name in runner.hosted else name.rsplit("/", 2)[0])
+        return hosted is not None and (who.is_researcher or hosted.subject == who.subject)
+
+    add_events(app, news, concerns)
+
+
+def add_events(app: FastAPI, news: News, concerns: Callable[[Who, str], bool]) -> None:
+    """The WebSocket by which a page hears that something that `concerns` its holder has changed."""
+
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:
-        """Whenever one of one's sessions may look otherwise: that it may."""
         who = socket.state.who
-        await socket.accept()
-        with news.listening() as heard:
+        with news.listening() as heard:  # first: what changes from now on is told
+            await socket.accept()
 
             async def tell() -> None:
                 while True:
-                    session = await heard.get()
-                    run = session if session in runner.hosted else session.rsplit("/", 2)[0]
-                    hosted = runner.hosted.get(run)
-                    if hosted is not None and (who.is_researcher or hosted.subject == who.subject):
+                    if concerns(who, await heard.get()):
                         await socket.send_json({"type": "changed"})
 
             await until_left(socket, tell())
