@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from starlette.testclient import TestClient
 
 from backends.databases import SqlBlackboard
-from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.files import Study, load_study
 from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Budget, Links
 from pxp_fsm.web.participants.host import Host
 from pxp_fsm.web.participants.server import application, arrival
 from pxp_fsm.web.security import Guarded
 from tests.studies.experts import answers
-from tests.web.experts import BASE, PORT
+from tests.web.experts import BASE, PORT, Server
 
 BOUND = 120.0
 """Seconds for which what must happen is waited for."""
@@ -60,6 +61,33 @@ def study_server(study: Study, path: Path) -> Iterator[StudyServer]:
         tokens = {"": links.link(RESEARCHERS, "").partition("token=")[2]}
         with TestClient(Guarded(bounded, links, PAGE_HEADERS), base_url=BASE) as client:
             yield StudyServer(client, host, links, tokens)
+
+
+class StudyProcess(Server):
+    """`pxp study serve` as a process that can be killed, and started again at the same port."""
+
+    def __init__(self, study: Path, *arguments: str) -> None:
+        super().__init__(study.parent, *arguments)
+        self.study = load_study(study)
+        self.database = study.parent / "people.sqlite"
+
+    def _command(self) -> list[str]:
+        where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
+        return ["pxp_fsm.cli", "study", "serve", str(self.study.path), *where, *self._arguments]
+
+    def address(self, who: str) -> str:
+        """The address by which a panel sends somebody."""
+        query = "&".join(f"{name}={who}" for name in self.study.payment.parameters)
+        return f"http://127.0.0.1:{self.port}/?{query}"
+
+    def lab(self, path: str) -> dict[str, Any]:
+        """Do something on the researcher's page."""
+        token = self.links["researcher"].partition("token=")[2]
+        base = f"http://127.0.0.1:{self.port}/api/study"
+        headers = {"authorization": f"Bearer {token}"}
+        answer = httpx2.post(f"{base}/{path}", headers=headers, json={}, timeout=BOUND)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
 
 
 @dataclass
@@ -118,7 +146,9 @@ class Person:
             if asked["offers"] and self.draw.random() < 0.7:
                 body["choice"] = self.draw.choice([*asked["offers"]])
         elif asked["step"] == "tag":
-            body["choice"] = self.draw.choice([x["guard"] for x in asked["choices"] if x["allowed"]])
+            body["choice"] = self.draw.choice(
+                [x["guard"] for x in asked["choices"] if x["allowed"]]
+            )
         elif asked["step"] != "look":
             body["choice"] = self.draw.choice(["yes", "no"])
         else:

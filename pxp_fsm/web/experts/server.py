@@ -49,7 +49,7 @@ from pxp_fsm.web.serving import add_page, add_refusals, listen, server_of, until
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who opened the page: an expert or a researcher; of a study, a participant or its conductor."""
+    """Who opened the page: an expert, a researcher; of a study, a participant, its conductor."""
 
     role: Literal["expert", "researcher", "participant", "conductor"]
     subject: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import Depends, FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException
 
 from backends.databases import SessionRecord
 from backends.databases.drafts import timings_of
@@ -103,12 +103,10 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
     """The routes of the researcher's page."""
     conduct = host.conduct
 
-    def known(subject: str, _who: Researcher) -> str:
+    def known(subject: str) -> str:
         if subject not in conduct.subjects:
             raise HTTPException(404, "there is no such participant")
         return subject
-
-    Subject = Annotated[str, Depends(known)]  # noqa: N806 - a type, of this study's participants
 
     def changed(subject: str = "") -> StudyView:
         for one in (subject,) if subject else conduct.subjects:
@@ -135,44 +133,44 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
         return NewLink(subject, links.link(conduct.study.run, subject))
 
     @app.post("/api/study/participants/{subject}/link")
-    def link(subject: Subject) -> NewLink:
+    def link(_who: Researcher, subject: str) -> NewLink:
         """A new link for a participant; those before it stay valid."""
-        return NewLink(subject, links.link(conduct.study.run, subject))
+        return NewLink(known(subject), links.link(conduct.study.run, subject))
 
     @app.post("/api/study/participants/{subject}/revoke")
-    def revoke(subject: Subject) -> Revoked:
+    def revoke(_who: Researcher, subject: str) -> Revoked:
         """Revoke every link and device of a participant."""
-        return Revoked(subject, links.revoke(conduct.study.run, subject))
+        return Revoked(known(subject), links.revoke(conduct.study.run, subject))
 
     @app.post("/api/study/participants/{subject}/reassign")
-    def reassign(subject: Subject) -> StudyView:
+    def reassign(_who: Researcher, subject: str) -> StudyView:
         """Let a participant lapse now, so that their place is given to who comes next."""
-        conduct.give_up(subject)
+        conduct.give_up(known(subject))
         return changed(subject)
 
     @app.post("/api/study/participants/{subject}/withdraw")
-    def withdraw(subject: Subject) -> StudyView:
+    def withdraw(_who: Researcher, subject: str) -> StudyView:
         """Withdraw a participant on their word; what they said is erased."""
-        conduct.act(subject, "WITHDRAW")
+        conduct.act(known(subject), "WITHDRAW")
         return changed(subject)
 
     @app.get("/api/study/participants/{subject}/sessions")
-    def sessions(subject: Subject) -> tuple[SessionOf, ...]:
+    def sessions(_who: Researcher, subject: str) -> tuple[SessionOf, ...]:
         """The sessions of a participant, in order."""
-        return tuple(_session(*each) for each in _stored(host, subject))
+        return tuple(_session(*each) for each in _stored(host, known(subject)))
 
     @app.get("/api/study/participants/{subject}/sessions/{session}")
-    def transcript(subject: Subject, session: str) -> Transcript:
+    def transcript(_who: Researcher, subject: str, session: str) -> Transcript:
         """What was said in a session."""
-        for place, record in _stored(host, subject):
+        for place, record in _stored(host, known(subject)):
             if _session(place, record).id == session:
                 return _transcript(host, session, record)
         raise HTTPException(404, "there is no such session")
 
     @app.get("/api/study/participants/{subject}/arms")
-    def arms(subject: Subject) -> tuple[str, ...]:
+    def arms(_who: Researcher, subject: str) -> tuple[str, ...]:
         """The arms of a participant's tasks: whoever asks for them is not blind any more."""
-        given = conduct.assigned(subject)
+        given = conduct.assigned(known(subject))
         return tuple(f"{one.place}. {one.task.name}: {one.arm.name}" for one in given)
 
 

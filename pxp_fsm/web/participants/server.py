@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException
@@ -26,7 +27,7 @@ from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Li
 from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Body, Draft, Reply, Spent, stored
 from pxp_fsm.web.experts.runner import Moved
 from pxp_fsm.web.experts.server import Asker, Me, add_common, add_events, picture_response
-from pxp_fsm.web.experts.views import NOTICE
+from pxp_fsm.web.experts.views import NOTICE, laid_out
 from pxp_fsm.web.participants.host import Host
 from pxp_fsm.web.participants.research import STUDY, add_research
 from pxp_fsm.web.participants.views import ASKING
@@ -61,6 +62,10 @@ Participant = Annotated[str, Depends(_participant)]
 
 def application(host: Host, links: Links) -> FastAPI:
     """The server, as an application that is not guarded yet."""
+    study = host.conduct.study
+    for task, arm in product(study.tasks, study.arms):
+        if not task.network:  # or who comes first would wait for it
+            laid_out(study.plan(arm, task, "").rules().automaton)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -72,7 +72,7 @@ export function Participant({ notice }) {
     <div role="status">${away && html`<p className="alert away">The server is away. What you type is kept
       here, and sent when it is back.</p>`}</div>
     <main className="participant" data-status=${page.status}>
-      ${page.text && html`<p className="prose">${page.text}</p>`}
+      ${page.text && html`<${Prose} text=${page.text} />`}
       ${trouble && html`<p className="alert" role="alert">${trouble}</p>`}
       ${page.consent && html`<${Consent} consent=${page.consent} tools=${page.tools} />`}
       ${page.status === "READING" && html`<${Tools} tools=${page.tools} />`}
@@ -87,8 +87,13 @@ export function Participant({ notice }) {
     </main>`;
 }
 
+/** A text as paragraphs; how its lines are broken in the study file does not matter. */
+function Prose({ text }) {
+  return text.trim().split(/\n\s*\n/).map((one, place) => html`<p className="prose" key=${place}>${one}</p>`);
+}
+
 function Consent({ consent, tools }) {
-  return html`<section aria-label="consent"><p className="prose">${consent.text}</p>
+  return html`<section aria-label="consent"><${Prose} text=${consent.text} />
     <dl className="terms">
       <dt>Who receives what you type</dt>
       <dd>${consent.providers.length ? consent.providers.join("; ") : "Nobody but the researchers."}</dd>
