@@ -60,6 +60,7 @@ _DATA = {
 
 _STUDY = {
     "check": Entry("check a study and prove its lifecycles", "studies", "study"),
+    "serve": Entry("let people take part in a browser", "studies", "study"),
     "change": Entry("open, pause, resume, close, anonymise a study", "studies", "study"),
     "status": Entry("show who takes part, and who waits for whom", "studies", "study"),
     "export": Entry("export a study without names", "studies", "study"),

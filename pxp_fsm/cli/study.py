@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 import click
 
 from backends.databases import SqlBlackboard
+from pxp_fsm import web
 from pxp_fsm.cli.options import studies as options
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError
+from pxp_fsm.errors import UsageError, require_extra
 from pxp_fsm.studies.assignment import block_size
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.export import export_identifiers, export_study, participations
@@ -39,6 +41,33 @@ def check(request: options.Check) -> int:
             click.echo(f"{one.status.value:6} {said or one.name}")
     click.echo(f"Lifecycles: {len(results)} verdicts, {len(wrong)} not as expected")
     return NOT_PROVED if wrong else 0
+
+
+def serve(request: options.Serve) -> None:
+    """Serve the pages of a study until Ctrl-C."""
+    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
+    require_extra("web", "the server of pages", modules)
+    study = load_study(request.file)
+    if "://" not in request.database:
+        Path(request.database).parent.mkdir(parents=True, exist_ok=True)
+    with SqlBlackboard(request.database) as board:
+
+        def ready(links: dict[str, str]) -> None:
+            for subject, link in links.items():
+                click.echo(printable(f"{subject or 'researcher'}: {link}"))
+            click.echo("Ctrl-C ends the server; nothing is lost.")
+            if request.browser:
+                webbrowser.open(links[""])
+
+        web.serve_study(
+            study,
+            board,
+            request.port,
+            ready,
+            url=request.url,
+            days=request.days,
+            invite=request.invite,
+        )
 
 
 def status(request: options.Status) -> None:

@@ -11,34 +11,34 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-from backends.databases import RunRecord, SqlBlackboard, disclosure, erasure, queries, tokens
+from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
 from backends.databases.drafts import Timing, keep_timing
-from backends.databases.locks import RunLocked
 from pxp_fsm import __version__
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.defaults import SYSTEMS
-from pxp_fsm.errors import BlackboardError, NotThere, Refused, quoted
-from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.errors import NotThere, Refused, quoted
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.studies.assignment import Assigned, assignment
+from pxp_fsm.studies.erasures import Erasures
 from pxp_fsm.studies.files import Study, number_of, pseudonym
 from pxp_fsm.studies.guide import next_message
-from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, PARTNER, STUDY, participation
+from pxp_fsm.studies.lifecycles import GUIDE, OVER, PARTICIPANT, STUDY, participation
 from pxp_fsm.studies.participations import (
     NOBODY,
     Participation,
+    assigned,
     begin,
     check_stored,
     read,
     run_name,
     runs_of,
 )
+from pxp_fsm.studies.partners import Partners
 from pxp_fsm.studies.requests import check_identifiers, check_payload
-from pxp_fsm.studies.status import ON_WHOM
-from pxp_fsm.studies.tasks import Sessions, Standing
+from pxp_fsm.studies.status import ON_WHOM, holds_place
+from pxp_fsm.studies.tasks import Standing
 
 LINK_SECONDS = 90 * 86400.0
 """For how long a participant's link is valid."""
@@ -53,9 +53,9 @@ AT_TASK = ("WAITING", "ANSWERING")
 class Conduct:
     """A study on a blackboard, new or gone on with; one process at a time conducts it.
 
+    Whoever does several things between which nothing else may come holds `alone` meanwhile.
     `clock` gives seconds since 1970. `stop` is called with the names of runs whose sessions must
-    not go on, before they are erased. `unclean` says that pages of the database's files may still
-    hold what was erased: until `clean`, and after it where another process has them open.
+    not go on, before they are erased.
 
     Raises `RunLocked` where another process conducts it, and `UsageError` where the study there is
     not this one. Use it as a context manager.
@@ -73,13 +73,13 @@ class Conduct:
         self.board = board
         self._clock = clock
         self._stop = stop
-        self._doing = threading.RLock()
+        self.alone = threading.RLock()
         self._seen: dict[str, float] = {}
         self._known: dict[str, Participation] = {}
-        self._noticed: dict[str, float] = {}
-        self._totals: dict[object, int] = {}
+        self._partners = Partners(study, board, clock)
         board.lock(study.run)
         try:
+            self._erasures = Erasures(board, study.run)
             self._open()
         except BaseException:
             board.unlock(study.run)
@@ -111,15 +111,12 @@ class Conduct:
             subject = name.removeprefix(f"{study.run}/")
             self._known[subject] = read(board, study.run, subject)
             self._seen[subject] = latest.get(name, self._clock())
-        erased = (one.session for one in board.erasures(study.run))
-        self._erased = {name.removeprefix(f"{study.run}/") for name in erased}
-        self.unclean = bool(self._erased)  # whoever erased them may have been killed before
         for subject in self.subjects:
             self._align(self._known[subject])
             self._drive(self._known[subject])
         for subject in set(disclosure.identifiers_of(board, study.run)) & set(self._known):
             if self.state == "ANONYMISED" or self.status(subject) in ("DECLINED", "ERASED"):
-                self._forget(subject)
+                self._erasures.forget(subject)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -141,51 +138,82 @@ class Conduct:
 
         ANONYMISE removes all identifiers and links as well.
         """
-        with self._doing:
-            if label not in {row.label for row in self._rows_of_study()}:
-                there = ", ".join(dict.fromkeys(row.label for row in self._rows_of_study()))
-                raise Refused(f"the study is {self.state}: possible now is {there or 'nothing'}")
+        with self.alone:
+            if label not in self.possible:
+                there = ", ".join(self.possible) or "nothing"
+                raise Refused(f"the study is {self.state}: possible now is {there}")
             self._known[NOBODY].happen(label)
             for subject in self.subjects:
                 self._align(self._known[subject])
                 self._drive(self._known[subject])
             if label == "ANONYMISE":
-                self._forget()
+                self._erasures.forget()
                 self.clean()
 
-    def _rows_of_study(self) -> list[Any]:
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """The events that can happen to the study now."""
         rows = self._known[NOBODY].live.machines[STUDY].enabled()
-        return [row for row in rows if row.kind is Kind.EVENT]
+        events = (row.label for row in rows if row.kind is Kind.EVENT)
+        return tuple(label for label in dict.fromkeys(events) if label not in ("LAPSE", "WITHDRAW"))
 
     def join(self, identifiers: Mapping[str, str] | None = None) -> str:
         """The pseudonym of who comes with these identifiers: a new one, or that of who came before.
 
-        Raises `Refused` where the study is not open or has no place left, `UsageError` for
-        identifiers that the study file does not name.
+        Who comes before the study is open waits until it is. Raises `Refused` where it is paused,
+        closed or full, `UsageError` for identifiers that the study file does not name.
         """
         given = dict(identifiers or {})
         check_identifiers(self.study, given)
-        with self._doing:
+        with self.alone:
             run = self.study.run
             known = disclosure.identifiers_of(self.board, run)
             came = next((who for who, values in known.items() if given and values == given), None)
             if came in self._known:
                 return str(came)
-            if self.state != "OPEN":
+            if self.state not in ("PREPARED", "OPEN"):
                 raise Refused("the study does not take anybody new at present")
+            free = self._free_places()
+            if not free:
+                raise Refused("the study has no place left")
             numbers = [number_of(who) for who in {*self.subjects, *known}]
             number = number_of(came) if came else max(numbers, default=0) + 1
-            if number > self.study.experts:
-                raise Refused("the study has no place left")
             subject = pseudonym(number)
             if given:
                 disclosure.identify(self.board, run, subject, given)
-            given_to = assignment(self.study, number)
-            does = [{"task": one.task.name, "arm": one.arm.name} for one in given_to]
-            self._known[subject] = begin(self.board, run, subject, number + 1, json.dumps(does))
+            tasks = assignment(self.study, free[0])
+            does = [{"task": one.task.name, "arm": one.arm.name} for one in tasks]
+            about = json.dumps({"place": free[0], "does": does})
+            self._known[subject] = begin(self.board, run, subject, number + 1, about, free[0])
             self._seen[subject] = self._clock()
             self._align(self._known[subject])
             return subject
+
+    def _free_places(self) -> list[int]:
+        """The places in the assignment that nobody holds, lowest first.
+
+        Who has declined, lapsed, withdrawn, or is at the end without all tasks, holds none.
+        """
+        held = {
+            one.place for who in self.subjects if holds_place(self.study, one := self._known[who])
+        }
+        return [place for place in range(1, self.study.experts + 1) if place not in held]
+
+    @property
+    def places_left(self) -> int:
+        """How many more can take part."""
+        return len(self._free_places())
+
+    def give_up(self, subject: str) -> None:
+        """Let `subject` lapse now: their place is given to who comes next.
+
+        Raises `Refused` where they cannot lapse, since they have finished or left.
+        """
+        with self.alone:
+            one = self.participation(subject)
+            if one.status not in (*MAY_LAPSE, "INVITED", "READY", "WAITING"):
+                raise Refused(f"{subject} is {one.status}, and holds no place that could be given")
+            self._lapse(one)
 
     def invite(self, subject: str, seconds: float = LINK_SECONDS) -> str:
         """A new token for the link of `subject`; it is not stored."""
@@ -211,7 +239,7 @@ class Conduct:
         Raises `Refused` where it is not offered, and `UsageError` for answers that are none. A
         second device, or a second click, finds the status already changed, and is refused.
         """
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if label == "WITHDRAW":
                 self._leave(one)
@@ -224,7 +252,7 @@ class Conduct:
                 keep_timing(self.board, one.name, len(one.history), timing)
             self._drive(one)
             if one.status == "DECLINED":
-                self._forget(subject)
+                self._erasures.forget(subject)
             return one.status
 
     def runs_of(self, subject: str) -> tuple[str, ...]:
@@ -232,9 +260,8 @@ class Conduct:
         return runs_of(self.study, self.participation(subject))
 
     def assigned(self, subject: str) -> tuple[Assigned, ...]:
-        """What `subject` does, in order."""
-        self.participation(subject)
-        return assignment(self.study, number_of(subject))
+        """What `subject` does, in order; nothing where that was erased."""
+        return assigned(self.study, self.participation(subject))
 
     def doing(self, subject: str) -> tuple[Assigned, ...]:
         """What `subject` was given so far, in order; the debrief tells which arms these were."""
@@ -255,77 +282,59 @@ class Conduct:
 
         May be called at any time, and again.
         """
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if one.status not in AT_TASK:
                 return Standing()
-            if self.doing(one.subject)[-1].task.network:
-                self._partner(one, Standing(is_theirs=True))
-                return Standing(is_theirs=True)
-            run, does, plan = self.task(subject)
-            sessions = Sessions(self.study, self.board, subject, does, run, self._total(plan))
-            found = sessions.standing(self._clock(), self._noticed)
-            self._partner(one, found)
+            found = self._partners.standing(one, self.doing(subject)[-1])
+            if self._partners.move(one, found):
+                self._seen[subject] = self._clock()
             return found
 
-    def _total(self, plan: Plan) -> int:
-        """How many sessions a run of `plan` has."""
-        about = plan.task, plan.data, plan.instances, plan.label, plan.repetitions
-        if about not in self._totals:
-            self._totals[about] = len(read_plan(plan)[1].sessions) * plan.repetitions
-        return self._totals[about]
-
-    def _partner(self, one: Participation, found: Standing) -> None:
-        listening = one.state(PARTNER) == "LISTENING"
-        if found.is_over:
-            if listening:
-                one.send(PARTICIPANT, "ANSWER")
-            if found.is_lost:
-                self._lose(one)
-            else:
-                one.send(PARTNER, "OVER")
-        elif found.is_theirs and not listening:
-            one.send(PARTNER, "TURN")
-        elif not found.is_theirs and listening:
-            one.send(PARTICIPANT, "ANSWER")
-        else:
-            return
-        self._seen[one.subject] = self._clock()
-
     def lose(self, subject: str) -> None:
-        """The partner of `subject` has gone: the participant is told, and can go on."""
-        with self._doing:
+        """The partner of `subject` has gone: the participant is told, and can go on.
+
+        In a blinded arm they are told at the end of a slot, as of every other answer.
+        """
+        with self.alone:
             one = self.participation(subject)
             if one.status in AT_TASK:
-                self._lose(one)
+                self._partners.lose(one)
+                self.follow(subject)
 
     def finish(self, subject: str) -> None:
         """A task about a network is done; raises `Refused` where there is none."""
-        with self._doing:
+        with self.alone:
             one = self.participation(subject)
             if one.status not in AT_TASK or not self.doing(one.subject)[-1].task.network:
                 raise Refused(f"{subject} is {one.status}, and at no task about a network")
-            self._partner(one, Standing(is_over=True))
+            self._partners.move(one, Standing(is_over=True))
+            self._seen[subject] = self._clock()
 
-    def _lose(self, one: Participation) -> None:
-        if one.state(PARTNER) != "LEAVING":
-            one.happen("LOST")
-        one.send(PARTNER, "GONE")
+    def catch_up(self) -> None:
+        """Erase what could not be erased when its author withdrew, since a run went on."""
+        with self.alone:
+            for subject in self.subjects:
+                self._drive(self._known[subject])
+            self.clean()
 
     def lapse(self) -> tuple[str, ...]:
         """Let those lapse who have given no sign since the deadline; their pseudonyms."""
-        with self._doing:
+        with self.alone:
             now, gone = self._clock(), list[str]()
             for subject in self.subjects:
                 one = self._known[subject]
                 late = now - self._seen[subject] > self.study.deadline
                 if late and one.status in MAY_LAPSE:
-                    self._stop(self.runs_of(subject))
-                    one.happen("LAPSE")
+                    self._lapse(one)
                     gone.append(subject)
-                    if one.status == "DECLINED":
-                        self._forget(subject)
             return tuple(gone)
+
+    def _lapse(self, one: Participation) -> None:
+        self._stop(self.runs_of(one.subject))
+        one.happen("LAPSE")
+        if one.status == "DECLINED":
+            self._erasures.forget(one.subject)
 
     def _leave(self, one: Participation) -> None:
         """A withdrawal: what was said is erased at once, or as soon as it can be."""
@@ -336,7 +345,7 @@ class Conduct:
 
     def _align(self, one: Participation) -> None:
         """Let what happened to the study happen to a participation, as far as it has not."""
-        if one.subject in self._erased:
+        if one.subject in self._erasures.done:
             return
         of_study = set(self._known[NOBODY].events())
         there = [label for label in one.events() if label in of_study]
@@ -347,7 +356,7 @@ class Conduct:
 
     def _drive(self, one: Participation) -> None:
         """Let the guide and the study do what is theirs, until somebody else is to act."""
-        if one.subject in self._erased:
+        if one.subject in self._erasures.done:
             return
         while one.state(GUIDE) != "ERASING":
             chosen = next_message(self.study, one)
@@ -358,43 +367,21 @@ class Conduct:
         if one.state(GUIDE) == "ERASING":
             self._erase(one)
         elif one.status == "ERASED":
-            self._erase_lifecycle(one)
+            self._erasures.finish(one.subject)
 
     def _erase(self, one: Participation) -> None:
         """Erase what was said, then say so; where a run goes on, it is tried again later."""
         runs = self.runs_of(one.subject)
         self._stop(runs)
-        if self._erase_runs(runs):
+        if self._erasures.erase(runs):
             one.send(GUIDE, "ERASED")
-            self._erase_lifecycle(one)
+            self._erasures.finish(one.subject)
 
-    def _erase_lifecycle(self, one: Participation) -> None:
-        if self._erase_runs([one.name]):
-            self._forget(one.subject)
-            self._erased.add(one.subject)
-
-    def _erase_runs(self, names: Iterable[str]) -> bool:
-        """Erase these runs or sessions, as far as they are stored; whether all were.
-
-        False where another process works on one of them: nothing of that one is erased then.
-        """
-        for name in names:
-            try:
-                erasure.erase(self.board, erasure.sessions_of(self.board, [name]))
-            except NotThere:
-                continue
-            except RunLocked:
-                return False
-        return True
-
-    def _forget(self, subject: str | None = None) -> None:
-        """Remove who somebody was, and their links; None is everybody."""
-        disclosure.forget(self.board, self.study.run, subject)
-        self.unclean = True
+    @property
+    def unclean(self) -> bool:
+        """Whether pages of the database's files may still hold what was erased."""
+        return self._erasures.unclean
 
     def clean(self) -> None:
         """Rewrite the database's files, if they may still hold what was erased; see `unclean`."""
-        if self.unclean:
-            with suppress(BlackboardError):
-                erasure.clean(self.board)
-                self.unclean = False
+        self._erasures.clean()

@@ -16,11 +16,12 @@ from pxp_fsm.artifacts import atomic_path, write_atomically
 from pxp_fsm.diagrams.latex import Cell
 from pxp_fsm.errors import NotThere, UsageError
 from pxp_fsm.experiments.reports.tables import as_csv
-from pxp_fsm.studies.assignment import Assigned, assignment
-from pxp_fsm.studies.files import Study, number_of
+from pxp_fsm.studies.assignment import Assigned
+from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.participations import (
     NOBODY,
     Participation,
+    assigned,
     check_stored,
     read,
     run_name,
@@ -147,7 +148,7 @@ def _value(text: str) -> Any:
 
 
 def _participant(study: Study, one: Participation) -> Sequence[Cell]:
-    does = assignment(study, number_of(one.subject))
+    does = assigned(study, one)
     order = "; ".join(f"{each.task.name}: {each.arm.name}" for each in does)
     return one.subject, one.status, _consent(one), len(one.letters("TASK")), order
 
@@ -178,7 +179,7 @@ def _answers(board: SqlBlackboard, one: Participation) -> Iterator[Sequence[Cell
 
 
 def _messages(study: Study, board: SqlBlackboard, one: Participation) -> Iterator[Sequence[Cell]]:
-    does = assignment(study, number_of(one.subject))
+    does = assigned(study, one)
     for each in does[: len(one.letters("TASK"))]:
         if not each.task.network:
             yield from _of_task(study, board, one, each)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from backends.databases import RunRecord, SessionRecord, SqlBlackboard
+from backends.databases import RunRecord, SessionRecord, SqlBlackboard, queries
 from backends.databases.own_sessions import SYSTEM
 from backends.databases.records import MemberRecord
 from pxp_fsm.automata.actions import Exchange, External, SystemAction
@@ -22,6 +22,7 @@ from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.protocol.messages import Instance, text_problem
 from pxp_fsm.sessions.live import Letter, LiveSystem
 from pxp_fsm.sessions.occurrences import Occurrence
+from pxp_fsm.studies.assignment import Assigned, assignment
 from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.lifecycles import GUIDE, PARTICIPANT, PARTNER, STUDY, participation
 
@@ -40,6 +41,8 @@ _IS = {
 class Participation:
     """A participation on `board`; `subject` is the participant's pseudonym.
 
+    `place` is that in the assignment, from 1; 0 where nobody is in it, or where it was erased.
+
     >>> one = Participation(None, "study", "p001")
     >>> one.status, one.name
     ('INVITED', 'study/p001')
@@ -50,6 +53,7 @@ class Participation:
     subject: str
     live: LiveSystem = field(default_factory=lambda: LiveSystem(participation()), repr=False)
     history: list[Occurrence] = field(default_factory=list, repr=False)
+    place: int = 0
 
     @property
     def name(self) -> str:
@@ -118,8 +122,10 @@ class Participation:
         return [one.action.label for one in self.history if isinstance(one.action, External)]
 
 
-def begin(board: SqlBlackboard, run: str, subject: str, place: int, about: str) -> Participation:
-    """Store a new participation; `about` is what it is to do, in words or as JSON."""
+def begin(
+    board: SqlBlackboard, run: str, subject: str, number: int, about: str, place: int = 0
+) -> Participation:
+    """Store a new participation, the study's `number`; `about` is in words, or as JSON."""
     system = participation()
     members = tuple(
         MemberRecord(
@@ -135,7 +141,7 @@ def begin(board: SqlBlackboard, run: str, subject: str, place: int, about: str) 
         session=f"{run}/{subject}",
         run=run,
         repetition=1,
-        position=place,
+        position=number,
         instance=Instance(subject, about),
         protocol=SYSTEM,
         n=None,
@@ -150,16 +156,31 @@ def begin(board: SqlBlackboard, run: str, subject: str, place: int, about: str) 
         members=members,
     )
     board.start_session(record)
-    return Participation(board, run, subject)
+    return Participation(board, run, subject, place=place)
 
 
 def read(board: SqlBlackboard, run: str, subject: str) -> Participation:
     """The participation as it is stored; raises `NotThere` where there is none."""
     found = Participation(board, run, subject)
+    record = board.read(lambda connection: queries.session(connection, found.name))
+    found.place = 0 if record is None else _place(record.instance.x)
     for occurrence in board.actions(found.name):
         found.live.take(occurrence.action, occurrence.letter)
         found.history.append(occurrence)
     return found
+
+
+def assigned(study: Study, one: Participation) -> tuple[Assigned, ...]:
+    """What a participant does, in order; nothing where that was erased."""
+    return assignment(study, one.place) if one.place else ()
+
+
+def _place(about: str) -> int:
+    """The place in the assignment, as it stands in what a participation is about."""
+    try:
+        return int(json.loads(about)["place"])
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 def _written(label: str, payload: Any) -> str:

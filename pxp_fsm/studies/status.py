@@ -36,16 +36,29 @@ def summary(study: Study, state: Participation, people: Sequence[Participation])
 
     `state` is the participation that holds the state of the study itself.
     """
-    places = study.experts - len(people)
+    places = study.experts - sum(holds_place(study, one) for one in people)
     yield f"Study {study.name}: {state.state(STUDY)}, {len(people)} came, {places} places left"
     for status, count in sorted(Counter(one.status for one in people).items()):
         yield f"  {count:5}  {status}"
     for one in people:
-        given = len(one.letters("TASK"))
-        on = ON_WHOM.get(one.status)
-        waits = "" if on is None else f", waits for {on}"
-        if one.status == "READY" and one.state(STUDY) == "HOLDING":
-            waits = ", waits until the study goes on"
-        if one.status == "WAITING" and one.state(PARTNER) == "ABSENT":
-            waits = f", waits for the {one.state(GUIDE).lower()} of the task"
-        yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{waits}"
+        given, waits = len(one.letters("TASK")), waits_for(one)
+        on = f", waits {waits}" if waits else ""
+        yield f"  {one.subject}  {one.status}, task {given} of {len(study.tasks)}{on}"
+
+
+def waits_for(one: Participation) -> str:
+    """For whom or what a participation waits; "" where for nothing."""
+    if one.status == "READY" and one.state(STUDY) == "HOLDING":
+        return "until the study goes on"
+    if one.status == "WAITING" and one.state(PARTNER) == "ABSENT":
+        return f"for the {one.state(GUIDE).lower()} of the task"
+    on = ON_WHOM.get(one.status)
+    return "" if on is None else f"for {on}"
+
+
+def holds_place(study: Study, one: Participation) -> bool:
+    """Whether a place in the assignment is taken: by who is on the way, or has done all tasks."""
+    if one.status in ("DECLINED", "LAPSED", "WITHDRAWN", "ERASED"):
+        return False
+    over = one.status in ("DEBRIEF", "DONE", "ANONYMISED")
+    return not over or len(one.letters("TASK")) == len(study.tasks)

@@ -6,7 +6,7 @@ Of a blinded arm a partner's message is there once its slot is over; of another,
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from backends.databases import FAULTS, SessionRecord, SqlBlackboard, queries
@@ -32,6 +32,7 @@ class Standing:
     `position` of them; `is_theirs` says that it is the participant's turn, `is_over` that all
     sessions are over, `is_lost` that the partner failed in the last one. `until` is the end of the
     slot that is waited for; `slots` are how many went by for each of the partner's messages.
+    `earlier` are the messages of the sessions of the task that are over, in order.
     """
 
     session: str = ""
@@ -43,6 +44,7 @@ class Standing:
     is_lost: bool = False
     until: float | None = None
     slots: tuple[int, ...] = ()
+    earlier: tuple[tuple[Message, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,38 @@ class Sessions:
     run: str
     total: int
 
-    def standing(self, now: float, noticed: MutableMapping[str, float]) -> Standing:
-        """How the task stands at `now`.
+    def standing(
+        self, now: float, noticed: MutableMapping[str, float], *, is_lost: bool = False
+    ) -> Standing:
+        """How the task stands at `now`; `is_lost`: its run cannot go on.
 
-        `noticed` keeps when the fault of a session was first seen, which is stored nowhere.
+        `noticed` keeps when a fault was first seen, which is stored nowhere.
         """
         stored = self.board.sessions(self.run)
-        found, before = Standing(), 0.0
+        found, before, earlier = Standing(), 0.0, list[tuple[Message, ...]]()
         for session in stored:
             messages = self.timed(session, before)
-            found = self._at(session, messages, before, now, noticed)
+            fails = session.ending in FAULTS or (session.ending is None and is_lost)
+            found = self._at(session, messages, before, now, noticed, fails=fails)
+            found = replace(found, earlier=tuple(earlier))
             if found.until is not None or not found.is_over:
                 return found
             before = messages[-1].release.at if messages else before
-        return found if found.is_over and len(stored) >= self.total else _open(found)
+            earlier.append(found.shown)
+        cut = is_lost and stored and stored[-1].ending is None
+        if found.is_over and (cut or len(stored) >= self.total):
+            return found
+        return self._unopened(_open(found), before, now, noticed) if is_lost else _open(found)
+
+    def _unopened(
+        self, found: Standing, before: float, now: float, noticed: MutableMapping[str, float]
+    ) -> Standing:
+        """The run failed before the next session was opened."""
+        seen = noticed.setdefault(self.run, now)
+        end = self._slot_end(f"{self.run}/{len(found.earlier)}", max(before, seen), seen)
+        if self.does.arm.blinded and end > now:
+            return replace(found, until=end)
+        return replace(found, is_over=True, is_lost=True)
 
     def timed(self, session: SessionRecord, before: float = 0.0) -> tuple[Timed, ...]:
         """The messages of a session, each with when it is shown, none earlier than `before`."""
@@ -96,18 +116,19 @@ class Sessions:
         before: float,
         now: float,
         noticed: MutableMapping[str, float],
+        *,
+        fails: bool,
     ) -> Standing:
         out = [one for one in messages if one.release.at <= now]
         shown = tuple(one.message for one in out)
         until = messages[len(out)].release.at if len(out) < len(messages) else None
-        lost = session.ending in FAULTS
-        if lost and until is None and self.does.arm.blinded:
+        if fails and until is None and self.does.arm.blinded:
             seen = noticed.setdefault(session.session, now)
             asked = messages[-1].release.at if messages else max(self._times(session)[0], before)
             place = f"{self._place(session)}/{len(messages) + 1}"
-            end = released(asked, seen, slot_length(self.study.seed, place, *self.study.slots)).at
+            end = self._slot_end(place, asked, seen)
             until = end if end > now else None
-        over = session.ending is not None and until is None
+        over = (fails or session.ending is not None) and until is None
         theirs = shown[-1].sender != HUMAN if shown else session.agents[0][0] == HUMAN
         return Standing(
             session.session,
@@ -116,15 +137,19 @@ class Sessions:
             shown,
             is_theirs=theirs and not over and until is None,
             is_over=over,
-            is_lost=over and lost,
+            is_lost=over and fails,
             until=until,
             slots=tuple(one.release.slots for one in out if one.release.slots),
         )
 
+    def _slot_end(self, place: str, asked: float, ready: float) -> float:
+        length = slot_length(self.study.seed, place, *self.study.slots)
+        return released(asked, ready, length).at
+
 
 def _open(found: Standing) -> Standing:
     """A session is over and the next one has not been opened: the partner is waited for."""
-    return Standing(found.session, found.position, found.x, found.shown, slots=found.slots)
+    return replace(found, is_theirs=False, is_over=False, is_lost=False, until=None)
 
 
 def held_back(

@@ -119,13 +119,17 @@ def view(
     return found
 
 
-def participant_page(conduct: Conduct, subject: str) -> dict[str, Any]:
+def participant_page(
+    conduct: Conduct, subject: str, standing: Standing | None = None
+) -> dict[str, Any]:
     """What the page of `subject` receives now: the `view` of their status.
 
-    May be called at any time, and again: it lets the partner's messages be released. Raises
-    `NotThere` where nobody has that pseudonym.
+    May be called at any time, and again: it lets the partner's messages be released. `standing` is
+    what `Conduct.follow` has just returned, where it was asked already. Raises `NotThere` where
+    nobody has that pseudonym.
     """
-    standing, one = conduct.follow(subject), conduct.participation(subject)
+    standing = standing or conduct.follow(subject)
+    one = conduct.participation(subject)
     again = bool(one.letters("TRAINED"))
     return view(conduct.study, one.status, standing, conduct.doing(subject), again)
 
@@ -171,6 +175,11 @@ def _task(standing: Standing, does: list[Assigned], study: Study) -> dict[str, A
         "x": standing.x,
         "partner": "the other side" if blinded or now is None else _partner(now.arm),
         "messages": [_message(study, one, blinded) for one in standing.shown],
+        "earlier": [
+            [_message(study, one, blinded) for one in messages] for messages in standing.earlier
+        ],
+        "network": "" if now is None else now.task.network,
+        "condition": "" if now is None else now.arm.condition,
     }
 
 

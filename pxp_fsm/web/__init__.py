@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pxp_fsm.web.editing import Editor as Editor
     from pxp_fsm.web.experts.server import serve_experts as serve_experts
     from pxp_fsm.web.files import explorer_file as explorer_file
+    from pxp_fsm.web.participants.server import serve_study as serve_study
     from pxp_fsm.web.recordings import Recording as Recording
     from pxp_fsm.web.server import serve as serve
     from pxp_fsm.web.studio.server import serve_studio as serve_studio

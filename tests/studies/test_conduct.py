@@ -81,12 +81,16 @@ def test_what_is_not_offered_is_refused_and_changes_nothing(
     study: Study, board: SqlBlackboard
 ) -> None:
     with Conduct(study, board) as conduct:
-        with pytest.raises(Refused, match="does not take anybody new"):
-            conduct.join()
         with pytest.raises(Refused, match="possible now is OPEN, CLOSE"):
             conduct.raise_event("PAUSE")
-        conduct.raise_event("OPEN")
         subject = conduct.join()
+        assert conduct.status(subject) == "INVITED"
+        conduct.raise_event("OPEN")
+        assert conduct.status(subject) == "CONSENTING"
+        conduct.raise_event("PAUSE")
+        with pytest.raises(Refused, match="does not take anybody new"):
+            conduct.join()
+        conduct.raise_event("RESUME")
         before = len(conduct.participation(subject).history)
         wrong: list[tuple[str, Any, type[Exception]]] = [
             ("READ", None, Refused),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from backends.databases import SqlBlackboard
+from pxp_fsm.protocol.messages import Message
+from pxp_fsm.tasks.task import HUMAN
+from pxp_fsm.web.experts import answers, server
 from pxp_fsm.web.experts.admission import Budget
 from tests.web.expert_load import check, measured
-from tests.web.experts import QuickServer, Served, served
+from tests.web.experts import MINE, QuickServer, Served, served
 
 pytestmark = pytest.mark.deep
 
@@ -73,10 +78,31 @@ def _ask(found: Served, cases: st.SearchStrategy[Any], session: str, examples: i
     ask()
 
 
+def test_what_is_acknowledged_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = SqlBlackboard.append
+
+    def slowly(board: SqlBlackboard, message: Message, *more: Any) -> None:
+        time.sleep(0.5 if message.sender == HUMAN else 0)
+        append(board, message, *more)
+
+    monkeypatch.setattr(SqlBlackboard, "append", slowly)
+    monkeypatch.setattr(server, "PATIENCE", 0.05)
+    monkeypatch.setattr(answers, "PATIENCE", 0.05)
+    with served(tmp_path / "lab.sqlite", "ann") as found:
+        ann = found.expert("ann")
+        view = ann.gives(ann.gives(ann.waiting(), "own", **MINE), "REF")
+        assert ann.reply(view, "send").status_code == 200
+        session = found.runner.places[view["id"]].session
+        assert [one.message.tag for one in found.runner.board.entries(session)][:2] == [
+            "INIT",
+            "REFUTE",
+        ]
+
+
 def test_kills_under_load_lose_and_double_nothing(tmp_path: Path) -> None:
-    server = QuickServer(tmp_path, 4, 1)
-    with server:
-        load = asyncio.run(measured(server, 4, 3, 3_600, thinks=0.2))  # until all are over
-    stored, lost, doubled = check(server.database, load)
+    lab = QuickServer(tmp_path, 4, 1)
+    with lab:
+        load = asyncio.run(measured(lab, 4, 3, 3_600, thinks=0.2))  # until all are over
+    stored, lost, doubled = check(lab.database, load)
     assert stored >= 4
     assert (lost, doubled) == (0, 0)

@@ -25,6 +25,32 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Serve:
+    """Let people take part in a study in a browser, and conduct it, until Ctrl-C.
+
+    The command prints the address that a panel is given (with its parameters), the link of whoever
+    conducts the study, and one for each --invite. The study is opened, paused, resumed and closed
+    on the researcher's page. The server listens on this machine alone; behind a server that
+    terminates TLS, --url says where participants reach it. After a restart everything goes on.
+    """
+
+    file: Path = _study()
+    database: str = common.database("The database that holds the study; created if there is none.")
+    invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
+    port: int = option(
+        "The port of the server; 0 is any free one.", 8765, least=0, most=65535, metavar="PORT"
+    )
+    url: str | None = option(
+        "Where people reach the server: https://HOST of the server that terminates TLS.",
+        None,
+        metavar="URL",
+        default="this machine alone",
+    )
+    days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
+    browser: bool = option("Open the researcher's page in the browser.", True)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """Print who takes part in a study, how far they are, and who waits for whom."""
 

@@ -10,12 +10,12 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backends.databases import SqlBlackboard, tokens
@@ -80,24 +80,40 @@ class Budget:
             return left >= 1
 
 
+Arrive = Callable[[Mapping[str, str]], str | None]
+"""The token of who comes with these parameters in the address; None where they mean nobody.
+
+Raises `Refused`, saying why, where nobody is taken.
+"""
+
+
 class Links:
     """Access by links whose tokens are on `board`; `url` is where the pages are reached.
 
-    Without `url` that is the loopback interface at `port`. Raises `UsageError` for a URL that is
-    none.
+    Without `url` that is the loopback interface at `port`. The links of people are those of
+    `scope`; `arrive` lets others in. Raises `UsageError` for a URL that is none.
     """
 
     def __init__(
-        self, board: SqlBlackboard, port: int, url: str | None = None, days: float = 14.0
+        self,
+        board: SqlBlackboard,
+        port: int,
+        url: str | None = None,
+        days: float = 14.0,
+        *,
+        scope: str = EXPERTS,
+        arrive: Arrive = lambda _given: None,
     ) -> None:
         self.address = checked_url(url) if url is not None else f"http://127.0.0.1:{port}"
         self._board = board
+        self._scopes = (scope, RESEARCHERS)
+        self._arrive = arrive
         self._seconds = days * DAY
         host = urlsplit(self.address).netloc
         self._hosts = (host,) if url is not None else (host, f"localhost:{port}")
         self._scheme = urlsplit(self.address).scheme
         self.cookie = f"pxp-experts-{port}" if url is None else "pxp-experts"
-        self._pairings = Budget(1.0, 20.0)
+        self._pairings, self._arrivals = Budget(1.0, 20.0), Budget(5.0, 100.0)
 
     def link(self, scope: str, subject: str) -> str:
         """A new link for somebody; it is shown once, and not stored."""
@@ -126,7 +142,7 @@ class Links:
         return host in self._hosts and (origin is None or origin == f"{self._scheme}://{host}")
 
     def opened(self, query: str) -> Response | None:
-        """The answer to a request with a right token or pairing in its query."""
+        """The answer to a request with a right token or pairing, or to somebody who arrives."""
         given = parse_qs(query)
         token = given.get("token", [""])[0]
         if "pair" in given and self._pairings.takes(""):
@@ -134,6 +150,11 @@ class Links:
                 token, _ = tokens.pair(self._board, given["pair"][0], seconds=self._seconds)
             except Refused:
                 return None
+        elif not token and self._arrivals.takes(""):
+            try:
+                token = self._arrive({name: values[0] for name, values in given.items()}) or ""
+            except Refused as error:
+                return PlainTextResponse(f"{error}\n", 403)
         if not token or self._holder(token) is None:
             return None
         response = HTMLResponse(_OPENED)
@@ -152,7 +173,7 @@ class Links:
             found = tokens.holder(self._board, token)
         except Refused:
             return None
-        ours = found.scope in (EXPERTS, RESEARCHERS)  # a study's links open nothing here
+        ours = found.scope in self._scopes  # a link of another study opens nothing here
         return Who(found.scope, found.subject) if ours else None
 
 

@@ -13,6 +13,8 @@ from fastapi import Depends, FastAPI, HTTPException
 from starlette.requests import Request
 
 from pxp_fsm.experiments import summary
+from pxp_fsm.experiments.reports.observed import observed
+from pxp_fsm.experiments.reports.tallies import KINDS, Tally
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.web.experts.admission import EXPERTS, Links, Who
 from pxp_fsm.web.experts.runner import Hosted, Runner, RunState
@@ -23,7 +25,8 @@ from pxp_fsm.web.experts.views import SessionLine, Standing, queue_of
 class RunView:
     """A run as it goes: `waits` counts its sessions by whom they wait for.
 
-    `endings` counts those that are over; `table` is Table 1 of the papers for it, so far.
+    `endings` counts those that are over; `table` is Table 1 of the papers for it, so far; `curves`
+    are how many sessions are intelligible, for whom, when they are cut after message 1, 2, …
     """
 
     number: int
@@ -40,6 +43,7 @@ class RunView:
     costs: str
     headings: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
+    curves: dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +140,15 @@ def _view(runner: Runner, number: int, hosted: Hosted) -> RunView:
         costs=run.meter.shown(),
         headings=tuple(sheet.headings),
         table=tuple(tuple(map(str, row)) for row in sheet.rows),
+        curves=_curves(runner, run.name) if waits[Standing.OVER] else {},
     )
+
+
+def _curves(runner: Runner, run: str) -> dict[str, tuple[float, ...]]:
+    tally = Tally()
+    for session in observed(runner.board, run, reasons=False):
+        tally.add(session)
+    return {
+        kind: tuple(float(point.median) for point in tally.curve(kind, tally.longest))
+        for kind in KINDS
+    }

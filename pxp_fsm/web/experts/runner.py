@@ -21,6 +21,9 @@ from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.experiments.execution import Progress, Run
 from pxp_fsm.experiments.faults import log
 
+_LONGEST = 60.0
+"""Seconds for which the loop that carries runs is waited for."""
+
 
 class RunState(StrEnum):
     """Whether a run is carried on."""
@@ -89,14 +92,11 @@ class Runner:
 
     def __init__(self, board: SqlBlackboard, runs: Sequence[Run]) -> None:
         self.board = board
-        numbers: dict[str, Iterator[int]] = {}
         self.hosted: dict[str, Hosted] = {}
+        self.places: dict[str, Place] = {}
+        numbers: dict[str, Iterator[int]] = {}
         for run in runs:
-            counter = numbers.setdefault(run.plan.subject or "", count(1))
-            self.hosted[run.name] = Hosted(run, tuple(_places(run, counter)))
-        self.places = {
-            place.id: place for hosted in self.hosted.values() for place in hosted.places
-        }
+            self._host(run, numbers.setdefault(run.plan.subject or "", count(1)))
         self.on_change: Callable[[str], None] = lambda _session: None
         self._waiting: dict[str, Waiting] = {}
         self._lock = threading.Lock()
@@ -104,6 +104,7 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready: Future[None] = Future()
+        self._leaving: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin to carry on every run that is not over; raises what its database raises."""
@@ -125,6 +126,40 @@ class Runner:
     def go_on(self, run: str) -> None:
         """Carry a run on that was paused, or that had stopped."""
         self._in_loop(lambda: self._go_on(self.hosted[run]))
+
+    def attach(self, run: Run) -> Hosted:
+        """Carry another run on, from now on; nothing changes where it is here already."""
+        if run.name not in self.hosted:
+            hosted = self._host(run, count(1))
+            self._in_loop(lambda: self._go_on(hosted))
+        return self.hosted[run.name]
+
+    def detach(self, run: str) -> None:
+        """Leave a run where it is, and let go of it; nothing changes where it is not here."""
+        hosted = self.hosted.pop(run, None)
+        if hosted is None:
+            return
+        for place in hosted.places:
+            self.places.pop(place.id, None)
+        left: Future[None] = Future()
+
+        async def leave(task: asyncio.Task[None] | None) -> None:
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            left.set_result(None)
+
+        def begin() -> None:
+            self._leaving.add(ends := asyncio.create_task(leave(hosted.task)))
+            ends.add_done_callback(self._leaving.discard)
+
+        self._in_loop(begin)
+        left.result(_LONGEST)
+
+    def _host(self, run: Run, numbers: Iterator[int]) -> Hosted:
+        hosted = self.hosted[run.name] = Hosted(run, tuple(_places(run, numbers)))
+        self.places |= {place.id: place for place in hosted.places}
+        return hosted
 
     def waiting(self, session: str) -> Waiting | None:
         """What waits for the person of a session."""
@@ -174,8 +209,8 @@ class Runner:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            over = {one.run: one.over for one in self.board.summaries()}
-            for hosted in self.hosted.values():
+            over = {one.run: one.over for one in self.board.summaries()} if self.hosted else {}
+            for hosted in list(self.hosted.values()):
                 if over.get(hosted.run.name) == hosted.run.total:
                     hosted.state = RunState.OVER
                 else:
@@ -233,7 +268,7 @@ class Runner:
                 done.set_exception(error)
 
         self._loop.call_soon_threadsafe(once)
-        done.result(30)
+        done.result(_LONGEST)
 
 
 def _places(run: Run, numbers: Iterator[int]) -> Iterator[Place]:

@@ -9,21 +9,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Annotated, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
-from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
-from backends.people.browser import LONGEST, OWN, SEND, Given, Step
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
-from pxp_fsm.protocol.messages import text_problem
+from pxp_fsm.protocol.messages import Message, text_problem
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.experts import pictures
 from pxp_fsm.web.experts.admission import (
@@ -34,6 +31,7 @@ from pxp_fsm.web.experts.admission import (
     Links,
     Who,
 )
+from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Draft, Reply, give, save, stored
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.research import add_research
 from pxp_fsm.web.experts.runner import Moved, Place, Runner
@@ -48,53 +46,12 @@ from pxp_fsm.web.experts.views import (
 from pxp_fsm.web.security import Guarded
 from pxp_fsm.web.serving import add_page, add_refusals, listen, server_of, until_left
 
-PATIENCE = 2.0
-"""Seconds for which an answer waits for what follows it; after that the page hears of it."""
-PAGE = sha256((static("experts.js") + static("experts.css")).encode()).hexdigest()[:12]
-"""The version of the page, as it is stored with each message that was made on it."""
-
-Text = Annotated[str, Field(max_length=LONGEST)]
-Seconds = Annotated[float, Field(ge=0, le=1e7)]
-Count = Annotated[int, Field(ge=0, le=10**6)]
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Spent(_Body):
-    """How the message was arrived at: seconds, edits and pastes."""
-
-    active: Seconds = 0.0
-    idle: Seconds = 0.0
-    edits: Count = 0
-    pastes: Count = 0
-
-
-class Draft(_Body):
-    """What is typed for message `number`, and not sent."""
-
-    number: Annotated[int, Field(ge=1, le=10**6)]
-    prediction: Text = ""
-    explanation: Text = ""
-    spent: Spent = Spent()
-
-
-class Reply(_Body):
-    """An answer to the question `key`: a choice, or with `own` an answer that was typed."""
-
-    key: Annotated[str, Field(max_length=64)]
-    choice: Annotated[str, Field(max_length=64)]
-    prediction: Text = ""
-    explanation: Text = ""
-    spent: Spent = Spent()
-
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who opened the page: an expert, or whoever runs the experiments."""
+    """Who opened the page: an expert, a researcher; of a study, a participant, its conductor."""
 
-    role: Literal["expert", "researcher"]
+    role: Literal["expert", "researcher", "participant", "conductor"]
     subject: str
     page: str
     notice: str
@@ -132,23 +89,47 @@ def application(runner: Runner, links: Links) -> FastAPI:
         await asyncio.to_thread(runner.stop)
 
     app = FastAPI(title="pxp serve", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
+    add_common(app, links)
+    _add_sessions(app, runner, news)
+    _add_pictures(app, runner)
+    _add_own(app, runner)
+    _add_events(app, runner, news)
+    add_research(app, runner, links)
+    return app
+
+
+def add_common(app: FastAPI, links: Links) -> None:
+    """What every server of people has: the page, refusals, drawings, second devices."""
     add_page(app, "experts", "Sessions")
     add_refusals(app)
     editor = static("molecules.js")
     app.get("/molecules.js", include_in_schema=False)(
         lambda: Response(editor, media_type="text/javascript; charset=utf-8")
     )
-    _add_sessions(app, runner, news)
-    _add_pictures(app, runner)
-    _add_own(app, runner, links)
-    _add_events(app, runner, news)
-    add_research(app, runner, links)
+
+    @app.get("/api/drawing", response_class=Response)
+    def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
+        """The molecules of a SMILES text, drawn."""
+        image = None if text_problem(smiles) else pictures.structure(smiles)
+        if image is None:
+            raise DataError("these are no molecules")
+        return picture_response(image)
+
+    @app.post("/api/pairing")
+    def pairing(who: Asker) -> Pairing:
+        """A link that opens the page on a second device, once, within ten minutes."""
+        return Pairing(links.pairing(who))
 
     @app.exception_handler(Moved)
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 409)
 
-    return app
+
+def picture_response(image: Image | None) -> Response:
+    """A picture as a response; 404 where there is none."""
+    if image is None:
+        raise HTTPException(404, "there is no picture")
+    return Response(image.data, media_type=image.media_type)
 
 
 def own_place(runner: Runner, who: Who, session: str) -> Place:
@@ -167,7 +148,7 @@ def _answering(runner: Runner, who: Who, session: str) -> Place:
     return place
 
 
-def _add_own(app: FastAPI, runner: Runner, links: Links) -> None:
+def _add_own(app: FastAPI, runner: Runner) -> None:
     @app.get("/api/me")
     def me(who: Asker) -> Me:
         """Who opened the page."""
@@ -178,11 +159,6 @@ def _add_own(app: FastAPI, runner: Runner, links: Links) -> None:
     def sessions(who: Asker) -> tuple[SessionLine, ...]:
         """One's sessions: those that wait for one first."""
         return () if who.is_researcher else queue(runner, who.subject)
-
-    @app.post("/api/pairing")
-    def pairing(who: Asker) -> Pairing:
-        """A link that opens the page on a second device, once, within ten minutes."""
-        return Pairing(links.pairing(who))
 
 
 def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
@@ -201,92 +177,63 @@ def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
     def draft(who: Asker, session: str, typed: Draft) -> None:
         """Keep what is typed for the message that is asked for."""
         place = _answering(runner, who, session)
-        waiting = runner.waiting(place.session)
-        if waiting is None or waiting.number != typed.number:
-            raise Moved("this message is not asked for any more; what was typed is not kept")
-        content = typed.model_dump(exclude={"number"})
-        keep_draft(runner.board, place.session, typed.number, content)
+        save(runner, place, typed)
 
     @app.post("/api/sessions/{session}/reply")
     async def reply(who: Asker, session: str, said: Reply) -> SessionView:
         """Answer what is asked; the session as it is then."""
         place = _answering(runner, who, session)
         seen = news.version(place.session)
-        await asyncio.to_thread(_give, runner, place, said)
+        sent = await asyncio.to_thread(give, runner, place, said)
+        if sent is not None:
+            await stored(runner, news, place, sent)
         await news.after(place.session, seen, PATIENCE)
         return await asyncio.to_thread(shown, place)
 
 
-def _give(runner: Runner, place: Place, said: Reply) -> None:
-    """Check an answer, keep what must outlast it, and let the session go on with it."""
-    session = place.session
-    given = runner.check(session, said.key, Given(said.choice, said.prediction, said.explanation))
-    waiting = runner.waiting(session)
-    if waiting is None:
-        raise Moved("this question has been answered")
-    asked, number = waiting.asked, waiting.number
-    if asked.step is Step.ANSWER:
-        content = said.model_dump(include={"prediction", "explanation", "spent"})
-        if said.choice != OWN:
-            content |= {"prediction": given.prediction, "explanation": given.explanation}
-        keep_draft(runner.board, session, number, content)
-    sends = asked.step is Step.LOOK and given.choice == SEND
-    if sends:
-        spent = said.spent
-        timing = Timing(spent.active, spent.idle, spent.edits, spent.pastes, PAGE)
-        keep_timing(runner.board, session, number, timing)
-    runner.give(session, said.key, given)
-    if sends:
-        drop_draft(runner.board, session)
-
-
 def _add_pictures(app: FastAPI, runner: Runner) -> None:
-    def sent(image: Image | None) -> Response:
-        if image is None:
-            raise HTTPException(404, "there is no picture")
-        return Response(image.data, media_type=image.media_type)
-
     @app.get("/api/sessions/{session}/pictures/{number}", response_class=Response)
     def picture(who: Asker, session: str, number: int) -> Response:
         """The picture of the instance (0), or of the prediction of a message."""
         place = own_place(runner, who, session)
-        run = runner.hosted[place.run].run
-        stored = runner.board.sessions_at(
-            run.name, place.repetition, place.position, place.position
-        )
-        problem = run.task.problem
-        if not stored or problem is None:
-            raise HTTPException(404, "there is no picture")
-        if number == 0:
-            return sent(pictures.of_instance(problem, stored[0].instance))
         said = [entry.message for entry in runner.board.entries(place.session)]
-        if not problem.smiles or not 1 <= number <= len(said):
-            raise HTTPException(404, "there is no picture")
-        return sent(pictures.structure(said[number - 1].answer.prediction))
+        return picture_response(picture_of(runner, place, number, said))
 
-    @app.get("/api/drawing", response_class=Response)
-    def drawing(who: Asker, smiles: Annotated[str, Field(max_length=2_000)]) -> Response:
-        """The molecules of a SMILES text, drawn."""
-        image = None if text_problem(smiles) else pictures.structure(smiles)
-        if image is None:
-            raise DataError("these are no molecules")
-        return sent(image)
+
+def picture_of(runner: Runner, place: Place, number: int, said: Sequence[Message]) -> Image | None:
+    """The picture of a session's instance (0), or of the prediction of a message of `said`."""
+    run = runner.hosted[place.run].run
+    stored = runner.board.sessions_at(run.name, place.repetition, place.position, place.position)
+    problem = run.task.problem
+    if not stored or problem is None:
+        return None
+    if number == 0:
+        return pictures.of_instance(problem, stored[0].instance)
+    if not problem.smiles or not 1 <= number <= len(said):
+        return None
+    return pictures.structure(said[number - 1].answer.prediction)
 
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
+    def concerns(who: Who, name: str) -> bool:
+        hosted = runner.hosted.get(name if name in runner.hosted else name.rsplit("/", 2)[0])
+        return hosted is not None and (who.is_researcher or hosted.subject == who.subject)
+
+    add_events(app, news, concerns)
+
+
+def add_events(app: FastAPI, news: News, concerns: Callable[[Who, str], bool]) -> None:
+    """The WebSocket by which a page hears that something that `concerns` its holder has changed."""
+
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:
-        """Whenever one of one's sessions may look otherwise: that it may."""
         who = socket.state.who
-        await socket.accept()
-        with news.listening() as heard:
+        with news.listening() as heard:  # first: what changes from now on is told
+            await socket.accept()
 
             async def tell() -> None:
                 while True:
-                    session = await heard.get()
-                    run = session if session in runner.hosted else session.rsplit("/", 2)[0]
-                    hosted = runner.hosted.get(run)
-                    if hosted is not None and (who.is_researcher or hosted.subject == who.subject):
+                    if concerns(who, await heard.get()):
                         await socket.send_json({"type": "changed"})
 
             await until_left(socket, tell())

@@ -5,8 +5,8 @@ Sessions and pictures have opaque names; the expert is "you", whoever they talk 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -168,8 +168,28 @@ def _line(
     return SessionLine(place.id, title_of(place), standing, messages, _ended(record))
 
 
-def session_view(runner: Runner, place: Place) -> SessionView | None:
-    """A session as its expert sees it; None where it has not begun."""
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What an expert may know of a session now: its first `messages`, and whether it asks them.
+
+    `plain` is what is shown of a text that the other side has written.
+    """
+
+    messages: tuple[Message, ...]
+    asks: bool
+    tells_why: bool
+    plain: Callable[[str], str]
+
+    def shown(self, text: str) -> str:
+        """What is shown of an explanation, or of an answer that was offered."""
+        theirs = {one.answer.explanation for one in self.messages if one.sender != HUMAN}
+        return self.plain(text) if text in theirs else text
+
+
+def session_view(
+    runner: Runner, place: Place, released: Released | None = None
+) -> SessionView | None:
+    """A session as its expert sees it, as far as it is `released`; None where it has not begun."""
     hosted = runner.hosted[place.run]
     run, board = hosted.run, runner.board
     waiting = runner.waiting(place.session)  # first: what is asked follows what is stored
@@ -178,9 +198,15 @@ def session_view(runner: Runner, place: Place) -> SessionView | None:
     if not found or problem is None:
         return None
     record, history = found[0], [entry.message for entry in board.entries(place.session)]
+    if released is not None:  # that it is over is told elsewhere, once its last message is released
+        record, history = replace(record, ending=None), list(released.messages)
+        waiting = waiting if released.asks else None
     standing = standing_of(hosted, record, waiting)
     if waiting is None or waiting.number != len(history) + 1 or standing is not Standing.YOU:
         waiting = None
+    if released is not None and waiting is None:
+        standing = Standing.PARTNER  # a run that is paused or has stopped looks like one at work
+    shown = str if released is None else released.shown
     rules = run.plan.rules()
     state = _state(rules.automaton, history)
     if record.ending is not None:
@@ -199,13 +225,13 @@ def session_view(runner: Runner, place: Place) -> SessionView | None:
         pictured=_pictured(problem, record.instance),
         smiles=problem.smiles,
         labels=words_of(problem),
-        messages=tuple(_message(one, problem) for one in history),
+        messages=tuple(_message(one, problem, shown) for one in history),
         automaton=laid_out(rules.automaton),
         state=state,
         about=next((one.about for one in rules.automaton.states if one.name == state), ""),
         moves=choices_of(rules, guards, number, allowed),
         names_tags=run.plan.names_tags,
-        asked=None if waiting is None else _asked(waiting),
+        asked=None if waiting is None else _asked(waiting, shown, released),
         draft=draft,
         ending=_ended(record),
         notice=NOTICE,
@@ -231,32 +257,37 @@ def _state(automaton: Automaton, history: Sequence[Message]) -> str:
     return state
 
 
-def _message(message: Message, problem: Problem) -> MessageView:
+def _message(message: Message, problem: Problem, shown: Callable[[str], str]) -> MessageView:
     said = message.answer
-    mine = message.sender == HUMAN
     return MessageView(
-        message.number, mine, message.tag, said.prediction, said.explanation, problem.smiles
+        message.number,
+        message.sender == HUMAN,
+        message.tag,
+        said.prediction,
+        shown(said.explanation),
+        problem.smiles,
     )
 
 
-def _asked(waiting: Waiting) -> AskedView:
+def _asked(waiting: Waiting, shown: Callable[[str], str], released: Released | None) -> AskedView:
     asked = waiting.asked
     answer = asked.answer
+    left, right = asked.texts
     return AskedView(
         waiting.key,
         asked.step.value,
         waiting.number,
         {
-            name: AnswerView(one.prediction, one.explanation)
+            name: AnswerView(one.prediction, shown(one.explanation))
             for name, one in asked.offers.items()
             if name in (THEIRS, MINE)
         },
         asked.choices,
-        asked.texts,
+        (shown(left), shown(right)),
         asked.tag,
-        None if answer is None else AnswerView(answer.prediction, answer.explanation),
+        None if answer is None else AnswerView(answer.prediction, shown(answer.explanation)),
         asked.why,
-        asked.tells_why,
+        asked.tells_why and (released is None or released.tells_why),
     )
 
 

@@ -1,10 +1,13 @@
 // The page of an expert: a queue of sessions, and the one that is open. A researcher sees runs.
-import { useCallback, useEffect, useRef, useState } from "react";
-import { get, post } from "../http.js";
+import { useCallback, useEffect, useState } from "react";
+import { get } from "../http.js";
 import { html } from "../html.js";
 import { listen } from "./news.js";
+import { Pairing } from "./pairing.js";
+import { Participant } from "./participant.js";
 import { Research } from "./research.js";
 import { Session } from "./session.js";
+import { Study } from "./study.js";
 
 const STANDINGS = {
   you: "waits for you", partner: "the other side is at work", later: "comes later",
@@ -12,38 +15,35 @@ const STANDINGS = {
 };
 const inAddress = () => new URLSearchParams(location.hash.slice(1)).get("s") ?? "";
 
+/** The page of whoever opened it. */
 export function App() {
   const [me, setMe] = useState(null);
   const [trouble, setTrouble] = useState("");
-  const [news, setNews] = useState(0);
-  const [away, setAway] = useState(false);
-
   useEffect(() => {
     let wanted = true;
-    const ask = async () => {
-      try {
-        const found = await (await get("/api/me")).json();
-        if (wanted) setMe(found);
-      } catch (error) {
-        if (wanted) setTrouble(error.message);
-      }
-    };
-    ask();
-    const stop = listen(() => { setAway(false); setNews((old) => old + 1); }, () => setAway(true));
-    return () => { wanted = false; stop(); };
+    get("/api/me").then((found) => found.json()).then((found) => wanted && setMe(found))
+      .catch((error) => wanted && setTrouble(error.message));
+    return () => { wanted = false; };
   }, []);
-
   if (!me) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
+  return me.role === "participant" ? html`<${Participant} notice=${me.notice} />` : html`<${Bench} me=${me} />`;
+}
+
+function Bench({ me }) {
+  const [news, setNews] = useState(0);
+  const [away, setAway] = useState(false);
+  useEffect(() => listen(() => { setAway(false); setNews((old) => old + 1); }, () => setAway(true)), []);
+  const [title, Page] = { researcher: ["Runs", Research], conductor: ["Study", Study] }[me.role] ?? ["Your sessions", Desk];
   return html`
     <header>
-      <h1>${me.role === "researcher" ? "Runs" : "Your sessions"}</h1>
+      <h1>${title}</h1>
       <p className="muted">${me.subject}</p>
       <${Pairing} />
       <p className="research-only" role="note">${me.notice}</p>
     </header>
     <div role="status">${away && html`<p className="alert away">The server is away. What you type is kept
       here, and sent when it is back.</p>`}</div>
-    ${me.role === "researcher" ? html`<${Research} news=${news} />` : html`<${Desk} news=${news} />`}`;
+    <${Page} news=${news} />`;
 }
 
 function Desk({ news }) {
@@ -96,24 +96,4 @@ function Desk({ news }) {
 
 function Later({ count }) {
   return count ? html`<p className="muted">${count} more later</p>` : null;
-}
-
-function Pairing() {
-  const [link, setLink] = useState("");
-  const [trouble, setTrouble] = useState("");
-  const field = useRef(null);
-  const make = async () => {
-    try {
-      setLink((await (await post("/api/pairing", {})).json()).link);
-      setTimeout(() => field.current?.select(), 0);
-    } catch (error) {
-      setTrouble(error.message);
-    }
-  };
-  return html`<div className="pairing">
-    ${link
-      ? html`<label>Open within ten minutes, once, on the other device:
-          <input type="text" readOnly ref=${field} value=${link} /></label>`
-      : html`<button type="button" onClick=${make}>Use another device</button>`}
-    ${trouble && html`<span className="alert">${trouble}</span>`}</div>`;
 }

@@ -3,8 +3,9 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { post, put } from "../http.js";
 import { html } from "../html.js";
 import { Labels, Molecules } from "./predictions.js";
+import { Notes, rounded, useSpent } from "./spent.js";
 
-const TYPING = 600, ACTIVE = 30_000;
+const TYPING = 600;
 const SAME = { match: "Is it the same prediction?", agree: "Do the explanations say the same?" };
 const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
 const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
@@ -13,27 +14,7 @@ const HEADINGS = { answer: "Your answer", tag: "What do you say to the other sid
  * and the form is away meanwhile. */
 const TYPED = new Map();
 
-/** Seconds in which something was done and in which nothing was; edits and pastes. */
-function useSpent(begun) {
-  const spent = useRef({ active: 0, idle: 0, edits: 0, pastes: 0, ...begun });
-  useEffect(() => {
-    let before = Date.now(), done = before;
-    const act = () => { done = Date.now(); };
-    const timer = setInterval(() => {
-      const now = Date.now();
-      spent.current[now - done < ACTIVE && !document.hidden ? "active" : "idle"] += (now - before) / 1000;
-      before = now;
-    }, 1000);
-    for (const kind of ["keydown", "pointermove", "pointerdown", "wheel"]) addEventListener(kind, act);
-    return () => {
-      clearInterval(timer);
-      for (const kind of ["keydown", "pointermove", "pointerdown", "wheel"]) removeEventListener(kind, act);
-    };
-  }, []);
-  return spent;
-}
-
-export function Form({ view, onView, onMoved }) {
+export function Form({ view, base, pasting, onReply, onMoved }) {
   const { asked, id, draft } = view;
   const place = `${id}/${asked.number}`;
   const [typed, setTyped] = useState(() => TYPED.get(place)
@@ -51,15 +32,14 @@ export function Form({ view, onView, onMoved }) {
     if (!unsaved.current || (pending.current && !keepalive)) return;
     unsaved.current = false;
     const body = { number: asked.number, ...now.current, spent: rounded(spent.current) };
-    pending.current = put(`/api/sessions/${id}/draft`, body, keepalive)
-      .then(() => setSaved("Your draft is kept."))
+    pending.current = put(`${base}/draft`, body, keepalive)
+      .then(() => { if (!unsaved.current) setSaved("Your draft is kept."); })
       .catch((error) => {
-        if (error.status === 409) return;
-        unsaved.current = true; // tried again in a while
-        setSaved("Your draft is not kept yet.");
+        unsaved.current = true; // tried again in a while: a server that starts again has not asked yet
+        if (error.status !== 409) setSaved("Your draft is not kept yet.");
       })
       .finally(() => { pending.current = null; });
-  }, [id, asked.number, spent]);
+  }, [base, asked.number, spent]);
   useEffect(() => {
     const timer = setInterval(() => save(), TYPING);
     const leave = () => save(true);
@@ -92,7 +72,7 @@ export function Form({ view, onView, onMoved }) {
       await pending.current; // it could arrive after the answer, and what is kept would be older
       unsaved.current = false;
       const body = { key: asked.key, choice: picked, ...answer, spent: rounded(spent.current) };
-      onView(await (await post(`/api/sessions/${id}/reply`, body)).json());
+      await onReply(post(`${base}/reply`, body).then((found) => found.json()));
     } catch (error) {
       if (error.status === 409) onMoved();
       else setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
@@ -116,7 +96,7 @@ export function Form({ view, onView, onMoved }) {
 
   return html`<section className="form" aria-labelledby="form-title">
     <h2 id="form-title" tabIndex="-1" ref=${heading}>${HEADINGS[asked.step] ?? SAME[asked.step]}</h2>
-    <form onSubmit=${submit} onPaste=${() => { spent.current.pastes += 1; }}>
+    <form onSubmit=${submit} ...${Notes(spent, pasting)}>
       ${asked.step === "answer" && html`<${Answer} ...${{ view, typed, change, take, busy, saved }} />`}
       ${asked.step === "tag" && html`<${Choices} name="tag" chosen=${choice} onChoose=${setChoice}
         choices=${asked.choices.map((one) => ({ ...one, value: one.guard, title: one.tag }))} />`}
@@ -135,8 +115,6 @@ export function Form({ view, onView, onMoved }) {
     </form>
   </section>`;
 }
-
-const rounded = (spent) => ({ ...spent, active: Math.round(spent.active * 10) / 10, idle: Math.round(spent.idle * 10) / 10 });
 
 function Answer({ view, typed, change, take, busy, saved }) {
   const { offers } = view.asked;

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 import { get, post } from "../http.js";
 import { html } from "../html.js";
+import { Curves } from "./curves.js";
 import { Session } from "./session.js";
 
 const WAITS = { you: "for the expert", partner: "for the machine", later: "not begun", paused: "paused", over: "over" };
@@ -50,6 +51,7 @@ export function Research({ news }) {
         <thead><tr>${one.headings.map((text) => html`<th scope="col" key=${text}>${text}</th>`)}</tr></thead>
         <tbody>${one.table.map((row) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>
           ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>`}
+      ${Object.keys(one.curves).length > 0 && html`<${Curves} curves=${one.curves} total=${one.over} name=${one.name} />`}
       <p className="buttons">
         ${one.state === "running" && html`<button type="button" onClick=${act(`/api/research/runs/${one.number}/pause`,
           (found) => `${found.name} is ${found.state}`)}>Pause <span className="unseen">${one.name}</span></button>`}
@@ -71,18 +73,21 @@ export function Research({ news }) {
   </main>`;
 }
 
+/** The sessions of a run; one that is chosen is shown, and beside it the one that was chosen before. */
 function Sessions({ number, news }) {
   const [lines, setLines] = useState([]);
-  const [shown, setShown] = useState("");
+  const [shown, setShown] = useState([]);
   useEffect(() => {
     let wanted = true;
     get(`/api/research/runs/${number}`).then((found) => found.json())
       .then((found) => wanted && setLines(found)).catch(() => {});
     return () => { wanted = false; };
   }, [number, news]);
+  const pick = (id) => setShown((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old.slice(-1), id]));
   return html`<div><ul className="sessions">${lines.map((one) => html`<li key=${one.id}>
-      <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown === one.id}
-        onClick=${() => setShown(shown === one.id ? "" : one.id)}>${one.title}</button>
+      <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown.includes(one.id)}
+        onClick=${() => pick(one.id)}>${one.title}</button>
       ${" "}${WAITS[one.standing]}, ${messages(one.messages)} ${one.ending}</li>`)}</ul>
-    ${shown && html`<${Session} key=${shown} id=${shown} news=${news} next=${null} onChange=${() => {}} />`}</div>`;
+    <div className=${shown.length > 1 ? "pair" : ""}>${shown.map((id) => html`<${Session} key=${id} id=${id} news=${news}
+      next=${null} onChange=${() => {}} />`)}</div></div>`;
 }

@@ -30,31 +30,43 @@ export function Session({ id, news, next, onChange }) {
   }, [id]);
   useEffect(() => { refresh(); }, [refresh, news]);
 
-  const keep = useCallback((found) => {
-    latest.current += 1;
-    setView(found);
+  /** Show what a reply brought; where the session was asked for meanwhile, which of the two is newer is
+   * not known, and it is asked for again. */
+  const keep = useCallback(async (reply) => {
+    const before = latest.current;
+    const found = await reply;
+    if (latest.current === before) {
+      latest.current += 1;
+      setView(found);
+    } else refresh();
     onChange();
-  }, [onChange]);
+  }, [onChange, refresh]);
 
   if (!view) return html`<section className="empty"><p role="status">${trouble || "Loading …"}</p></section>`;
+  return html`<${SessionPane} view=${view} base=${`/api/sessions/${id}`} next=${next} trouble=${trouble}
+    pasting=${true} onReply=${keep} onMoved=${refresh} />`;
+}
+
+/** A session as it is; pictures, drafts and replies are at `base`. */
+export function SessionPane({ view, base, next, trouble, pasting, onReply, onMoved }) {
   const last = (mine) => view.messages.filter((one) => one.mine === mine).at(-1);
   const proposals = view.smiles ? [last(false), last(true)].filter(Boolean) : [];
   return html`<article className="session" aria-label=${view.title}>
     <div className="subject">
       <h2>${view.title}</h2>
       <p className="query">${view.query}</p>
-      ${view.pictured && html`<${Viewer} source=${`/api/sessions/${id}/pictures/0`} photograph=${!view.smiles}
+      ${view.pictured && html`<${Viewer} source=${`${base}/pictures/0?${view.id}`} photograph=${!view.smiles}
         label=${view.smiles ? "the molecule" : "the X-ray"} />`}
       ${view.described && html`<p className="described"><code>${view.described}</code></p>`}
       ${proposals.length > 0 && html`<div className="proposals">${proposals.map((one) => html`<figure key=${one.number}>
         <figcaption>${one.mine ? "Your latest answer" : "The other side’s latest answer"}</figcaption>
-        <${Drawing} session=${id} message=${one} /></figure>`)}</div>`}
+        <${Drawing} session=${view.id} base=${base} message=${one} /></figure>`)}</div>`}
     </div>
     <div className="talk">
-      <${Conversation} view=${view} session=${id} />
+      <${Conversation} view=${view} base=${base} />
       ${trouble && html`<p className="alert">${trouble}</p>`}
       ${view.asked
-        ? html`<${Form} key=${`${id}/${view.asked.number}`} view=${view} onView=${keep} onMoved=${refresh} />`
+        ? html`<${Form} key=${`${view.id}/${view.asked.number}`} ...${{ view, base, pasting, onReply, onMoved }} />`
         : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
             ?? "The other side is at work"}</h2><p>${view.ending}</p>
             ${next && html`<a className="button" href=${`#s=${next.id}`}>Go to ${next.title}</a>`}</section>`}
@@ -63,19 +75,19 @@ export function Session({ id, news, next, onChange }) {
   </article>`;
 }
 
-const Drawing = memo(function Drawing({ session, message }) {
-  return html`<img className="structure" src=${`/api/sessions/${session}/pictures/${message.number}`}
+const Drawing = memo(function Drawing({ session, base, message }) {
+  return html`<img className="structure" src=${`${base}/pictures/${message.number}?${session}`}
     alt=${`the molecules of message ${message.number}: ${message.prediction}`} />`;
 }, (old, now) => old.message.number === now.message.number && old.session === now.session);
 
-function Conversation({ view, session }) {
+function Conversation({ view, base }) {
   return html`<section aria-labelledby="conversation"><h2 id="conversation">What was said</h2>
     <ol className="messages" aria-live="polite">${view.messages.map((one) => html`<li key=${one.number}
       className=${one.mine ? "mine" : "theirs"}>
       <p className="speaker"><span className="muted">${one.number}</span> <strong>${who(one.mine)}</strong>
         ${" "}${WORDS[one.tag]?.[one.mine ? 1 : 0] ?? ""} <span className="tag">${one.tag}</span></p>
       <p className="prediction">${one.prediction}</p>
-      ${one.drawn && html`<${Drawing} session=${session} message=${one} />`}
+      ${one.drawn && html`<${Drawing} session=${view.id} base=${base} message=${one} />`}
       <p className="explanation">${one.explanation}</p></li>`)}</ol>
     ${!view.messages.length && html`<p className="muted">Nothing yet.</p>`}</section>`;
 }

@@ -1,0 +1,1 @@
+"""The pages of the participants of a study, and of who conducts it."""

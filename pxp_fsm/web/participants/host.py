@@ -1,0 +1,216 @@
+"""A study on a server: its tables move with what participants do, its runs are carried meanwhile.
+
+A page hears that something has changed when what it may show has changed: of a blinded arm that is
+at the end of a slot, whenever within it the partner has answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Any
+
+from backends.databases import SqlBlackboard
+from backends.databases.drafts import Timing
+from backends.people.browser import OWN, THEIRS, WHY
+from pxp_fsm.errors import Refused
+from pxp_fsm.experiments import runs
+from pxp_fsm.prompting.model import Image
+from pxp_fsm.studies.conduct import AT_TASK, Conduct
+from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.tasks import Standing
+from pxp_fsm.web.experts.answers import Draft, Reply, give, save
+from pxp_fsm.web.experts.news import News
+from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.server import picture_of
+from pxp_fsm.web.participants.views import page_of, released
+
+ROUND = 20.0
+"""Seconds between two rounds, in which those lapse who have not come back."""
+_LATE = 0.005
+"""Seconds after the end of a slot in which its answer is looked for: clocks are not exact."""
+
+
+class Host:
+    """The study `study` on `board`, conducted and carried on; use it as a context manager.
+
+    Raises what `Conduct` raises. `begin` is called in the loop that serves pages.
+    """
+
+    def __init__(self, study: Study, board: SqlBlackboard) -> None:
+        self.runner = Runner(board, ())
+        self.conduct = Conduct(study, board, stop=self._stop)
+        self.pages, self.sessions = News(), News()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._looks = set[asyncio.Task[None]]()
+        self._told: dict[str, object] = {}
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.conduct.__exit__(*error)
+
+    def begin(self) -> None:
+        """Carry on the runs of everybody who is at a task, from the loop that serves pages."""
+        self._loop = asyncio.get_running_loop()
+        self.pages.begin()
+        self.sessions.begin()
+        self.runner.on_change = self._changed
+        self.runner.start()
+        for subject in self.conduct.subjects:
+            self._due(subject)
+        self._looking(self._rounds())
+
+    async def end(self) -> None:
+        """Leave every run where it is."""
+        for timer in self._timers.values():
+            timer.cancel()
+        for look in self._looks:
+            look.cancel()
+        await asyncio.gather(*self._looks, return_exceptions=True)
+        await asyncio.to_thread(self.runner.stop)
+
+    def page(self, subject: str) -> dict[str, Any]:
+        """What the page of `subject` receives now."""
+        with self.conduct.alone:
+            standing = self.attend(subject)
+            return page_of(self.conduct, self.runner, subject, standing)
+
+    def act(self, subject: str, label: str, payload: Any, timing: Timing) -> None:
+        """Let a participant do what their page offers; raises what `Conduct.act` raises."""
+        self.conduct.act(subject, label, payload, timing)
+        self.attend(subject)
+
+    def attend(self, subject: str) -> Standing:
+        """Carry the run on that `subject` is at, and no other of theirs; how their task stands.
+
+        A run that cannot go on has lost its participant's partner.
+        """
+        conduct = self.conduct
+        with conduct.alone:  # or somebody could withdraw while their run is begun
+            standing = conduct.follow(subject)
+            run = ""
+            if conduct.status(subject) in AT_TASK and not conduct.doing(subject)[-1].task.network:
+                run, _does, plan = conduct.task(subject)
+                hosted = self.runner.hosted.get(run)
+                if hosted is None:
+                    there = {record.run for record in conduct.board.runs()}
+                    begun = (
+                        runs.resume(run, conduct.board, may_be_over=True)
+                        if run in there
+                        else runs.start(plan, conduct.board, name=run)
+                    )
+                    self.runner.attach(begun)
+                elif hosted.state is RunState.STOPPED:
+                    conduct.lose(subject)
+                    standing = conduct.follow(subject)
+            for name in conduct.runs_of(subject):
+                if name != run:
+                    self.runner.detach(name)
+            return standing
+
+    def save(self, subject: str, typed: Draft) -> None:
+        """Keep what is typed for a message; raises `Moved` where it is not asked for."""
+        save(self.runner, self._asked(subject)[0], typed)
+
+    def reply(self, subject: str, said: Reply) -> tuple[Place, int | None]:
+        """Answer what is asked; the session's place, and the number of a message that is sent.
+
+        Who takes the other side's answer takes it as it was shown to them.
+        """
+        place, standing = self._asked(subject)
+        does = self.conduct.doing(subject)[-1]
+        if does.arm.blinded and said.choice == WHY:
+            raise Refused("that is not told in this study")
+        if said.choice == THEIRS and standing.shown:
+            theirs = standing.shown[-1].answer
+            text = released(self.conduct.study, does.arm, standing).shown(theirs.explanation)
+            given = {"choice": OWN, "prediction": theirs.prediction, "explanation": text}
+            said = said.model_copy(update=given)
+        return place, give(self.runner, place, said, self.conduct.study.consent.version)
+
+    def picture(self, subject: str, number: int) -> Image | None:
+        """The picture of the present instance (0), or of the prediction of a message shown."""
+        standing = self.conduct.follow(subject)
+        place = self._place(standing)
+        return None if place is None else picture_of(self.runner, place, number, standing.shown)
+
+    def _asked(self, subject: str) -> tuple[Place, Standing]:
+        """Where `subject` is to answer; raises `Moved` where that is not known to them yet."""
+        standing = self.conduct.follow(subject)
+        place = self._place(standing)
+        if self.conduct.status(subject) != "ANSWERING" or place is None:
+            raise Moved("this question has been answered, or the session has moved on")
+        return place, standing
+
+    def _place(self, standing: Standing) -> Place | None:
+        name = standing.session
+        places = list(self.runner.places.values())
+        return next((place for place in places if place.session == name), None)
+
+    def _stop(self, names: Any) -> None:
+        for name in names:
+            self.runner.detach(name)
+
+    def _changed(self, name: str) -> None:
+        """Something of a run may look otherwise; told by the thread that carries runs."""
+        self.sessions.tell(name)
+        hosted = self.runner.hosted.get(name if "/" not in name else name.rsplit("/", 2)[0])
+        if hosted is not None and self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended: nobody is served any more
+                self._loop.call_soon_threadsafe(self._due, hosted.subject)
+
+    def _due(self, subject: str, at: float = 0.0) -> None:
+        """Look at what has become of a task at a time, in seconds since 1970, or before it."""
+        if self._loop is None:
+            return
+        seconds = max(0.0, at - time.time() + _LATE) if at else 0.0
+        timer = self._timers.get(subject)
+        if timer is not None and timer.when() <= self._loop.time() + seconds:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[subject] = self._loop.call_later(seconds, self._look_at, subject)
+
+    def _look_at(self, subject: str) -> None:
+        self._timers.pop(subject, None)
+        self._looking(self._look(subject))
+
+    def _looking(self, work: Any) -> None:
+        look = asyncio.ensure_future(work)
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
+
+    async def _look(self, subject: str) -> None:
+        until = await asyncio.to_thread(self.look, subject)
+        if until is not None:
+            self._due(subject, until)
+
+    def look(self, subject: str) -> float | None:
+        """Tell the page of `subject` where what it may show has changed; when to look again."""
+        with self.conduct.alone:
+            standing = self.attend(subject)
+            status = self.conduct.status(subject)
+            place = self._place(standing) if status == "ANSWERING" else None
+            waiting = None if place is None else self.runner.waiting(place.session)
+            key = None if waiting is None else waiting.key
+            now = (status, standing.session, len(standing.shown), key)
+            if self._told.get(subject) != now:
+                self._told[subject] = now
+                self.pages.tell(subject)
+            return standing.until
+
+    async def _rounds(self) -> None:
+        """Now and then: let those lapse who gave no sign, and erase what could not be erased."""
+        while True:
+            await asyncio.sleep(ROUND)
+            await asyncio.to_thread(self._round)
+            for subject in self.conduct.subjects:
+                self._due(subject)
+
+    def _round(self) -> None:
+        self.conduct.lapse()
+        self.conduct.catch_up()

@@ -1,0 +1,255 @@
+"""The page of who conducts a study: how far everybody is, whom they wait for, what was said.
+
+Arms stand on none of its responses but one that is asked for by itself: nothing unblinds by
+accident.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from fastapi import FastAPI, HTTPException
+
+from backends.databases import SessionRecord
+from backends.databases.drafts import timings_of
+from backends.databases.records import CONCLUDED
+from pxp_fsm.experiments.costs import Meter
+from pxp_fsm.studies.files import number_of
+from pxp_fsm.studies.participations import run_name
+from pxp_fsm.studies.status import waits_for
+from pxp_fsm.tasks.task import HUMAN
+from pxp_fsm.web.experts.admission import Links
+from pxp_fsm.web.experts.research import NewLink, Researcher, Revoked
+from pxp_fsm.web.participants.host import Host
+
+STUDY = "study"
+"""The name under which pages hear that the study itself has changed."""
+
+_STOPPED = "a run has stopped; the server's log says why"
+"""What a reason says of a partner would tell which one it is."""
+
+Event = Literal["open", "pause", "resume", "close", "anonymise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A participant: their status, how many tasks they were given, and whom they wait for."""
+
+    subject: str
+    status: str
+    given: int
+    waits: str
+    sessions: int
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyView:
+    """A study as it goes; `events` are what can happen to it now."""
+
+    name: str
+    title: str
+    state: str
+    events: tuple[str, ...]
+    experts: int
+    places: int
+    tasks: int
+    statuses: dict[str, int]
+    lines: tuple[Line, ...]
+    endings: dict[str, int]
+    costs: str
+    panel: tuple[str, ...]
+    unclean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOf:
+    """A session of a participant: where it is, what it is about, and how it ended, if it has."""
+
+    id: str
+    place: int
+    position: int
+    instance: str
+    messages: int
+    ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, with the seconds that its author took where they are a person."""
+
+    number: int
+    mine: bool
+    tag: str
+    prediction: str
+    explanation: str
+    active: float | None
+    idle: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Everything that was said in a session."""
+
+    id: str
+    x: str
+    ending: str
+    messages: tuple[Said, ...]
+
+
+def add_research(app: FastAPI, host: Host, links: Links) -> None:
+    """The routes of the researcher's page."""
+    conduct = host.conduct
+
+    def known(subject: str) -> str:
+        if subject not in conduct.subjects:
+            raise HTTPException(404, "there is no such participant")
+        return subject
+
+    def changed(subject: str = "") -> StudyView:
+        for one in (subject,) if subject else conduct.subjects:
+            host.look(one)
+        host.pages.tell(STUDY)
+        return _view(host)
+
+    @app.get("/api/study")
+    def study(_who: Researcher) -> StudyView:
+        """The study, as it is now."""
+        return _view(host)
+
+    @app.post("/api/study/events/{event}")
+    def happen(_who: Researcher, event: Event) -> StudyView:
+        """Open, pause, resume, close or anonymise the study."""
+        conduct.raise_event(event.upper())
+        return changed()
+
+    @app.post("/api/study/participants")
+    def invite(_who: Researcher) -> NewLink:
+        """A new participant, with their link."""
+        subject = conduct.join()
+        changed(subject)
+        return NewLink(subject, links.link(conduct.study.run, subject))
+
+    @app.post("/api/study/participants/{subject}/link")
+    def link(_who: Researcher, subject: str) -> NewLink:
+        """A new link for a participant; those before it stay valid."""
+        return NewLink(known(subject), links.link(conduct.study.run, subject))
+
+    @app.post("/api/study/participants/{subject}/revoke")
+    def revoke(_who: Researcher, subject: str) -> Revoked:
+        """Revoke every link and device of a participant."""
+        return Revoked(known(subject), links.revoke(conduct.study.run, subject))
+
+    @app.post("/api/study/participants/{subject}/reassign")
+    def reassign(_who: Researcher, subject: str) -> StudyView:
+        """Let a participant lapse now, so that their place is given to who comes next."""
+        conduct.give_up(known(subject))
+        return changed(subject)
+
+    @app.post("/api/study/participants/{subject}/withdraw")
+    def withdraw(_who: Researcher, subject: str) -> StudyView:
+        """Withdraw a participant on their word; what they said is erased."""
+        conduct.act(known(subject), "WITHDRAW")
+        return changed(subject)
+
+    @app.get("/api/study/participants/{subject}/sessions")
+    def sessions(_who: Researcher, subject: str) -> tuple[SessionOf, ...]:
+        """The sessions of a participant, in order."""
+        return tuple(_session(*each) for each in _stored(host, known(subject)))
+
+    @app.get("/api/study/participants/{subject}/sessions/{session}")
+    def transcript(_who: Researcher, subject: str, session: str) -> Transcript:
+        """What was said in a session."""
+        for place, record in _stored(host, known(subject)):
+            if _session(place, record).id == session:
+                return _transcript(host, session, record)
+        raise HTTPException(404, "there is no such session")
+
+    @app.get("/api/study/participants/{subject}/arms")
+    def arms(_who: Researcher, subject: str) -> tuple[str, ...]:
+        """The arms of a participant's tasks: whoever asks for them is not blind any more."""
+        given = conduct.assigned(known(subject))
+        return tuple(f"{one.place}. {one.task.name}: {one.arm.name}" for one in given)
+
+
+def _stored(host: Host, subject: str) -> list[tuple[int, SessionRecord]]:
+    study, board = host.conduct.study, host.conduct.board
+    places = range(1, len(host.conduct.participation(subject).letters("TASK")) + 1)
+    return [
+        (place, record)
+        for place in places
+        for record in board.sessions(run_name(study, subject, place))
+    ]
+
+
+def _session(place: int, record: SessionRecord) -> SessionOf:
+    return SessionOf(
+        f"{place}-{record.position}",
+        place,
+        record.position,
+        record.instance.key,
+        record.messages,
+        record.ending or "",
+    )
+
+
+def _transcript(host: Host, name: str, record: SessionRecord) -> Transcript:
+    board = host.conduct.board
+    timings = timings_of(board, record.session)
+    said = []
+    for entry in board.entries(record.session):
+        message, timing = entry.message, timings.get(entry.message.number)
+        said.append(
+            Said(
+                message.number,
+                message.sender == HUMAN,
+                message.tag,
+                message.answer.prediction,
+                message.answer.explanation,
+                None if timing is None else timing.active,
+                None if timing is None else timing.idle,
+            )
+        )
+    return Transcript(name, record.instance.x, record.ending or "", tuple(said))
+
+
+def _view(host: Host) -> StudyView:
+    conduct = host.conduct
+    study, board = conduct.study, conduct.board
+    lines, endings, meter = list[Line](), Counter[str](), Meter()
+    stored = {record.run for record in board.runs()}
+    for subject in sorted(conduct.subjects, key=number_of):
+        one = conduct.participation(subject)
+        found = [record for _place, record in _stored(host, subject)]
+        endings.update(one.ending for one in found if one.ending in CONCLUDED)
+        runs = [run for run in conduct.runs_of(subject) if run in stored]
+        for run in runs:
+            meter.begin(board.costs(run))
+        hosted = [host.runner.hosted[run] for run in runs if run in host.runner.hosted]
+        lines.append(
+            Line(
+                subject,
+                one.status,
+                len(one.letters("TASK")),
+                waits_for(one),
+                len(found),
+                _STOPPED if any(each.trouble for each in hosted) else "",
+            )
+        )
+    return StudyView(
+        study.name,
+        study.title,
+        conduct.state,
+        tuple(one.lower() for one in conduct.possible),
+        study.experts,
+        conduct.places_left,
+        len(study.tasks),
+        dict(conduct.statuses),
+        tuple(lines),
+        {str(key): count for key, count in endings.items()},
+        meter.shown(),
+        study.payment.parameters,
+        conduct.unclean,
+    )

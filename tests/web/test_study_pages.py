@@ -1,0 +1,164 @@
+"""A study in browsers: every status is reached, and its page is one that can be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.studies.views import PAGES
+from tests.studies.experts import drug
+from tests.web.browsers import AXE, chromium, opened, require_browser
+from tests.web.studies import StudyProcess
+
+pytestmark = pytest.mark.deep
+
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+PICTURES = os.environ.get("PXP_PICTURES", "")
+"""A folder for a picture of each page, in both themes and on a phone."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    require_browser()
+    with chromium() as found:
+        yield found
+
+
+class Visitor:
+    """Somebody with a page of the study open; `seen` are the statuses whose page was looked at."""
+
+    def __init__(self, page: Any, seen: set[str]) -> None:
+        self.page, self.seen = page, seen
+
+    @property
+    def status(self) -> str:
+        self.page.wait_for_selector("main[data-status]")
+        return str(self.page.get_attribute("main[data-status]", "data-status"))
+
+    def at(self, status: str) -> None:
+        """Wait for the page of a status; the first time, look at it."""
+        self.page.locator(f"main[data-status={status}]").wait_for()
+        if status not in self.seen:
+            self.seen.add(status)
+            self.look(status)
+
+    def look(self, name: str) -> None:
+        """The page keeps the rules of accessibility, in both themes, and fits on a phone."""
+        page = self.page
+        for theme, size in (("light", DESK), ("dark", DESK), ("light", PHONE)):
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            page.set_viewport_size(size)
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+            if PICTURES:
+                path = Path(PICTURES) / f"study-{name}-{theme}-{size['width']}.png"
+                page.screenshot(path=str(path), full_page=True)
+            if AXE.is_file() and size is DESK:
+                page.evaluate(AXE.read_text("utf-8"))
+                found = page.evaluate("axe.run()")["violations"]
+                told = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+                assert told == [], name
+        page.set_viewport_size(DESK)
+
+    def press(self, text: str) -> None:
+        self.page.get_by_role("button", name=text).click()
+
+    def begins(self) -> None:
+        """Consent, read, practise, and answer the questions before."""
+        self.at("CONSENTING")
+        self.press("I agree")
+        self.at("READING")
+        self.press("I have read this")
+        self.at("TRAINING")
+        self.page.get_by_label("product", exact=True).check()
+        self.press("Send")
+        self.page.get_by_text("The answer is: reactants.").wait_for()
+        self.page.get_by_label("reactants", exact=True).check()
+        self.press("Send")
+        self.at("BEFORE")
+        self.page.get_by_label("For how many years").fill("7")
+        self.press("Send")
+
+    def answers(self) -> None:
+        """Say something in the session that waits, and send it."""
+        page = self.page
+        self.at("ANSWERING")
+        page.get_by_label("Your prediction").fill("CC(=O)Cl.Nc1ccc(O)cc1")
+        page.get_by_label("Your explanation").fill("Acylation.")
+        self.press("Continue")
+        while True:
+            page.locator(".choices input, .look").first.wait_for()
+            if page.locator(".look").count():
+                break
+            heading = page.locator("#form-title").inner_text()
+            page.get_by_label("No", exact=True).check()
+            self.press("Continue")
+            page.wait_for_function(
+                "before => document.querySelector('#form-title')?.innerText !== before",
+                arg=heading,
+            )
+        self.press("Send")
+        page.locator(".look").wait_for(state="detached")
+
+    def withdraws(self) -> None:
+        self.press("Withdraw, and have")
+        self.press("Yes, withdraw and erase")
+
+
+def test_every_status_is_reached_and_its_page_is_good(browser: Any, tmp_path: Path) -> None:
+    study = drug(
+        tmp_path, **{'instances = ["paracetamol", "lidocaine"]': 'instances = ["sotalol"]'}
+    )
+    seen = set[str]()
+    with StudyProcess(study.path) as server:
+
+        def visit(who: str) -> Any:
+            return opened(browser, server.address(who), wait=False, lenient=True)
+
+        with visit("a") as a, visit("b") as b, visit("c") as c:
+            ann, bea, cid = (Visitor(page, seen) for page in (a, b, c))
+            ann.at("INVITED")
+            server.lab("events/open")
+            cid.at("CONSENTING")
+            cid.press("I do not take part")
+            cid.at("DECLINED")
+            assert c.get_by_role("link", name="Go back").get_attribute("href").endswith("C2NONE")
+            server.lab("events/pause")
+            ann.begins()
+            ann.at("READY")
+            server.lab("events/resume")
+            bea.begins()
+            bea.at("ANSWERING")
+            server.end()
+            with SqlBlackboard(str(server.database)) as other:
+                other.lock("drug-experts-p002-1")  # so that its partner cannot go on
+                server.start()
+                bea.at("ABANDONED")
+                bea.withdraws()
+                bea.at("WITHDRAWN")
+                other.unlock("drug-experts-p002-1")
+            bea.at("ERASED")
+            assert b.get_by_role("link", name="Go back").get_attribute("href").endswith("C3WITH")
+            ann.at("WAITING")
+            while ann.status in ("WAITING", "ANSWERING"):
+                a.locator(".form, main:not([data-status=WAITING])").first.wait_for()
+                if ann.status == "ANSWERING":
+                    ann.answers()
+            ann.at("BREAK")
+            server.lab("participants/p001/reassign")
+            ann.at("LAPSED")
+            ann.press("Read what the study was about")
+            ann.at("DEBRIEF")
+            assert "The other side was" in a.inner_text("main")
+            assert "Molecules: arXiv" in a.inner_text("main")
+            ann.press("I have read this")
+            ann.at("DONE")
+            assert a.get_by_role("link", name="Go back").get_attribute("href").endswith("C1DONE")
+            server.lab("events/close")
+            server.lab("events/anonymise")
+            ann.at("ANONYMISED")
+    assert seen >= set(PAGES) - {"AFTER"}
