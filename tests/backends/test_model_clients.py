@@ -125,7 +125,7 @@ def test_a_judge_leaves_nothing_in_the_prompt_cache() -> None:
 
 
 def test_what_later_requests_begin_with_is_cached_and_nothing_else_is_said_for_it() -> None:
-    turn = Turn(Role.USER, "know this\n\nnow that", stable=len("know this"))
+    turn = ChatTurn(Role.USER, "know this\n\nnow that", stable=len("know this"))
     for purpose in ("execution", "answer"):
         server = Server(good(ANTHROPIC))
         served(ANTHROPIC, server, Request("", (turn,), purpose=purpose))

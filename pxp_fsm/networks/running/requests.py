@@ -100,11 +100,10 @@ class Requester:
         """
         prompt = self.prompts[name]
         structured = Capability.SCHEMA in self.model.capabilities
+        said = "\n\n".join(filter(None, (stable, *texts)))
         return Request(
             system=prompt.fill("system", form=encoded(schema)),
-            turns=(
-                ChatTurn(Role.USER, "\n\n".join(filter(None, (stable, *texts))), stable=len(stable)),
-            ),
+            turns=(ChatTurn(Role.USER, said, stable=len(stable)),),
             schema=schema if structured else None,
             max_tokens=prompt.max_tokens,
             temperature=prompt.temperature,
