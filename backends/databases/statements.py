@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -52,6 +53,8 @@ from backends.databases.schema import (
 
 Steps = Sequence[tuple[str, Sequence[Row]]]
 """Statements that are `prepared`, each with its rows."""
+
+Columns = tuple[str, ...]
 
 CLOSING = ("ending", "cause", "length", "seal", "cause_digest")
 """The columns of a session that its end gives."""
@@ -212,8 +215,14 @@ def prepared(dialect: Dialect, statement: ClauseElement, columns: Iterable[str] 
     An insertion has the parameters `columns`, and those that it names itself; all of its table
     where none are given.
     """
-    kind: Callable[..., Dialect] = type(dialect)
-    named = kind(paramstyle="named" if dialect.name == "sqlite" else "pyformat")
+    return _prepared(type(dialect), statement, tuple(columns))
+
+
+@cache
+def _prepared(kind: Callable[..., Dialect], statement: ClauseElement, columns: Columns) -> str:
+    named = kind(paramstyle="pyformat")
+    if named.name == "sqlite":
+        named = kind(paramstyle="named")
     return str(statement.compile(dialect=named, column_keys=list(columns) or None))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, inspect, select, text
+from sqlalchemy import Connection, Dialect, Engine, inspect, select, text
+from sqlalchemy.schema import CreateIndex, CreateTable, DDLElement
 
 from backends.databases import schema
 from backends.databases.triggers import triggers
@@ -167,10 +169,21 @@ def _migrations(connection: Connection | None = None) -> Config:
 
 
 def _create(connection: Connection) -> None:
-    schema.metadata.create_all(connection)
+    for statement in _definitions(type(connection.dialect)):
+        connection.exec_driver_sql(statement)
     create_views_and_triggers(connection)
     connection.execute(schema.tags.insert(), [{"tag": str(tag)} for tag in Tag])
     connection.execute(schema.version.insert(), {"version_num": schema.SCHEMA_VERSION})
+
+
+@cache
+def _definitions(kind: Callable[[], Dialect]) -> tuple[str, ...]:
+    """The statements that make tables and indexes."""
+    tables = schema.metadata.sorted_tables
+    made: list[DDLElement] = [*map(CreateTable, tables)]
+    for table in tables:
+        made += [CreateIndex(one) for one in sorted(table.indexes, key=lambda one: str(one.name))]
+    return tuple(str(statement.compile(dialect=kind())) for statement in made)
 
 
 def _drop_views_and_triggers(connection: Connection) -> None:

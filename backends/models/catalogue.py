@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -267,8 +268,7 @@ def catalogue(path: Path | None = None) -> Catalogue:
 
     Raises `DataError`, naming the file and the entry, where something in it cannot be used.
     """
-    text = files("backends.models").joinpath("catalogue.toml").read_text("utf-8")
-    bundled = _read(text, "the bundled catalogue")
+    bundled = _bundled()
     if path is None:
         return bundled
     try:
@@ -283,6 +283,12 @@ def catalogue(path: Path | None = None) -> Catalogue:
         own.prices + bundled.prices,
         own.retirements + bundled.retirements,
     )
+
+
+@cache
+def _bundled() -> Catalogue:
+    text = files("backends.models").joinpath("catalogue.toml").read_text("utf-8")
+    return _read(text, "the bundled catalogue")
 
 
 def _read(text: str, where: str) -> Catalogue:

@@ -38,6 +38,10 @@ def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[PostgresServ
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     try:
+        with create_engine(_psycopg(server)).connect() as connection:
+            options = connection.execution_options(isolation_level="AUTOCOMMIT")
+            options.exec_driver_sql("ALTER SYSTEM SET fsync = off")  # no power fails in a test
+            options.exec_driver_sql("SELECT pg_reload_conf()")
         yield server
     finally:
         server.cleanup()
@@ -52,10 +56,14 @@ def restart(server: PostgresServer, mode: str = "fast") -> None:
     pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user)
 
 
+def _psycopg(server: PostgresServer) -> str:
+    return server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+
+
 def fresh_schema(server: PostgresServer) -> str:
     """The URL of an empty schema on the server: as good as a database, and made at once."""
     name = f"t{next(_numbers)}"
-    uri = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    uri = _psycopg(server)
     engine = create_engine(uri)
     with engine.begin() as connection:
         connection.exec_driver_sql(f"CREATE SCHEMA {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -32,6 +33,7 @@ def aromatic_rings(smiles: str) -> int:
     return int(rdMolDescriptors.CalcNumAromaticRings(MolFromSmiles(canonical_smiles(smiles))))
 
 
+@lru_cache(maxsize=256)
 def drawing(instance: Instance) -> Image:
     """The molecule that `instance.x` is, or each step of a pathway below the one before, as PNG.
 
