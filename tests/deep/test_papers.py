@@ -331,11 +331,11 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
     for line in made.of("sessions", "--prompts"):
         assert "was asked (answer)" in made.printed[line]
     assert (made.folder / "interact.svg").exists() and (made.folder / "pxp.svg").exists()
-    with (made.folder / "authors" / "short.csv").open(encoding="utf-8", newline="") as file:
+    with (made.folder / "authors" / "data" / "short.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert sorted(row["prediction"] for row in rows) == sorted(SHORT)
     assert all(row["explanation"].startswith("In short: ") for row in rows)
-    checked = pxp("data", "check", "rad", "authors/films.csv", cwd=made.folder)
+    checked = pxp("data", "check", "rad", "authors/data/films.csv", cwd=made.folder)
     assert "sessions: 5 rows" in checked.stdout, checked.stderr
     with ZipFile(made.folder / "supplement.zip") as archive:
         prompts = archive.read("runs/drug-2/prompts.toml").decode()
