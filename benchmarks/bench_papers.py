@@ -3,12 +3,11 @@
 Each setting is run with 20 sessions about the bundled data and 10 rows for validation; the model is
 scripted, behind a local server. It believes the other at once, only later, or in two steps, by the
 instance. The authors' code asks AGREE at each message from the second on, and once more for
-Changed where MATCH holds. A token is taken to be four bytes of a request. Nothing is sent anywhere.
+Changed where MATCH holds. A token is taken to be four bytes of text; pictures are not counted. Nothing is sent anywhere.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +18,15 @@ from pxp_fsm.tasks.rad.data import path_of
 from pxp_fsm.tasks.registry import find_task
 from tests.command_line import pxp
 from tests.deep.test_papers import CATALOGUE, authors_calls
-from tests.experiments.scripted_server import Body, Expert, Table, as_sent, is_equal, judging
+from tests.experiments.scripted_server import (
+    Body,
+    Expert,
+    Table,
+    as_sent,
+    is_equal,
+    judging,
+    text_of,
+)
 
 SESSIONS, VALIDATION = 20, 10
 PRESETS = ("C-drug", "C-rad", "B-drug", "B-rad")
@@ -27,7 +34,7 @@ PATIENCE = ((1, 1), (1, 2), (2, 2))
 
 
 def tokens(body: Body) -> int:
-    return len(json.dumps(body["messages"])) // 4
+    return len(text_of(body).encode()) // 4
 
 
 def measured(preset: str, folder: Path) -> dict[str, float]:

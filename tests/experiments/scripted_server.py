@@ -132,9 +132,9 @@ class Expert:
         about = str(opening.get("instance") or pictures[-1])
         right, patience = self.truth[about], self.patience(about)
         heard = [frame for _, frame in told[start:] if "tag" in frame]
-        form = re.search(r"^(Prediction|Pathway): ", _all_text(body), re.MULTILINE)
+        form = re.search(r"^(Prediction|Pathway): ", text_of(body), re.MULTILINE)
         assert form is not None
-        if one := re.search(r"show (\w+)\? Predict (\w+) or (\w+)\.", _all_text(body)):
+        if one := re.search(r"show (\w+)\? Predict (\w+) or (\w+)\.", text_of(body)):
             right = one[2] if right == one[1] else one[3]
         known = not heard and any("tag" in frame for _, frame in told)
         prediction, why = right if known else _wrong(right, form[1], one), "My view."
@@ -163,7 +163,8 @@ def _text(content: str | list[dict[str, Any]]) -> str:
     return "\n".join(str(part.get("text", "")) for part in content)
 
 
-def _all_text(body: Body) -> str:
+def text_of(body: Body) -> str:
+    """What a request says, beside its pictures."""
     return "\n".join(_text(message["content"]) for message in body["messages"])
 
 
