@@ -33,7 +33,8 @@ def otherwise(plan: Plan, paper: Preset, data: DataSet) -> Iterator[str]:
     for name, then in pairs:
         now = plan.goes_on if name == "carry" else getattr(plan, name)
         if now is not None and now != then:
-            yield f"Preset {paper.name}: {name} is {now}; in the paper it is {then}."
+            what = "the number of repetitions" if name == "repetitions" else name
+            yield f"Preset {paper.name}: {what} is {now}; in the paper it is {then}."
     bounds = (
         ("protocol", plan.protocol, "interact"),
         ("n", plan.rules().n, _MESSAGES),

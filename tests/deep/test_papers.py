@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pxp_fsm.experiments.stored_plans import stored_deviations, stored_plan
 from pxp_fsm.protocol.intelligibility import DEFINITIONS, holds_for, two_way
 from pxp_fsm.tasks.registry import find_task
 from tests.command_line import pxp
-from tests.experiments.scripted_server import Body, Table, frames, judging
+from tests.experiments.scripted_server import Body, Expert, Table, as_sent, is_equal, judging
 from tests.tasks.test_drug_pathways import ROWS as ROUTES
 from tests.tasks.test_drug_pathways import SHOP
 
@@ -76,73 +75,6 @@ def _lines() -> list[str]:
 
 
 @dataclass
-class Expert:
-    """Knows nothing; believes what the other says, and then knows the other instances too.
-
-    `truth` has the right prediction of each instance: a SMILES, or the picture as it is sent.
-    """
-
-    truth: Mapping[str, str]
-
-    def __call__(self, body: Body) -> str:
-        told = [(_pictures(message), frame) for message, frame in _frames(body)]
-        if "report" in told[0][1]:
-            return f"In short: {str(told[0][1]['report'])[:30]}"
-        start = max(i for i, (_, f) in enumerate(told) if "instance" in f or "picture" in f)
-        pictures, opening = told[start]
-        right = self.truth[str(opening.get("instance") or pictures[-1])]
-        heard = [frame for _, frame in told[start:] if "tag" in frame]
-        form = re.search(r"^(Prediction|Pathway): ", _all_text(body), re.MULTILINE)
-        assert form is not None
-        if one := re.search(r"show (\w+)\? Predict (\w+) or (\w+)\.", _all_text(body)):
-            right = one[2] if right == one[1] else one[3]
-        if heard:
-            prediction, why = str(heard[-1]["prediction"]), str(heard[-1]["explanation"])
-        else:
-            known = any("tag" in frame for _, frame in told)
-            prediction, why = right if known else _wrong(right, one), "My view."
-        return f"{form[1]}: {prediction}\nExplanation: {why}"
-
-
-def _wrong(right: str, one: re.Match[str] | None) -> str:
-    """A prediction of the same form that is not `right`; `one` has yes and no for one label."""
-    if one is not None:
-        return one[3] if right == one[2] else one[2]
-    if ">>" in right:
-        return f"C>>{right.split(';', maxsplit=1)[0].split('>>')[1]}"
-    return "none" if right in SHORT else "C"
-
-
-def _frames(body: Body) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for message in body["messages"]:
-        plain = {**message, "content": _text(message["content"])}
-        for frame in frames({"messages": [plain]}):
-            yield message, frame
-
-
-def _text(content: str | list[dict[str, Any]]) -> str:
-    """What a message says, beside its pictures."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content)
-
-
-def _all_text(body: Body) -> str:
-    return "\n".join(_text(message["content"]) for message in body["messages"])
-
-
-def _pictures(message: Mapping[str, Any]) -> list[str]:
-    content = message["content"]
-    parts = [] if isinstance(content, str) else content
-    return [part["image_url"]["url"] for part in parts if "image_url" in part]
-
-
-def judge(body: Body) -> str:
-    first, second = (frame["explanation"] for frame in frames(body))
-    return "yes" if first == second else "no"
-
-
-@dataclass
 class Made:
     """What the commands of the page printed, and what the server was asked in each."""
 
@@ -173,7 +105,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         # there is no terminal in a test: the task's own human is in the person's place
         patched.setattr(participants, "with_person", lambda human, *_: human)
         patched.setattr("pxp_fsm.cli.run.has_terminal", lambda: True)
-        table = Table(server, Expert(truth), judge)
+        table = Table(server, Expert(truth), is_equal)
         for line in _lines():
             before = len(table.asked)
             done = pxp(*_arguments(line, table), cwd=folder)
@@ -228,7 +160,7 @@ def _authors(folder: Path) -> dict[str, str]:
                 Image.new("L", (64, 64), 20 * number + place).save(folder / path)
                 said = f"{label},{SHORT[label]},{path},{label} in film {place}."
                 print(f"c{number}{place},{said},x", file=file)
-                truth[_sent(folder / path)] = label
+                truth[as_sent(folder / path)] = label
     return truth
 
 
@@ -241,10 +173,6 @@ def _own_tables(folder: Path) -> dict[str, str]:
     )
     rows = csv.reader(ROUTES.splitlines())
     return {x: y if ">>" in y else f"{y}>>{x}" for _, _, x, y, _ in rows}
-
-
-def _sent(path: Path) -> str:
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def test_the_runs_are_those_of_the_page(made: Made) -> None:
@@ -331,11 +259,11 @@ def test_tables_figures_sessions_and_data_are_there(made: Made) -> None:
     for line in made.of("sessions", "--prompts"):
         assert "was asked (answer)" in made.printed[line]
     assert (made.folder / "interact.svg").exists() and (made.folder / "pxp.svg").exists()
-    with (made.folder / "authors" / "short.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    short = (made.folder / "authors" / "data" / "short.csv").read_text("utf-8")
+    rows = list(csv.DictReader(short.splitlines()))
     assert sorted(row["prediction"] for row in rows) == sorted(SHORT)
     assert all(row["explanation"].startswith("In short: ") for row in rows)
-    checked = pxp("data", "check", "rad", "authors/films.csv", cwd=made.folder)
+    checked = pxp("data", "check", "rad", "authors/data/films.csv", cwd=made.folder)
     assert "sessions: 5 rows" in checked.stdout, checked.stderr
     with ZipFile(made.folder / "supplement.zip") as archive:
         prompts = archive.read("runs/drug-2/prompts.toml").decode()

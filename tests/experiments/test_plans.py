@@ -155,6 +155,21 @@ def test_no_row_is_in_two_sets(
     assert len({row for one in sets for row in one}) == sum(map(len, sets))
 
 
+@given(rows=st.integers(1, 9), held=st.integers(1, 9), test=st.integers(1, 20))
+def test_a_test_set_is_drawn_from_what_is_held_back(rows: int, held: int, test: int) -> None:
+    """Where every row has a session, the last rows for validation are for test instead."""
+    whole = data_of(rows + held).sessions
+    data = replace(data_of(rows), validation=whole[rows:])
+    plan = replace(DRUG, instances="all", test=test)
+    if test > held:
+        with pytest.raises(UsageError, match=f"the data hold {held} rows back for test, not"):
+            plan_data.choose(plan, data)
+        return
+    found = plan_data.choose(plan, data)
+    assert found.validation + found.test == whole[rows:]
+    assert (found.sessions, len(found.test)) == (data.sessions, test)
+
+
 def test_sets_of_the_data_are_cut_and_are_in_the_fingerprint() -> None:
     _, whole = plan_data.read_plan(DRUG)
     smaller = replace(DRUG, test=3, validation=4, learn="better")

