@@ -18,10 +18,11 @@ from pathlib import Path
 
 from proofs.logic.formulas import And, Atom, Formula, Next, Not, Or, Release, Truth, Until, WeakNext
 from tests.oracles.graphs import NAMES, Graph
+from tests.oracles.model_checkers import C_COMPILER
 
 Pair = tuple[Graph, Formula]
 
-COMPILE = ("gcc", "-O0", "-w", "-DNOREDUCE", "-DMEMLIM=1024", "-o", "pan", "pan.c")
+COMPILE = (C_COMPILER, "-w", "-DNOREDUCE", "-DMEMLIM=1024", "-o", "pan", "pan.c")
 
 
 def promela(pairs: Sequence[Pair], folder: Path) -> str:

@@ -241,6 +241,10 @@ TESTS = (
     "tests/house/test_face.py",
 )
 MOST_SECONDS = 240
+"""How long a check may wait for what does not come."""
+
+MOST_CPU_SECONDS = 40
+"""What the comparisons, or one test, may take of a processor: none needs a tenth of it."""
 
 
 def noticed(mutant: Mutant) -> str:
@@ -266,6 +270,9 @@ class _Failing:
 
     name = ""
 
+    def pytest_runtest_logstart(self) -> None:
+        _limit()
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.name:
             self.name = report.nodeid
@@ -273,6 +280,11 @@ class _Failing:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed and not self.name:
             self.name = report.nodeid
+
+
+def _limit() -> None:
+    """End the process if what comes now takes too long; waiting for the system does not count."""
+    signal.setitimer(signal.ITIMER_PROF, MOST_CPU_SECONDS)
 
 
 def failing_test(*tests: str) -> str:
@@ -285,6 +297,7 @@ def failing_test(*tests: str) -> str:
         redirect_stderr(nowhere),
     ):
         code = pytest.main(arguments, plugins=[found])
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return found.name or ("" if code == 0 else f"pytest ends with {code}")
 
 
@@ -310,6 +323,7 @@ def tried(mutant: Mutant, by: Callable[[Mutant], str] = noticed) -> str:
 
 def _answer(mutant: Mutant, by: Callable[[Mutant], str], to: int) -> None:
     """In the child: install, check, answer and end."""
+    _limit()
     try:
         with installed(mutant.module, mutant.name, mutant.function):
             found = by(mutant) or "nothing"

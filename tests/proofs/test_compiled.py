@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.relations import Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp
+from tests.oracles.model_checkers import C_COMPILER, needs_spin
 
 EQUIVALENCE = Theory(frozenset(Assumption))
 SMALL = tuple(product((1, 2, 3, 4, 5), (1, 2, 3, 4), (1, 2, 3)))
@@ -248,9 +248,7 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_alone(
     compiled.compiled_sweep.cache_clear()
 
 
-@pytest.mark.skipif(
-    not (shutil.which("spin") and shutil.which("gcc")), reason="needs SPIN and a C compiler"
-)
+@needs_spin
 @pytest.mark.parametrize(
     ("n", "k", "values"),
     [(10, 4, 3), *(pytest.param(n, 1, 2, marks=pytest.mark.deep) for n in (1, 4))],
@@ -258,7 +256,10 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_alone(
 def test_spin_finds_the_same_states(n: int, k: int, values: int, tmp_path: Path) -> None:
     model = PackedSessions(Interact(n, k), values)
     (tmp_path / "model.pml").write_text(promela(model))
-    for command in (["spin", "-a", "model.pml"], ["gcc", "-w", *OPTIONS, "-o", "pan", "pan.c"]):
+    for command in (
+        ["spin", "-a", "model.pml"],
+        [C_COMPILER, "-w", *OPTIONS, "-o", "pan", "pan.c"],
+    ):
         subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     told = subprocess.run(["./pan"], cwd=tmp_path, check=True, capture_output=True, text=True)
     found = [

@@ -120,7 +120,7 @@ def test_the_commands_are_the_steps_of_the_system(system: Composition, data: st.
 
 
 @pytest.mark.deep
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(systems(), st.data())
 def test_the_commands_are_the_steps_of_larger_systems(
     system: Composition, data: st.DataObject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,10 @@ from proofs.core.results import Status
 from proofs.logic import Checker
 from proofs.logic.formulas import Formula, Next, Release, Until, WeakNext, children
 from tests.oracles.graphs import NAMES, random_graph, random_path
+from tests.oracles.model_checkers import needs_spin
 from tests.oracles.spin import Pair, verdicts
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("spin") and shutil.which("gcc")), reason="needs SPIN and a C compiler"
-)
+pytestmark = needs_spin
 
 MOST = 3
 """What a formula may weigh: SPIN's translation takes minutes for some that weigh more."""
@@ -66,7 +64,7 @@ def test_spin_has_the_same_verdicts(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [1, 3])
 def test_spin_has_the_same_verdicts_on_hundreds(part: int, tmp_path: Path) -> None:
     agree(pairs(100_000 * (part + 1), 80), tmp_path)
 
