@@ -83,7 +83,7 @@ def test_counterexamples_over_every_channel_are_run_from_their_files() -> None:
     for seed in range(60):
         channel, traces = followed(seed)
         ran[channel] += traces
-    assert set(+ran) == set(CHANNELS)
+    assert {channel.split(",")[0] for channel in +ran} == set(CHANNELS)
 
 
 @pytest.mark.deep
