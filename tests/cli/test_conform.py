@@ -300,10 +300,10 @@ for line in sys.stdin:
 
 
 def test_the_program_of_a_member_is_told_with_whom_it_deals(tmp_path: Path) -> None:
-    program, table = tmp_path / "follows.py", ROOT / "examples/contract_net/manager.toml"
+    program, table = tmp_path / "follows.py", ROOT / "examples/contract_net/bidder.toml"
     program.write_text(FOLLOWS, "utf-8")
     request = Request(f"{FAST} {program} {table}", str(table), extra=0)
-    assert told(request).startswith("CONFORMS to manager: ")
+    assert told(request).startswith("CONFORMS to bidder: ")
     blind = told(replace(request, command=f"{request.command} blind"))
-    assert "DIFFERS from manager" in blind
-    assert "! 1     send TASK to right  refused   +TASK to left" in blind
+    assert "DIFFERS from bidder" in blind
+    assert "! 1     receive TASK  refused   -TASK from manager" in blind
