@@ -42,10 +42,11 @@ def schema() -> dict[str, Any]:
 
 def request(event: Event, valuation: Valuation | None) -> Request:
     """The request that lets `event` happen; `valuation` is what the guards say at a decision."""
+    partner = {"partner": event.partner} if event.partner else {}
     if event.kind is Kind.RECEIVE:
-        return {"do": "receive", "tag": event.label}
+        return {"do": "receive", "tag": event.label} | partner
     if event.kind is Kind.SEND:
-        return {"do": "send", "tag": event.label}
+        return {"do": "send", "tag": event.label} | partner
     if event.kind is Kind.EVENT:
         return {"do": "event", "name": event.label}
     return {"do": "decide", "guards": dict(valuation or {})}

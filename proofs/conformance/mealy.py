@@ -152,7 +152,9 @@ class Stimulus:
 
     def __str__(self) -> str:
         if self.event.kind is not None:
-            return f"{_WORDS[self.event.kind]} {self.event.label}"
+            between = " to " if self.event.kind is Kind.SEND else " from "
+            whom = f"{between}{self.event.partner}" if self.event.partner else ""
+            return f"{_WORDS[self.event.kind]} {self.event.label}{whom}"
         true = [name for name, holds in self.truths or () if holds]
         if true:
             return "decide " + "+".join(true)

@@ -169,4 +169,5 @@ def _parsed(text: str) -> Channel:
         raise UsageError(f"the channel {quoted(text)} needs a capacity from 1: {'+'.join(kinds)}:2")
     if len(digits) > len(str(LARGEST)):
         raise UsageError(f"the channel {quoted(text)} is too large: its capacity is 1 to {LARGEST}")
-    return Channel(int(digits), *(fault in kinds for fault in FAULTS))
+    lossy, duplicating, reordering = (fault in kinds for fault in FAULTS)
+    return Channel(int(digits), lossy, duplicating, reordering)

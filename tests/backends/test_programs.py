@@ -211,12 +211,13 @@ def _answers() -> Iterator[Draft202012Validator]:
 
 
 def test_every_request_is_of_the_published_form() -> None:
-    events: list[Event] = [sending("A"), receiving("\n\u2028"), happening("C"), DECIDE]
+    events: list[Event] = [sending("A", "b"), receiving("\n\u2028"), happening("C"), DECIDE]
     for asked in (RESET, *(request(event, {"RAT": True}) for event in events)):
         validate(asked, schema())
         line = written(asked)
         assert line.count(b"\n") == 1
         assert json.loads(line) == asked
+    assert request(receiving("A", "b"), None) == {"do": "receive", "tag": "A", "partner": "b"}
     kinds = {kind: request(Event(kind, "X"), None)["do"] for kind in Kind}
     assert sorted(kinds.values()) == ["event", "receive", "send"]
     with pytest.raises(ValidationError):

@@ -265,3 +265,45 @@ def test_exit_codes_and_words_of_the_command(tmp_path: Path) -> None:
 def test_a_proof_is_not_claimed_where_nothing_was_tested() -> None:
     report = Report[object](0, 1, 0, 0, unknown="silent")
     assert not report.conforms
+
+
+FOLLOWS = """
+import json, sys, tomllib
+table = tomllib.load(open(sys.argv[1], "rb"))
+blind, state = sys.argv[2:] == ["blind"], table["initial"]
+guards = {one["name"]: one.get("guards", []) for one in table["states"]}
+
+def at(one):
+    return (" to " if "send" in one else " from ") + one["partner"] if "partner" in one else ""
+
+def row(asked):
+    for one in table["rows"]:
+        sources = one["from"] if isinstance(one["from"], list) else [one["from"]]
+        tags = one.get(asked["do"])
+        alike = asked.get("tag") in (tags if isinstance(tags, list) else [tags])
+        whom = blind or one.get("partner") in (None, asked.get("partner"))
+        if state in sources and "guard" not in one and "tag" in asked and alike and whom:
+            return one["to"], {"send": "+", "receive": "-"}[asked["do"]] + asked["tag"] + at(one)
+        if state in sources and "event" in one and asked.get("name") == one["event"]:
+            return one["to"], "!" + one["event"]
+        if state in sources and "guard" in one and asked["do"] == "decide":
+            true = [name for name, holds in asked["guards"].items() if holds]
+            if list(asked["guards"]) == guards[state] and true == [one["guard"]]:
+                return one["to"], "+" + one["send"] + at(one)
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    found = (table["initial"], "reset") if asked["do"] == "reset" else row(asked)
+    state = found[0] if found else state
+    print(json.dumps({"did": found[1]} if found else {"refused": "no row"}), flush=True)
+"""
+
+
+def test_the_program_of_a_member_is_told_with_whom_it_deals(tmp_path: Path) -> None:
+    program, table = tmp_path / "follows.py", ROOT / "examples/contract_net/bidder.toml"
+    program.write_text(FOLLOWS, "utf-8")
+    request = Request(f"{FAST} {program} {table}", str(table), extra=0)
+    assert told(request).startswith("CONFORMS to bidder: ")
+    blind = told(replace(request, command=f"{request.command} blind"))
+    assert "DIFFERS from bidder" in blind
+    assert "! 1     receive TASK  refused   -TASK from manager" in blind

@@ -30,7 +30,7 @@ def test_a_state_that_is_avoided_or_reached_settles_it(
         chance = random.Random(seed)
         member = chance.choice(session.system.members)
         place = f"{member.name}@{chance.choice(member.automaton.states).name}"
-        there = [place in model.propositions(state) for state in states_of(session)]
+        there = [place in model.propositions(state) for state in states_of(session, model)]
         never = SystemMonitor(parse(f"G !{place}"), session.system).watch()
         once = SystemMonitor(parse(f"F {place}"), session.system).watch()
         for number, occurrence in enumerate(session.actions, start=1):

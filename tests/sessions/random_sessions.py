@@ -86,9 +86,8 @@ def random_session(seed: int, system: System | None = None, limit: int = 40) -> 
     )
 
 
-def states_of(session: SystemSession) -> list[int]:
+def states_of(session: SystemSession, model: Composition) -> list[int]:
     """The states of the model that a session went through; an error where it left the model."""
-    model = Composition(session.system)
     (state,) = model.initial()
     found = [state]
     for occurrence in session.actions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 import pytest
 
@@ -21,14 +21,20 @@ from tests.proofs.random_systems import CHANNELS, random_channel, random_system
 from tests.sessions.agents import agent, run
 from tests.sessions.random_sessions import drawn_system, random_session, states_of
 
-RUNS, PARTS = 10_000, 10
+RUNS, PARTS, OF_ONE = 10_000, 10, 4
+"""Random sessions, in how many tests, and how many of each random system."""
 
 
-def ran(seed: int) -> tuple[str, str]:
-    """The channel and the ending of a random session, which was one of the model's runs."""
-    session = random_session(seed).run_sync()
-    model = Composition(session.system)
-    *_, last = states_of(session)
+def runs_of(first: int, runs: int = 1) -> Iterator[tuple[str, str]]:
+    """The channel and the ending of random sessions of a system, each one of the model's runs."""
+    model = Composition(drawn_system(random.Random(first)))
+    for seed in range(first, first + runs):
+        yield ran(seed, model)
+
+
+def ran(seed: int, model: Composition) -> tuple[str, str]:
+    session = random_session(seed, model.system).run_sync()
+    *_, last = states_of(session, model)
     assert configuration_of(session.live) == model.encoding.configuration(last), seed
     left = model.moves(last)
     assert session.ending is not None
@@ -45,7 +51,7 @@ def ran(seed: int) -> tuple[str, str]:
 
 
 def test_every_run_is_a_trace_of_the_model() -> None:
-    found = [ran(seed) for seed in range(100)]
+    found = [one for seed in range(100) for one in runs_of(seed)]
     assert {channel.split(",")[0] for channel, _ in found} == set(CHANNELS)
     assert any("," in channel for channel, _ in found)
     assert {ending for _, ending in found} == {"finished", "deadlock", "idle", "limit"}
@@ -54,8 +60,9 @@ def test_every_run_is_a_trace_of_the_model() -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_ten_thousand_runs_are_traces_of_their_models(part: int) -> None:
-    for seed in range(part, RUNS, PARTS):
-        ran(seed + 1000)
+    for first in range(part * OF_ONE, RUNS, PARTS * OF_ONE):
+        for _ in runs_of(first + 1000, OF_ONE):
+            pass
 
 
 MOST_STATES = 60
@@ -68,7 +75,8 @@ def visited(systems: int, runs: int) -> tuple[int, int]:
         number += 1
         system = drawn_system(random.Random(f"coverage {number}"))
         try:
-            there = set(explore(Composition(system), MOST_STATES).parents)
+            model = Composition(system)
+            there = set(explore(model, MOST_STATES).parents)
         except TooLarge:
             continue
         if len(there) < 5:
@@ -76,7 +84,7 @@ def visited(systems: int, runs: int) -> tuple[int, int]:
         systems -= 1
         found: set[int] = set()
         for seed in range(runs):
-            found.update(states_of(random_session(seed, system).run_sync()))
+            found.update(states_of(random_session(seed, system).run_sync(), model))
         assert found <= there
         seen, reachable = seen + len(found), reachable + len(there)
     return seen, reachable

@@ -10,6 +10,7 @@ import pytest
 import pxp_fsm as pxp
 from proofs.export.itf import actions_of, to_itf
 from proofs.systems import check_standard
+from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.automata.actions import Deliver, Exchange, Send
 from pxp_fsm.diagrams import SequenceChart
 from pxp_fsm.diagrams.notebook import diagram_of
@@ -64,7 +65,7 @@ def test_a_trace_is_read_back_from_its_file() -> None:
 def followed(seed: int) -> tuple[str, int]:
     """The channel of a random system, and how many of its counterexamples ran as they say."""
     system, ran = drawn_system(random.Random(seed)), 0
-    for found in check_standard(system):
+    for found in check_standard(system, set(TITLES) - {MACHINE}):
         trace = found.verdict.trace
         if trace is None or not trace.steps:
             continue
@@ -83,7 +84,7 @@ def test_counterexamples_over_every_channel_are_run_from_their_files() -> None:
     for seed in range(60):
         channel, traces = followed(seed)
         ran[channel] += traces
-    assert set(+ran) == set(CHANNELS)
+    assert {channel.split(",")[0] for channel in +ran} == set(CHANNELS)
 
 
 @pytest.mark.deep
