@@ -50,7 +50,7 @@ WALK = """async (steps) => {
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   }
 }"""
-"""Steps, each until it is painted. Frames that are asked for meanwhile would be counted, so none is."""
+"""Steps, each until it is painted; frames that are asked for meanwhile would be counted."""
 
 
 def of_server(subject: Subject) -> list[float]:
