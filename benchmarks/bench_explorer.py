@@ -41,11 +41,16 @@ STEPS = 300
 
 WALK = """async (steps) => {
   for (let step = 0; step < steps; step += 1) {
-    const before = location.hash;
+    const drawn = new Promise((resolve) => {
+      const observer = new MutationObserver(() => { observer.disconnect(); resolve(); });
+      observer.observe(document.querySelector(".chart"), { subtree: true, childList: true });
+    });
     document.querySelector(".move").click();
-    while (location.hash === before) await new Promise(requestAnimationFrame);
+    await drawn;
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   }
 }"""
+"""Steps, each until it is painted; frames that are asked for meanwhile would be counted."""
 
 
 def of_server(subject: Subject) -> list[float]:

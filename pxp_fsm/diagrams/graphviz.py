@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from functools import cache
@@ -42,6 +43,7 @@ def _compiled() -> Any:
             self._module = wasmtime.Module.from_file(self._engine, PACKAGE_WASM_PATH)
             self._session = self._create_session()
 
+    atexit.register(_compiled.cache_clear)  # while the library that frees it is still there
     return Cached()
 
 

@@ -19,7 +19,7 @@ from pxp_fsm.automata.serialization import to_toml
 from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web import checks, server
+from pxp_fsm.web import checks, explorer
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.server import application
@@ -58,7 +58,7 @@ class _NoChecks:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "Process", _NoChecks)
+    monkeypatch.setattr(explorer, "Process", _NoChecks)
 
 
 def _client(subject: Subject = INTERACT) -> TestClient:
@@ -147,7 +147,7 @@ def test_the_interface_is_described(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     assert set(paths) == {
         *("/api/system", "/api/trace", "/api/path", "/api/color", "/api/export/{form}"),
-        *("/api/answers", "/api/edit", "/api/save"),
+        *("/api/answers", "/api/graph", "/api/edit", "/api/save"),
     }
     assert client.get("/docs").status_code == 404
 

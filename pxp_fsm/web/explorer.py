@@ -1,0 +1,174 @@
+"""What the explorer's server knows: the system, its tables, verdicts as they come, a session."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from proofs.systems.folding import Fold, folds
+from proofs.systems.paths import states_along
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.web.checks import Process, question
+from pxp_fsm.web.editing import Editor
+from pxp_fsm.web.graphs import StatePicture
+from pxp_fsm.web.interface import (
+    DoneEvent,
+    Edited,
+    EditQuery,
+    Event,
+    Opened,
+    SessionEvent,
+    SystemEvent,
+    TroubleEvent,
+    event_of,
+)
+from pxp_fsm.web.recordings import Recording
+from pxp_fsm.web.subjects import Subject
+from pxp_fsm.web.views import Views
+
+PAUSE = 0.5
+"""The seconds between two readings of a stored session that is not over."""
+
+
+class Explorer:
+    """What the server knows: the views of one system, and verdicts as they come.
+
+    The system is `subject`, or that of an `editor`, which may change it.
+    """
+
+    def __init__(
+        self, subject: Subject, recording: Recording | None = None, editor: Editor | None = None
+    ) -> None:
+        self._recording = recording
+        self.editor = editor
+        self.session: Event | None = None
+        if recording is not None:
+            self.session = SessionEvent(session=recording.latest)
+        self.news = asyncio.Condition()
+        self.editing = asyncio.Lock()
+        self._spare: Process | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._open(subject, Views(subject.system()))
+
+    def _open(self, subject: Subject, views: Views) -> None:
+        self.subject, self.views = subject, views
+        self.shown = Opened(
+            system=views.system(),
+            begin=subject.choices,
+            protocol=subject.protocol,
+            tables=self.editor.tables if self.editor else (),
+        )
+        self.events: list[Event] = [SystemEvent(fingerprint=self.shown.system.fingerprint)]
+        self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
+        self._pictures: dict[Fold, StatePicture] = {}
+
+    def states(self, choices: tuple[int, ...]) -> tuple[int, ...]:
+        """The states along a trace; the latest trace is remembered, and gone on from."""
+        known, states = self._latest
+        if choices[: len(known)] == known:
+            more = states_along(self.views.composition, choices[len(known) :], states[-1])
+            states = (*states, *more[1:])
+        elif known[: len(choices)] == choices:
+            return states[: len(choices) + 1]
+        else:
+            states = states_along(self.views.composition, choices)
+        self._latest = (choices, states)
+        return states
+
+    def apart(self) -> Views:
+        """Views for another thread: a composition numbers buffers as it meets them, unguarded."""
+        return Views(self.views.composition.system)
+
+    async def picture(self, fold: Fold) -> StatePicture:
+        """The picture of the reachable states; it is drawn once."""
+        pictures = self._pictures
+        if fold not in pictures:
+            composition = self.apart().composition
+            if fold not in folds(composition):
+                raise UsageError(f"the states of this system are not folded by {fold}")
+            pictures[fold] = await asyncio.to_thread(StatePicture, composition, fold)
+        return pictures[fold]
+
+    async def edit(self, query: EditQuery) -> Edited:
+        """Take a new text of a table; where nothing is wrong with it, its system is explored."""
+        editor = self.editor
+        if editor is None:
+            raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
+        async with self.editing:
+            actions = self.views.actions(query.choices)
+            faults = await asyncio.to_thread(editor.edit, query.table, query.text)
+            if faults:
+                return Edited(faults=faults)
+            subject = editor.subject
+            if subject == self.subject:  # its comments alone are others
+                self.shown.tables = editor.tables
+                return Edited(choices=query.choices)
+            views = await asyncio.to_thread(lambda: Views(subject.system()))
+            self._open(subject, views)
+            self.check()
+        return Edited(choices=views.choices_along(actions))
+
+    def check(self) -> None:
+        """Begin the standard checks, and end those of the system before."""
+        if self._checking is not None:
+            self._checking.cancel()
+        self._checking = asyncio.create_task(self._check_standard())
+
+    async def _check_standard(self) -> None:
+        """Decide the standard checks, and tell everybody who listens."""
+        process, events = self.borrow(), self.events
+        try:
+            await self._tell(events)
+            async for answer in process.ask(question(), None):
+                await self._tell(events, event_of(None, answer))
+            await self._tell(events, DoneEvent())
+        finally:
+            self.give_back(process)
+
+    async def follow(self) -> None:
+        """Read the stored session until it is over, and tell everybody who listens."""
+        while self._recording is not None and not self._recording.latest.ending:
+            await asyncio.sleep(PAUSE)
+            event: Event | None = None
+            try:
+                view = await asyncio.to_thread(self._recording.read)
+                recovered = isinstance(self.session, TroubleEvent)
+                if view is not None or recovered:
+                    event = SessionEvent(session=view or self._recording.latest)
+            except PXPError as error:
+                event = TroubleEvent(error=str(error))
+            if event is not None and event != self.session:
+                self.session = event
+                await self._tell(self.events)
+
+    def borrow(self) -> Process:
+        """A process that checks: the one that has been given back, or another one."""
+        found, self._spare = self._spare, None
+        if found is None:
+            return Process(self.subject)
+        found.subject = self.subject
+        return found
+
+    def give_back(self, process: Process) -> None:
+        """Keep a process for the next who borrows one, or end it."""
+        if self._spare is None and not process.busy:
+            self._spare = process
+        else:
+            process.close()
+
+    async def close(self) -> None:
+        """End what is being checked and the process that is kept, and close the database."""
+        if self._checking is not None:
+            self._checking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._checking
+        if self._recording is not None:
+            self._recording.close()
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
+
+    async def _tell(self, events: list[Event], *new: Event) -> None:
+        async with self.news:
+            events.extend(new)
+            self.news.notify_all()
