@@ -15,7 +15,7 @@ from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.experiments.networks.developers import find_developer
-from pxp_fsm.experiments.networks.terminal import described, operation
+from pxp_fsm.experiments.networks.terminal import described, operations
 from pxp_fsm.networks.distance.measures import Attention
 from pxp_fsm.networks.lan import Lan, diagram
 from pxp_fsm.networks.running import serialization
@@ -103,7 +103,7 @@ def train(request: options.Train) -> None:
 def edit(request: options.Edit) -> None:
     """Edit a network, and print the number of the change."""
     with Lan.editing(request.network) as edited:
-        edited.edit(operation(request.words, edited.network), about=" ".join(request.words))
+        edited.edit(*operations(request.words, edited.network), about=" ".join(request.words))
     click.echo(f"Change {edited.version}")
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from backends.databases import CallsOf, SqlBlackboard
+from backends.databases import SqlBlackboard
+from guards.relations.text import NormalisedText
 from pxp_fsm.cli.lan import print_cost
 from pxp_fsm.cli.options import networks as options
 from pxp_fsm.cli.presentation.text import console, printable, waits
-from pxp_fsm.defaults import DATABASE
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
-from pxp_fsm.experiments.networks import comparison, conditions, developers, judges, setup
-from pxp_fsm.experiments.networks.conditions import Condition, Measured, Setting
+from pxp_fsm.experiments.networks import comparison, conditions, judges, setup
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
 from pxp_fsm.experiments.networks.setup import latest_training, models_of
@@ -30,6 +28,7 @@ from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.training.pipeline import Limits
+from pxp_fsm.networks.training.regressions import remembered, replay
 from pxp_fsm.prompting.model import Model
 
 
@@ -63,8 +62,10 @@ def test(request: options.Test) -> None:
         asyncio.run(_test_examples(request, request.examples))
     elif request.task is not None and request.examples is None:
         asyncio.run(_test_task(request, request.task))
+    elif request.task is None:
+        asyncio.run(_test_handled(request))
     else:
-        raise UsageError("give a TASK to score on, or --examples FILE")
+        raise UsageError("give a TASK to score on, or --examples FILE, not both")
 
 
 async def _test_examples(request: options.Test, examples: Path) -> None:
@@ -80,6 +81,22 @@ async def _test_examples(request: options.Test, examples: Path) -> None:
             mark = "right" if one.right else "wrong"
             click.echo(printable(f"{mark}  {one.example.external}: {output}"))
     click.echo(f"Right: {right} of {len(some)}")
+
+
+async def _test_handled(request: options.Test) -> None:
+    """Run a network again on what it has handled, and print what is right no more."""
+    network, meter = files.load(request.network).network, Meter()
+    async with models_of(request.models, waits, meter) as opened:
+        asker = Requester(opened(request.model), load_prompts(request.prompts))
+        judge = request.judge
+        same = NormalisedText() if judge is None else judges.of_outputs(opened(judge))
+        lost = await replay(network, Runner(asker, remembered(network)), same)
+    for one in lost:
+        output = one.why if one.output is None else one.output
+        click.echo(printable(f"wrong  {one.handled.external}: {output}"))
+    total = len(network.handled)
+    click.echo(f"Right: {total - len(lost)} of {total} handled before")
+    print_cost(meter)
 
 
 async def _test_task(request: options.Test, task: str) -> None:
@@ -101,61 +118,28 @@ async def _test_task(request: options.Test, task: str) -> None:
 
 def compare(request: options.Compare) -> None:
     """Train on a task in three ways, print the measures and save the networks."""
-    found, numbers, meter = load_task(request.task), _seeds(request.seeds), Meter()
-    judged = [criterion.says for criterion in found.criteria if criterion.by == "judge"]
-    if judged and request.judge is None:
-        raise UsageError(
-            f"only a judge can decide {len(judged)} of the criteria of {found.name} "
-            f"({quoted(judged[0])}, …): name a model with --judge"
-        )
-
-    async def measure(board: SqlBlackboard) -> list[Measured]:
-        calls = meter.kept = CallsOf(board)
-        limits, measured = Limits(iterations=request.iterations), list[Measured]()
-        earlier = conditions.earlier(board, found, numbers) if request.resume else {}
-        others = {one.run for one in board.runs()} - {
-            run for some in earlier.values() for run in some
-        }
-        for seed, condition in product(numbers, Condition):
-            known = [
-                reply for run in earlier.get((condition, seed), ()) for reply in board.replies(run)
-            ]
-            spent = conditions.spent(board, others)
-            async with models_of(request.models, waits, meter, calls, spent, known) as opened:
-                by, model = _judge(opened, request.judge), opened(request.model)
-                split, at_once = found.split(seed), request.models.in_flight
-                setting = Setting(found, split, model, by, calls, at_once)
-                measured.append(await _condition(request, condition, setting, limits))
-        return measured
-
-    request.output.mkdir(parents=True, exist_ok=True)
-    with SqlBlackboard(request.database or str(request.output / DATABASE)) as board:
-        measured = asyncio.run(measure(board))
-    for sheet in (
-        comparison.measures(found, measured),
-        comparison.criteria(found, measured),
-        comparison.actions(measured),
-    ):
+    meter = Meter()
+    comparing = comparison.Comparison(
+        load_task(request.task),
+        request.model,
+        request.output,
+        judge=request.judge,
+        developer=request.developer,
+        hand=request.hand,
+        seeds=_seeds(request.seeds),
+        limits=Limits(iterations=request.iterations),
+        resume=request.resume,
+        database=request.database,
+        settings=request.models,
+    )
+    measured = asyncio.run(comparing.measured(waits, meter))
+    for sheet in comparison.sheets(comparing.task, measured):
         console().print(as_rich(sheet))
     for line in comparison.notes(measured):
         click.echo(printable(line))
     print_cost(meter)
-    _save(measured, request.output)
-
-
-async def _condition(
-    request: options.Compare, condition: Condition, setting: Setting, limits: Limits
-) -> Measured:
-    """One condition on one split."""
-    match condition:
-        case Condition.EASYLAN:
-            will_do, seed = setting.meets.will_do, setting.split.seed
-            developer = developers.find_developer(request.developer, seed, will_do)
-            return await conditions.easylan(setting, developer, limits)
-        case Condition.BASELINE:
-            return await conditions.baseline(setting, developers.hand(request.hand))
-        case Condition.NAIVE:
-            return await conditions.naive_lan(setting)
+    for path in comparing.save(measured):
+        click.echo(printable(f"saved {path}"))
 
 
 def distance(request: options.Distance) -> None:
@@ -208,10 +192,3 @@ def _print_score(task: LanTask, name: str, measured: Score) -> None:
     for one in measured.scored:
         if one.failure:
             click.echo(printable(f"  no output on {one.example.input}: {one.failure}"))
-
-
-def _save(measured: Sequence[Measured], folder: Path) -> None:
-    for one in measured:
-        path = folder / f"{one.condition.lower()}-{one.seed}.lan.json"
-        files.save(one.history, path)
-        click.echo(printable(f"saved {path}"))

@@ -21,8 +21,9 @@ from backends.models import scripts
 from pxp_fsm.cli.main import commands
 from pxp_fsm.errors import FileError, NoAnswer, UsageError
 from pxp_fsm.experiments.networks import setup
-from pxp_fsm.experiments.networks.terminal import operation
+from pxp_fsm.experiments.networks.terminal import operations
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.model.network import Agent, Control, Network
 from pxp_fsm.networks.model.operations import (
     Connect,
@@ -32,7 +33,9 @@ from pxp_fsm.networks.model.operations import (
     Edit,
     Field,
     Forget,
+    Kind,
     Operation,
+    Split,
     Task,
 )
 from pxp_fsm.networks.running.execution import Run
@@ -218,7 +221,8 @@ def test_words_mean_operations() -> None:
     network = Network("t", (agent,))
 
     def meant(*words: str) -> Operation:
-        return operation(words, network)
+        (found,) = operations(words, network)
+        return found
 
     assert isinstance(meant("create", "A", "do", "text"), Create)
     assert meant("delete", "A") == Delete("A")
@@ -230,9 +234,17 @@ def test_words_mean_operations() -> None:
     assert meant("add", "A", "knowledge", "m") == Edit("A", Field.KNOWLEDGE, ("k", "l", "m"))
     assert meant("replace", "A", "knowledge", "1", "m") == Edit("A", Field.KNOWLEDGE, ("m", "l"))
     assert meant("drop", "A", "control_knowledge", "1") == Edit("A", Field.CONTROL_KNOWLEDGE, ())
+    part = ("do", "text")
+    split = meant("split", "A", "parallel", "B", *part, "C", *part)
+    assert split == Split("A", Kind.PARALLEL, (Agent("B", *part), Agent("C", *part)))
+    two = Network("t", (agent, Agent("B", "write", "text")))
+    assert operations(("merge", "B", "A"), two) == merging(two, "B", "A")
     assert (meant("task", "u"), meant("forget", "x")) == (Task("u"), Forget("x"))
     for words, why in (
         (("fly",), "is not an operation"),
+        (("split", "A", "sideways", "B", "do", "text"), "is not an operation"),
+        (("split", "A", "parallel", "B", "do"), "is not an operation"),
+        (("merge", "A", "A"), "cannot be merged into itself"),
         (("set", "A", "colour", "red"), "has no field 'colour'"),
         (("set", "A", "enabled", "maybe"), "yes or no"),
         (("set", "A", "knowledge"), "one text or more"),
@@ -243,7 +255,7 @@ def test_words_mean_operations() -> None:
         (("drop", "B", "knowledge", "1"), "there is no agent 'B'"),
     ):
         with pytest.raises(UsageError, match=why):
-            operation(words, network)
+            operations(words, network)
 
 
 def test_the_task_is_edited_and_an_example_forgotten(

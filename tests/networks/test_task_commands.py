@@ -154,7 +154,11 @@ def test_the_distance_of_two_files_and_what_was_done_by_hand(folder: Path) -> No
         (("compare", "parity.toml", *MODEL, "--hand", "me"), "there is no hand 'me'"),
         (("test", "none.lan.json", "parity.toml", *MODEL), "none.lan.json: cannot be read"),
         (("train", "a.lan.json", "--examples", "e", *MODEL), "give either --unattended or"),
-        (("test", "none.lan.json", *MODEL), "give a TASK to score on, or --examples FILE"),
+        (
+            ("test", "none.lan.json", "parity.toml", "--examples", "e", *MODEL),
+            "give a TASK to score on, or --examples FILE, not both",
+        ),
+        (("test", "none.lan.json", *MODEL), "none.lan.json: cannot be read"),
         (("distance", "none.lan.json", "none.lan.json"), "none.lan.json: cannot be read"),
     ],
 )

@@ -117,6 +117,9 @@ class Edit:
     replace NAME FIELD N TEXT   replace piece N of it, counted from 1
     drop NAME FIELD N           drop piece N of it
     task TEXT                   set the task of the network
+    merge NAME INTO             let the second agent do what the first does too
+    split NAME KIND PARTS...    replace an agent by parts, sequential or parallel;
+                                each part is NAME TASK OUTPUT
     forget INPUT                forget a handled example
     """
 
@@ -192,7 +195,8 @@ class Test:
     """Score NETWORK on TASK (a name or a file), separately for training and testing examples.
 
     An output scores 1 if it meets all criteria of the task, else 0. With --examples, it scores 1 if
-    it equals the expected text or if the judge accepts it. NETWORK is not changed.
+    it equals the expected text or if the judge accepts it. With neither, the examples that NETWORK
+    has handled are run again, as far as its agents have changed. NETWORK is not changed.
     """
 
     network: Path = _network()

@@ -3,19 +3,115 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from backends.databases import CallsOf, SqlBlackboard
+from backends.models.settings import Settings
+from pxp_fsm.defaults import DATABASE
+from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.intervals import estimate
-from pxp_fsm.experiments.networks.conditions import Condition, Measured
+from pxp_fsm.experiments.networks import conditions, developers
+from pxp_fsm.experiments.networks.conditions import Condition, Measured, Setting
+from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score
-from pxp_fsm.experiments.networks.tasks import LanTask, bundled_text
+from pxp_fsm.experiments.networks.setup import models_of
+from pxp_fsm.experiments.networks.tasks import By, LanTask, bundled_text
 from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.networks.distance.measures import Action, tallied, ued
+from pxp_fsm.networks.model import files
+from pxp_fsm.networks.training.pipeline import Limits
 
 PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Training on a task in three ways, once for each of the seeds; `output` is a folder.
+
+    `developer` supervises EasyLAN, `hand` edits the baseline, by the names of `developers`. The
+    `database` is a file in the folder unless it is named. With `resume`, what models replied in
+    earlier comparisons that it stores is not asked for again. Raises `UsageError` where a
+    criterion needs a judge and there is none.
+    """
+
+    task: LanTask
+    model: str
+    output: Path
+    judge: str | None = None
+    developer: str = "confirms"
+    hand: str = "adds-examples"
+    seeds: tuple[int, ...] = (1,)
+    limits: Limits = field(default_factory=Limits)
+    resume: bool = False
+    database: str | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        judged = [criterion.says for criterion in self.task.criteria if criterion.by == By.JUDGE]
+        if judged and self.judge is None:
+            raise UsageError(
+                f"only a judge can decide {len(judged)} of the criteria of {self.task.name} "
+                f"({quoted(judged[0])}, …): name a model with --judge"
+            )
+
+    async def measured(
+        self, on_wait: Callable[[str], None] = lambda _why: None, meter: Meter | None = None
+    ) -> list[Measured]:
+        """What came of each condition on each split; `meter` adds up what models cost."""
+        self.output.mkdir(parents=True, exist_ok=True)
+        with SqlBlackboard(self.database or str(self.output / DATABASE)) as board:
+            return await self._measured(board, on_wait, meter or Meter())
+
+    async def _measured(
+        self, board: SqlBlackboard, on_wait: Callable[[str], None], meter: Meter
+    ) -> list[Measured]:
+        calls = meter.kept = CallsOf(board)
+        measured = list[Measured]()
+        earlier = conditions.earlier(board, self.task, self.seeds) if self.resume else {}
+        others = {one.run for one in board.runs()} - {
+            run for some in earlier.values() for run in some
+        }
+        for seed, condition in product(self.seeds, Condition):
+            known = [
+                reply for run in earlier.get((condition, seed), ()) for reply in board.replies(run)
+            ]
+            spent = conditions.spent(board, others)
+            async with models_of(self.settings, on_wait, meter, calls, spent, known) as opened:
+                judge = None if self.judge is None else CriterionJudge(opened(self.judge))
+                split, at_once = self.task.split(seed), self.settings.in_flight
+                setting = Setting(self.task, split, opened(self.model), judge, calls, at_once)
+                measured.append(await self._condition(condition, setting))
+        return measured
+
+    async def _condition(self, condition: Condition, setting: Setting) -> Measured:
+        match condition:
+            case Condition.EASYLAN:
+                will_do, seed = setting.meets.will_do, setting.split.seed
+                developer = developers.find_developer(self.developer, seed, will_do)
+                return await conditions.easylan(setting, developer, self.limits)
+            case Condition.BASELINE:
+                return await conditions.baseline(setting, developers.hand(self.hand))
+            case Condition.NAIVE:
+                return await conditions.naive_lan(setting)
+
+    def save(self, measured: Sequence[Measured]) -> Iterator[Path]:
+        """Write each network that came of it into the folder; the files."""
+        for one in measured:
+            path = self.output / f"{one.condition.lower()}-{one.seed}.lan.json"
+            files.save(one.history, path)
+            yield path
+
+
+def sheets(task: LanTask, measured: Sequence[Measured]) -> tuple[Sheet, ...]:
+    """What is told of a comparison: its measures, the criteria, what developers did."""
+    return measures(task, measured), criteria(task, measured), actions(measured)
 
 
 def measures(task: LanTask, measured: Sequence[Measured]) -> Sheet:

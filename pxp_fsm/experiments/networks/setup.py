@@ -100,10 +100,16 @@ def examples(path: Path) -> tuple[Example, ...]:
     One without `output` is judged by the developer once the network has run on it.
     """
     try:
-        written = path.read_text("utf-8-sig").splitlines()
+        written = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the examples cannot be read ({error})") from error
-    found = [_example(path, at, line) for at, line in enumerate(written, 1) if line.strip()]
+    return examples_in(written, path)
+
+
+def examples_in(text: str, path: Path) -> tuple[Example, ...]:
+    """The examples in the text of the file `path`. Raises `DataError`."""
+    lines = enumerate(text.splitlines(), 1)
+    found = [_example(path, at, line) for at, line in lines if line.strip()]
     if not found:
         raise DataError(f"{path}: the file has no examples")
     return tuple(found)

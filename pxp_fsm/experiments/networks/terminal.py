@@ -12,6 +12,7 @@ from backends.people.input import say
 from backends.people.review import Reviewed, Reviewer
 from pxp_fsm.errors import PXPError, UsageError, quoted
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.model.network import Agent, Network
 from pxp_fsm.networks.model.operations import (
     Connect,
@@ -21,7 +22,9 @@ from pxp_fsm.networks.model.operations import (
     Edit,
     Field,
     Forget,
+    Kind,
     Operation,
+    Split,
     Task,
 )
 from pxp_fsm.networks.running.execution import Run, Turn
@@ -42,8 +45,18 @@ _TEXTS = (Field.NAME, Field.TASK, Field.OUTPUT)
 _SWITCH = {"yes": True, "no": False}
 
 
-def operation(words: tuple[str, ...], network: Network) -> Operation:  # noqa: PLR0911 - a case each
-    """The operation on `network` that the words mean; raises `UsageError` where they mean none."""
+def operations(words: tuple[str, ...], network: Network) -> tuple[Operation, ...]:
+    """The operations on `network` that the words mean; raises `UsageError` where they mean none."""
+    match words:
+        case ("merge", name, into):
+            return merging(network, name, into)
+        case ("split", name, kind, *texts) if texts and len(texts) % 3 == 0 and kind in list(Kind):
+            parts = zip(texts[::3], texts[1::3], texts[2::3], strict=True)
+            return (Split(name, Kind(kind), tuple(Agent(*part) for part in parts)),)
+    return (_single(words, network),)
+
+
+def _single(words: tuple[str, ...], network: Network) -> Operation:  # noqa: PLR0911 - a case each
     match words:
         case ("create", name, task, output):
             return Create(Agent(name, task, output))
@@ -65,6 +78,7 @@ def operation(words: tuple[str, ...], network: Network) -> Operation:  # noqa: P
         f"{quoted(' '.join(words))} is not an operation; there are: create NAME TASK OUTPUT, "
         f"delete NAME, connect NAME NAME, disconnect NAME NAME, set NAME FIELD VALUE..., "
         f"add NAME FIELD TEXT, replace NAME FIELD NUMBER TEXT, drop NAME FIELD NUMBER, "
+        f"merge NAME INTO, split NAME {'|'.join(Kind)} PART TASK OUTPUT PART TASK OUTPUT..., "
         f"task TEXT, forget INPUT"
     )
 
@@ -137,7 +151,7 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
 
     def accept(text: str) -> None:
         if text.strip() not in ("", "undo", "redo"):
-            lan.would_be(_operation(text, lan.network))
+            lan.would_be(*_operations(text, lan.network))
 
     before = reviewer.keys.taken()
     text = (await reviewer.text("Operation: ", accept)).strip()
@@ -148,14 +162,14 @@ async def edit_network(reviewer: Reviewer, lan: Lan) -> None:
         elif text == "redo":
             lan.redo()
         elif text:
-            lan.edit(_operation(text, lan.network), about=text, ued=spent)
+            lan.edit(*_operations(text, lan.network), about=text, ued=spent)
     except PXPError as error:
         say("   ", str(error))
 
 
-def _operation(text: str, network: Network) -> Operation:
+def _operations(text: str, network: Network) -> tuple[Operation, ...]:
     try:
-        return operation(tuple(shlex.split(text)), network)
+        return operations(tuple(shlex.split(text)), network)
     except ValueError as error:
         raise UsageError(f"{error}; close the quotes") from error
 

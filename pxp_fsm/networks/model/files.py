@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(map(_plain, value))
     found = {}
-    for name, empty in _fields(type(value)):
+    for name, empty in _fields(value.__class__):
         one = getattr(value, name)
         if empty is MISSING or one != empty:
             found[name] = _plain(one)

@@ -44,7 +44,10 @@ class Spent(BaseModel):
 
 
 class Notes(BaseModel):
-    """What is kept beside the network; `drafts` are texts under way, by the field they are in."""
+    """What is kept beside the network; `drafts` are texts under way, by the field they are in.
+
+    `compares` says whether earlier results are compared after each change.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,6 +57,7 @@ class Notes(BaseModel):
     examples: Annotated[tuple[Sample, ...], Field(max_length=MOST_EXAMPLES)] = ()
     effort: Spent = Spent()
     drafts: Annotated[dict[str, Text], Field(max_length=MOST_DRAFTS)] = {}
+    compares: bool = True
 
 
 def path_of(network: Path) -> Path:

@@ -10,22 +10,43 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 
 from pxp_fsm.artifacts import locked
 from pxp_fsm.diagrams import render
+from pxp_fsm.experiments.networks.setup import examples_in
+from pxp_fsm.experiments.networks.tasks import BUNDLED, load_task
+from pxp_fsm.networks.model import files
 from pxp_fsm.networks.model.history import Conflict
 from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.questions import NotAsked
 from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded, until_left
-from pxp_fsm.web.studio.notes import MOST_EXAMPLES, Coordinate, Sample, Text, path_of
+from pxp_fsm.web.studio.measures import Measuring
+from pxp_fsm.web.studio.notes import Sample, path_of
 from pxp_fsm.web.studio.operations import operations_of
+from pxp_fsm.web.studio.queries import (
+    AnswerQuery,
+    CompareQuery,
+    DraftQuery,
+    EditQuery,
+    FileQuery,
+    MergeQuery,
+    MoveQuery,
+    Name,
+    Number,
+    RestoreQuery,
+    RunQuery,
+    SettingsQuery,
+    TaskQuery,
+    TestQuery,
+    TextQuery,
+    TrainQuery,
+    VersionQuery,
+)
 from pxp_fsm.web.studio.state import Message, Studio
 from pxp_fsm.web.studio.views import ExamplesView, examples_of, session_automaton
 from pxp_fsm.web.studio.work import StudioPlan, Work
@@ -37,98 +58,14 @@ PICTURES = {
 }
 """The media type of each form in which the diagram is saved."""
 
-MOST_OPERATIONS = 1_000
 LOOK_AGAIN = 0.5
 """Seconds after which the network's file is looked at again."""
-
-Name = Annotated[str, Field(max_length=1_000)]
-Number = Annotated[int, Field(ge=0)]
-
-
-class _Query(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class TaskQuery(_Query):
-    """What a new network is to do."""
-
-    task: Text
-
-
-class EditQuery(_Query):
-    """Operations on the network of `version`, as its log has them, and what they are about."""
-
-    version: Number
-    operations: Annotated[list[dict[str, Any]], Field(max_length=MOST_OPERATIONS)]
-    about: Text = ""
-    distance: Number = 0
-
-
-class DraftQuery(_Query):
-    """Operations that are thought of."""
-
-    operations: Annotated[list[dict[str, Any]], Field(max_length=MOST_OPERATIONS)]
-
-
-class VersionQuery(_Query):
-    """The version of the network that the page shows."""
-
-    version: Number
-    distance: Number = 0
-
-
-class RestoreQuery(VersionQuery):
-    """Also the version that it is to be like again."""
-
-    to: Number
-
-
-class MergeQuery(VersionQuery):
-    """Also the agent that goes, and the one that takes over what it does."""
-
-    name: Name
-    into: Name
-
-
-class MoveQuery(_Query):
-    """Where an agent is to stand: its middle."""
-
-    name: Name
-    x: Coordinate
-    y: Coordinate
-
-
-class RunQuery(_Query):
-    """An input of the network."""
-
-    input: Text
-
-
-class TrainQuery(_Query):
-    """Examples to train on."""
-
-    examples: Annotated[list[Sample], Field(max_length=MOST_EXAMPLES)]
-
-
-class AnswerQuery(_Query):
-    """An answer to the question of that identity, of the form of the library's schema."""
-
-    question: Name
-    answer: dict[str, Any]
-    distance: Number = 0
-
-
-class TextQuery(_Query):
-    """A text that is under way in a field."""
-
-    field: Annotated[str, Field(max_length=300)]
-    text: Text
 
 
 def application(studio: Studio, plan: StudioPlan) -> FastAPI:
     """The server, as an application that is not guarded yet."""
 
-    work = Work(studio, plan)
+    work, measuring = Work(studio, plan), Measuring(studio, plan)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -139,6 +76,7 @@ def application(studio: Studio, plan: StudioPlan) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await looking
         await work.close()
+        await measuring.stop()
 
     app = FastAPI(title="pxp studio", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
     add_page(app, "studio", "pxp studio")
@@ -152,6 +90,7 @@ def application(studio: Studio, plan: StudioPlan) -> FastAPI:
     _add_network(app, studio)
     _add_notes(app, studio)
     _add_work(app, studio, work)
+    _add_measures(app, studio, measuring)
     _add_events(app, studio, plan)
     return app
 
@@ -268,10 +207,57 @@ def _add_work(app: FastAPI, studio: Studio, work: Work) -> None:
         """Note an example, to train on later."""
         studio.note_examples([Example(query.input, query.output)])
 
+    @app.post("/api/examples-file", status_code=204)
+    async def examples_file(query: FileQuery) -> None:
+        """Note the examples of a file."""
+        studio.note_examples(examples_in(query.text, Path(query.name)))
+
+    @app.post("/api/compares", status_code=204)
+    async def compares(query: SettingsQuery) -> None:
+        """Compare earlier results after each change, or not."""
+        studio.set_compares(query.compares)
+
     @app.post("/api/drop", status_code=204)
     async def drop(query: RunQuery) -> None:
         """Note an example no longer."""
         studio.drop_example(query.input)
+
+
+def _add_measures(app: FastAPI, studio: Studio, measuring: Measuring) -> None:
+    @app.post("/api/test", status_code=204)
+    async def test(query: TestQuery) -> None:
+        """Begin to test the network: on a task, or on examples with outputs."""
+        if query.task:
+            measuring.start_score(query.task.task(), query.seed)
+        else:
+            some = (Example(one.input, one.output) for one in query.examples if one.output)
+            measuring.start_test(tuple(some))
+
+    @app.post("/api/distance", status_code=204)
+    async def distance(query: FileQuery) -> None:
+        """Begin to find the distance from the network in a file to this one."""
+        other = files.parse(query.text, query.name).network
+        measuring.start_distance(other, f"from {query.name}")
+
+    @app.post("/api/distance/{version}", status_code=204)
+    async def distance_since(version: Number) -> None:
+        """Begin to find the distance from the network of a version to this one."""
+        measuring.start_distance(studio.lan.history.at(version), f"from version {version}")
+
+    @app.post("/api/actions", status_code=204)
+    async def actions() -> None:
+        """Show what was done by hand."""
+        measuring.show_actions()
+
+    @app.post("/api/three-ways", status_code=204)
+    async def three_ways(query: CompareQuery) -> None:
+        """Begin to train on a task in three ways."""
+        measuring.start_comparison(query.task.task(), query.seeds, query.developer, query.resume)
+
+    @app.post("/api/stop-measuring", status_code=204)
+    async def stop() -> None:
+        """Stop what is measured."""
+        await measuring.stop()
 
 
 def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
@@ -287,6 +273,7 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
                 "model": plan.model or "",
                 "drafts": studio.notes.drafts,
                 "automaton": shown,
+                "tasks": {name: load_task(name).title for name in BUNDLED},
             }
 
         with studio.listeners.joined() as queue:

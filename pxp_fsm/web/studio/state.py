@@ -89,6 +89,7 @@ class Effort:
 class Studio:
     """The network in the file `path`, which need not be there yet, and its notes.
 
+    `on_edit` is called after each change that was made by hand, here or by another process.
     Raises `FileError` for a file that cannot be read.
     """
 
@@ -100,6 +101,7 @@ class Studio:
         self._stamp: tuple[int, int, int] | None = None
         self._ready: asyncio.Task[None] | None = None
         self._parts: list[Callable[[], list[Message]]] = []
+        self.on_edit: Callable[[], None] = lambda: None
         self.effort = Effort(self.notes.effort)
         if path.exists():
             self._open(Lan.load(path))
@@ -144,6 +146,7 @@ class Studio:
             self._stamp = now
             self._lan.reload(self.path)
         self.tell_network()
+        self.on_edit()
         return True
 
     def look(self) -> None:
@@ -185,8 +188,9 @@ class Studio:
         return found + [message for part in self._parts for message in part()]
 
     def notes_message(self) -> Message:
-        """The examples that are noted."""
-        return {"type": "notes", "examples": [one.model_dump() for one in self.notes.examples]}
+        """The examples that are noted, and whether earlier results are compared by themselves."""
+        examples = [one.model_dump() for one in self.notes.examples]
+        return {"type": "notes", "examples": examples, "compares": self.notes.compares}
 
     def effort_message(self) -> Message:
         """What the developer has done, and how long it took."""
@@ -233,6 +237,7 @@ class Studio:
         done(self.lan)
         least = sum(one.ued for one in actions_of(before, self.lan.history.changes[-1]))
         self.count(distance, least)
+        self.on_edit()
 
     def note_examples(self, some: Iterable[Example]) -> None:
         """Note examples that are not handled yet; one of the same input takes the older's place."""
@@ -241,6 +246,11 @@ class Studio:
         handled = set() if network is None else {one.external for one in network.handled}
         kept = [one for one in self.notes.examples if one.input not in {*new, *handled}]
         self.note(examples=(*kept, *new.values()))
+        self.listeners.tell(self.notes_message())
+
+    def set_compares(self, compares: bool) -> None:
+        """Compare earlier results after each change, or only when it is asked for."""
+        self.note(compares=compares)
         self.listeners.tell(self.notes_message())
 
     def drop_example(self, external: str) -> None:

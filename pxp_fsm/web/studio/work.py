@@ -20,7 +20,7 @@ from pxp_fsm.experiments.networks import setup
 from pxp_fsm.networks.distance.costs import cost, text_cost
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.running.events import CallBegun, CallEnded, RunBegun
-from pxp_fsm.networks.running.execution import NoneActive, Runner
+from pxp_fsm.networks.running.execution import Memory, NoneActive, Runner
 from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.serialization import response_from_json, to_json
 from pxp_fsm.networks.training import progress
@@ -56,6 +56,13 @@ class StudioPlan:
     database: str | None = None
     settings: Settings = field(default_factory=Settings)
 
+    @property
+    def model_name(self) -> str:
+        """The model; raises `UsageError` where there is none."""
+        if self.model is None:
+            raise UsageError("the studio has no model; start pxp lan serve with --model")
+        return self.model
+
 
 @dataclass
 class TrainingView:
@@ -77,8 +84,11 @@ class Work:
         self.training = TrainingView()
         self._task: asyncio.Task[None] | None = None
         self._trainer: Trainer | None = None
-        self._stopped: Progress | None = None
+        self._comparing: asyncio.Task[None] | None = None
+        self._comparison: Message = {"type": "comparison", "comparison": None}
+        self._memory: Memory = {}
         studio.follow(self.messages)
+        studio.on_edit = self.compare_after_edit
 
     @property
     def busy(self) -> bool:
@@ -87,7 +97,7 @@ class Work:
 
     def messages(self) -> list[Message]:
         """What a page that is opened is told of it."""
-        return [self._run_message(), self._training_message()]
+        return [self._run_message(), self._training_message(), self._comparison]
 
     def _run_message(self) -> Message:
         return {"type": "run", **self.run.shown(self.studio.network)}
@@ -132,8 +142,23 @@ class Work:
         self._begin(self._train(examples))
 
     def start_comparison(self) -> None:
-        """Run the earlier examples again. Raises `UsageError` while something is under way."""
-        self._begin(self._compare())
+        """Run the earlier examples again, beside whatever else is under way.
+
+        A comparison that is not over is begun anew. Raises `UsageError` without a model.
+        """
+        _ = self.plan.model_name, self.studio.lan
+        if self._comparing is not None:
+            self._comparing.cancel()
+        self._comparing = asyncio.create_task(self._compared())
+
+    def compare_after_edit(self) -> None:
+        """Run the earlier examples again, if the developer wants that and they may have changed.
+
+        While a training goes on, the pipeline does so itself.
+        """
+        wanted = self.studio.notes.compares and self.plan.model is not None
+        if wanted and not self.training.going and self.studio.lan.network.handled:
+            self.start_comparison()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -147,13 +172,7 @@ class Work:
         """Raise `UsageError` where nothing can be begun now."""
         if self.busy:
             raise UsageError("something is under way already; stop it, or wait until it ends")
-        self._name_of_model()
-        _ = self.studio.lan
-
-    def _name_of_model(self) -> str:
-        if self.plan.model is None:
-            raise UsageError("the studio has no model; start pxp lan serve with --model")
-        return self.plan.model
+        _ = self.plan.model_name, self.studio.lan
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it; what fails is shown on the page, and ends nothing else."""
@@ -179,7 +198,7 @@ class Work:
     # --- what is done ---
 
     def _opened(self) -> AbstractAsyncContextManager[Model]:
-        return setup.model_of(self._name_of_model(), self.plan.settings, self._on_wait)
+        return setup.model_of(self.plan.model_name, self.plan.settings, self._on_wait)
 
     def _on_wait(self, why: str) -> None:
         self.training.doing = why
@@ -221,16 +240,37 @@ class Work:
         self.run.complete(found)
         self._tell(self._run_message())
 
-    async def _compare(self) -> None:
-        self._tell({"type": "comparison", "comparison": None})
-        async with self._opened() as model:
-            network, version = self.studio.lan.network, self.studio.lan.version
-            prompts = load_prompts(self.plan.prompts)
-            asker = Requester(model, prompts, on_event=self._clock)
-            runner = Runner(asker, remembered(network))
-            lost = await replay(network, runner, NormalisedText())
-        found = {"version": version, "total": len(network.handled), "regressions": to_json(lost)}
-        self._tell({"type": "comparison", "comparison": found})
+    def _tell_comparison(self, done: int, lost: object = (), failure: str = "") -> None:
+        lan = self.studio.lan
+        found = {
+            "version": lan.version,
+            "done": done,
+            "total": len(lan.network.handled),
+            "regressions": to_json(lost),
+            "failure": failure,
+        }
+        self._comparison = {"type": "comparison", "comparison": found}
+        self._tell(self._comparison)
+
+    async def _compared(self) -> None:
+        """Compare; nobody waits for it, so that it counts as no time of the developer's."""
+        self._tell_comparison(0)
+        network = self.studio.lan.network
+        total = len(network.handled)
+        self._memory |= remembered(network)
+        try:
+            async with self._opened() as model:
+                runner = Runner(Requester(model, load_prompts(self.plan.prompts)), self._memory)
+                lost = await replay(
+                    network,
+                    runner,
+                    NormalisedText(),
+                    lambda done, _lost: self._tell_comparison(done) if done < total else None,
+                )
+        except PXPError as error:
+            self._tell_comparison(0, failure=str(error))
+        else:
+            self._tell_comparison(total, lost)
 
     async def _train(self, examples: tuple[Example, ...] | None) -> None:
         self.training = TrainingView(going=True)
@@ -238,7 +278,7 @@ class Work:
         plan = setup.Training(
             self.studio.path,
             examples or (),
-            self._name_of_model(),
+            self.plan.model_name,
             Remote(),
             limits=self.plan.limits,
             judge=self.plan.judge,
@@ -299,9 +339,10 @@ class Work:
 
     async def close(self) -> None:
         """Stop what is under way; a training goes on when the studio is started again."""
-        if self.busy and self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        for task in (self._task, self._comparing):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
 
     def _clock(self, event: Told) -> None:
         """Keep the time in which models are waited for."""

@@ -5,8 +5,9 @@ import { html } from "../html.js";
 import { AgentForm, Examples as ModuleExamples, LastTurn, Structure } from "./agent.js";
 import { Dialogue } from "./dialogue.js";
 import { begin, useDraft } from "./drafts.js";
-import { Examples } from "./examples.js";
+import { Examples, rowsOf } from "./examples.js";
 import { countGestures, giveBack, taken } from "./gestures.js";
+import { Measures } from "./measures.js";
 import { Network } from "./network.js";
 
 const AGAIN = 1000;
@@ -77,6 +78,14 @@ function useActs(network, select, setNotice) {
       train: (examples) => attempt("examples", () => post("/api/train", { examples })),
       cancel: () => attempt("examples", () => post("/api/cancel", {})),
       compare: () => attempt("examples", () => post("/api/compare", {})),
+      setCompares: (compares) => attempt("measures", () => post("/api/compares", { compares })),
+      test: (query) => attempt("measures", () => post("/api/test", query)),
+      actions: () => attempt("measures", () => post("/api/actions", {})),
+      distance: (file) => attempt("measures", () => post("/api/distance", file)),
+      distanceSince: (number) => attempt("measures", () => post(`/api/distance/${number}`, {})),
+      threeWays: (query) => attempt("measures", () => post("/api/three-ways", query)),
+      stopMeasuring: () => attempt("measures", () => post("/api/stop-measuring", {})),
+      addExamples: (file) => attempt("examples", () => post("/api/examples-file", file)),
       addExample: (example) => attempt("examples", () => post("/api/note", example)),
       dropExample: (input) => attempt("examples", () => post("/api/drop", { input })),
       answer: (question, answer) => attempt(question.view.kind === "OutputView" ? "examples" : "dialogue", (distance) =>
@@ -155,6 +164,7 @@ export function App() {
   const target = edge && network.agents.find((one) => one.name === edge.target);
   const isNew = selected !== null && selected.agent === null;
   const { ued, least, total, waiting } = parts.effort;
+  const hasModel = parts.begin.model !== "";
   const regions = {
     one: html`<section key="one" data-region="network" aria-labelledby="network-title">
       <h2 id="network-title">Network</h2>
@@ -189,12 +199,14 @@ export function App() {
     three: html`<section key="three" data-region="examples" aria-labelledby="examples-title">
       <h2 id="examples-title">Run and examples</h2>
       <${Examples} ...${{ network, run, training, notes, act }} comparison=${parts.comparison?.comparison}
-        hasModel=${parts.begin.model !== ""} />
+        hasModel=${hasModel} />
     </section>`,
     four: html`<section key="four" data-region="dialogue" aria-labelledby="dialogue-title">
       <h2 id="dialogue-title">Dialogue</h2>
       <${Dialogue} training=${training} automaton=${parts.begin.automaton} act=${act} />
       <p className="muted measures">UED ${ued} (at least ${least}) · ${duration(total)}, ${duration(waiting)} of it waiting for models</p>
+      <${Measures} ...${{ network, act }} report=${parts.measures.report} tasks=${parts.begin.tasks} hasModel=${hasModel}
+        examples=${rowsOf(network, training, notes).filter((one) => one.output).map(({ input, output }) => ({ input, output }))} />
     </section>`,
   };
   return html`${header}

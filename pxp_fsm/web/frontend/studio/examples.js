@@ -3,6 +3,7 @@ import { useState } from "react";
 import { html } from "../html.js";
 import { Compared } from "./dialogue.js";
 import { useDraft } from "./drafts.js";
+import { FileButton } from "./measures.js";
 
 const STATUS = {
   handled: "✓ handled", now: "● in training", waiting: "waiting", failed: "✕ not handled", noted: "not trained yet",
@@ -46,6 +47,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <button type="button" disabled=${!input.trim()} onClick=${async () => {
         if (await act.addExample({ input, output: truth })) { setInput(null); setTruth(null); }
       }}>Note it</button>
+      <${FileButton} label="Note a file" accept=".jsonl,.json,.txt" take=${act.addExamples} />
       <button type="button" disabled=${!busy} onClick=${act.cancel}>Stop</button>
     </p>
     ${!hasModel && html`<p className="muted">Start the studio with --model to run and train the network.</p>`}
@@ -73,17 +75,25 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
     <p className="buttons">
       ${left.length > 0 && html`<button type="button" disabled=${busy || !hasModel}
         onClick=${() => act.train(left.map(({ input: one, output }) => ({ input: one, output })))}>Train on the ${left.length} left</button>`}
-      ${network.handled.length > 0 && html`<button type="button" disabled=${busy || !hasModel} onClick=${act.compare}>Compare earlier results</button>`}
+      ${network.handled.length > 0 && html`<button type="button" disabled=${!hasModel} onClick=${act.compare}>Compare earlier results</button>
+        <label className="check"><input type="checkbox" checked=${notes.compares}
+          onChange=${(event) => act.setCompares(event.target.checked)} /> after each change</label>`}
     </p>
-    ${comparison && html`<div aria-live="polite"><p>${comparison.regressions.length
-      ? `Of ${comparison.total} earlier examples ${comparison.regressions.length} changed, in version ${comparison.version}:`
-      : `All ${comparison.total} earlier examples are right in version ${comparison.version}.`}</p>
+    ${comparison && html`<div aria-live="polite"><p>${comparedAs(comparison)}</p>
       ${comparison.regressions.length > 0 && html`<${Compared} regressions=${comparison.regressions} />`}</div>`}
   </div>`;
 }
 
+/** How far a comparison of earlier results is, or what it says. */
+function comparedAs({ version, done, total, regressions, failure }) {
+  if (failure) return `Earlier results could not be compared in version ${version}: ${failure}`;
+  if (done < total) return `Comparing earlier results in version ${version}: ${done} of ${total} …`;
+  if (!regressions.length) return `All ${total} earlier examples are right in version ${version}.`;
+  return `Of ${total} earlier examples ${regressions.length} changed, in version ${version}:`;
+}
+
 /** Each example once: those in training, those that are noted, those that are handled. */
-function rowsOf(network, training, notes) {
+export function rowsOf(network, training, notes) {
   const found = new Map();
   notes.examples.forEach((one) => found.set(one.input, { ...one, status: "noted", why: "" }));
   network.handled.forEach((one) => found.set(one.input, { input: one.input, output: one.output, status: "handled", why: "" }));

@@ -1,0 +1,220 @@
+"""Measures of a network in the studio, as tables: tests, distances, actions, comparisons."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.experiments.networks import comparison, judges, setup
+from pxp_fsm.experiments.networks.comparison import Comparison, format_score
+from pxp_fsm.experiments.networks.judges import CriterionJudge
+from pxp_fsm.experiments.networks.scoring import Score, score
+from pxp_fsm.experiments.networks.setup import Tested
+from pxp_fsm.experiments.networks.tasks import LanTask
+from pxp_fsm.experiments.summary import Sheet
+from pxp_fsm.networks.distance.lmd import Distance, network_distance
+from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
+from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.model.history import History
+from pxp_fsm.networks.model.network import Network
+from pxp_fsm.networks.running.execution import Runner
+from pxp_fsm.networks.running.requests import Requester, load_prompts
+from pxp_fsm.networks.training.progress import Example
+from pxp_fsm.web.studio.state import Message, Studio
+from pxp_fsm.web.studio.work import StudioPlan
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tables, and what is to be said of them; while it is made, `doing` says how far it is."""
+
+    title: str
+    sheets: tuple[Sheet, ...] = ()
+    notes: tuple[str, ...] = ()
+    doing: str = ""
+
+
+def tested_report(found: Sequence[Tested], total: int) -> Report:
+    """Which of `total` examples were right, as far as they were run."""
+    rows = tuple(
+        ("right" if one.right else "wrong", one.example.external, one.output or one.why)
+        for one in found
+    )
+    right = sum(one.right for one in found)
+    sheet = Sheet(f"Right: {right} of {len(found)}", ("", "input", "output"), rows)
+    doing = f"{len(found)} of {total} examples were run" if len(found) < total else ""
+    return Report("Test on the examples", (sheet,), doing=doing)
+
+
+def score_report(task: LanTask, scores: dict[str, Score], left: int) -> Report:
+    """The scores on the parts of a task; `left` parts are scored yet."""
+    rows = [("score", *map(_score, scores.values()))]
+    for criterion in task.criteria:
+        met = (f"{one.met(criterion)}/{one.total}" for one in scores.values())
+        rows.append((f"{criterion.says} [{criterion.by}]", *met))
+    notes = tuple(
+        f"No output on {one.example.input}: {one.failure}"
+        for measured in scores.values()
+        for one in measured.scored
+        if one.failure
+    )
+    doing = "the network runs on the task's examples" if left else ""
+    return Report(f"Test on {task.title}", (Sheet("", ("", *scores), tuple(rows)),), notes, doing)
+
+
+def _score(measured: Score) -> str:
+    return f"{format_score([measured])}, {measured.total} examples"
+
+
+def distance_report(distance: Distance, of: str) -> Report:
+    """The least editing between two networks, step by step."""
+    rows = tuple((str(step.ued), step.operation, step.on) for step in distance.steps)
+    bounds = f"from {distance.lower} to {distance.upper} (the search was cut short)"
+    title = f"LMD {distance.upper}" if distance.exact else f"LMD {bounds}"
+    notes = (f"Not counted: {', '.join(distance.beyond)}",) if distance.beyond else ()
+    return Report(f"Distance {of}", (Sheet(title, ("UED", "operation", "on"), rows),), notes)
+
+
+def actions_report(history: History) -> Report:
+    """What was done by hand to a network, each with its least UED and what it really took."""
+    done = by_hand(history)
+    rows = tuple(
+        (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
+        for one in done
+    )
+    title = f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}"
+    headings = ("least UED", "as done", "action", "on")
+    return Report("Actions by hand", (Sheet(title, headings, rows),))
+
+
+class Measuring:
+    """Measures the network of `studio`, one measure at a time, beside what else is done with it."""
+
+    def __init__(self, studio: Studio, plan: StudioPlan) -> None:
+        self.studio = studio
+        self.plan = plan
+        self.report = Report("")
+        self._task: asyncio.Task[None] | None = None
+        studio.follow(lambda: [self._message()])
+
+    def _message(self) -> Message:
+        return {"type": "measures", "report": asdict(self.report)}
+
+    def show(self, report: Report) -> None:
+        """Show a report on every page, in place of the one before."""
+        self.report = report
+        self.studio.listeners.tell(self._message())
+
+    def show_actions(self) -> None:
+        """Show what was done by hand. Raises `UsageError` while something is measured."""
+        self._check()
+        self.show(actions_report(self.studio.lan.history))
+
+    def start_distance(self, other: Network, of: str) -> None:
+        """Find the distance to another network. Raises `UsageError` while something is measured."""
+        self._begin(f"Distance {of}", self._distance(self.studio.lan.network, other, of))
+
+    def start_test(self, examples: tuple[Example, ...]) -> None:
+        """Run the network on examples. Raises `UsageError` while something is measured."""
+        if not examples:
+            raise UsageError("there is no example with an output to test on; note one")
+        self._begin("Test on the examples", self._test(examples))
+
+    def start_score(self, task: LanTask, seed: int) -> None:
+        """Score the network on a task. Raises `UsageError` while something is measured."""
+        self._begin(f"Test on {task.title}", self._score(task, seed))
+
+    def start_comparison(
+        self, task: LanTask, seeds: tuple[int, ...], developer: str, resume: bool
+    ) -> None:
+        """Train on a task in three ways. Raises `UsageError` while something is measured.
+
+        What comes of it is kept in a folder beside the network.
+        """
+        comparing = Comparison(
+            task,
+            self.plan.model_name,
+            self.studio.path.with_name(f"{self.studio.path.name}.compare"),
+            judge=self.plan.judge,
+            developer=developer,
+            seeds=seeds,
+            limits=self.plan.limits,
+            resume=resume,
+            settings=self.plan.settings,
+        )
+        self._begin(f"Comparison on {task.title}", self._compare(comparing))
+
+    async def stop(self) -> None:
+        """Stop what is measured now."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _check(self) -> None:
+        if self._task is not None and not self._task.done():
+            raise UsageError("something is measured already; stop it, or wait until it ends")
+
+    def _begin(self, title: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            self._check()
+        except UsageError:
+            work.close()
+            raise
+        self.show(Report(title, doing="it begins"))
+        self._task = asyncio.create_task(self._watched(work))
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it; what fails is shown on the page, beside what was found."""
+        try:
+            await work
+        except PXPError as error:
+            self._end(str(error))
+        except asyncio.CancelledError:
+            self._end("It was stopped.")
+            raise
+        except BaseException as error:
+            self._end(f"{type(error).__name__}: {error}")
+            raise
+
+    def _end(self, why: str) -> None:
+        self.show(replace(self.report, notes=(*self.report.notes, why), doing=""))
+
+    def _on_wait(self, why: str) -> None:
+        self.show(replace(self.report, doing=why))
+
+    async def _distance(self, network: Network, other: Network, of: str) -> None:
+        found = await asyncio.to_thread(network_distance, other, network)
+        self.show(distance_report(found, of))
+
+    async def _test(self, examples: tuple[Example, ...]) -> None:
+        prompts, found = load_prompts(self.plan.prompts), list[Tested]()
+        async with setup.models_of(self.plan.settings, self._on_wait) as opened:
+            judge = self.plan.judge
+            same = None if judge is None else judges.of_outputs(opened(judge))
+            lan = Lan(self.studio.lan.history, opened(self.plan.model_name), prompts)
+            async for one in setup.tested(lan, examples, same):
+                found.append(one)
+                self.show(tested_report(found, len(examples)))
+
+    async def _score(self, task: LanTask, seed: int) -> None:
+        split, judge, scores = task.split(seed), self.plan.judge, dict[str, Score]()
+        parts = {"train": split.train, "test": split.test}
+        network, prompts = self.studio.lan.network, load_prompts(self.plan.prompts)
+        async with setup.models_of(self.plan.settings, self._on_wait) as opened:
+            runner = Runner(Requester(opened(self.plan.model_name), prompts))
+            by = None if judge is None else CriterionJudge(opened(judge))
+            at_once = self.plan.settings.in_flight
+            for name, part in parts.items():
+                scores[name] = await score(network, task, part, runner, by, at_once=at_once)
+                self.show(score_report(task, scores, len(parts) - len(scores)))
+
+    async def _compare(self, comparing: Comparison) -> None:
+        self._on_wait("networks are trained in three ways")
+        measured = await comparing.measured(self._on_wait)
+        kept = tuple(f"Saved {path}" for path in comparing.save(measured))
+        sheets = comparison.sheets(comparing.task, measured)
+        notes = (*comparison.notes(measured), *kept)
+        self.show(Report(f"Comparison on {comparing.task.title}", sheets, notes))
