@@ -100,6 +100,7 @@ class Person:
     fate: str = ""
     seen: Counter[str] = field(default_factory=Counter)
     sent: int = 0
+    subject: str = ""
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.token)
@@ -114,6 +115,7 @@ class Person:
         assert len(response.content) % 4096 == 0
         found = dict(response.json())
         self.seen[found["status"]] += 1
+        self.subject = found["subject"]
         return found
 
     def look(self) -> dict[str, Any]:

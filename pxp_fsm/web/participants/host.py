@@ -14,8 +14,10 @@ from typing import Any
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing
 from backends.people.browser import OWN, THEIRS, WHY
-from pxp_fsm.errors import Refused
+from pxp_fsm.errors import BlackboardError, PXPError, Refused
 from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.faults import log
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.studies.conduct import AT_TASK, Conduct
 from pxp_fsm.studies.files import Study
@@ -96,21 +98,35 @@ class Host:
             if conduct.status(subject) in AT_TASK and not conduct.doing(subject)[-1].task.network:
                 run, _does, plan = conduct.task(subject)
                 hosted = self.runner.hosted.get(run)
-                if hosted is None:
-                    there = {record.run for record in conduct.board.runs()}
-                    begun = (
-                        runs.resume(run, conduct.board, may_be_over=True)
-                        if run in there
-                        else runs.start(plan, conduct.board, name=run)
-                    )
-                    self.runner.attach(begun)
-                elif hosted.state is RunState.STOPPED:
+                if not self._begun(run, plan) or (
+                    hosted is not None and hosted.state is RunState.STOPPED
+                ):
                     conduct.lose(subject)
                     standing = conduct.follow(subject)
             for name in conduct.runs_of(subject):
                 if name != run:
                     self.runner.detach(name)
             return standing
+
+    def _begun(self, run: str, plan: Plan) -> bool:
+        """Whether a run is carried on here, from now on if it was not; False where it cannot be."""
+        if run in self.runner.hosted:
+            return True
+        board = self.conduct.board
+        try:
+            there = any(record.run == run for record in board.runs())
+            begun = (
+                runs.resume(run, board, may_be_over=True)
+                if there
+                else runs.start(plan, board, name=run)
+            )
+        except BlackboardError:
+            raise
+        except PXPError as error:
+            log(f"run {run} cannot begin: {error}")
+            return False
+        self.runner.attach(begun)
+        return True
 
     def save(self, subject: str, typed: Draft) -> None:
         """Keep what is typed for a message; raises `Moved` where it is not asked for."""
