@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 from starlette.testclient import TestClient
@@ -153,7 +153,7 @@ class Server:
             self.port = int(free.getsockname()[1])
         self.links: dict[str, str] = {}
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

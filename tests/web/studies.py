@@ -101,6 +101,7 @@ class Person:
     seen: Counter[str] = field(default_factory=Counter)
     sent: int = 0
     subject: str = ""
+    content: bytes = b""
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.token)
@@ -115,7 +116,7 @@ class Person:
         assert len(response.content) % 4096 == 0
         found = dict(response.json())
         self.seen[found["status"]] += 1
-        self.subject = found["subject"]
+        self.subject, self.content = found["subject"], response.content
         return found
 
     def look(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,13 +11,18 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from backends.databases import SqlBlackboard
 from backends.databases.verify import verify_engine
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments.participants import seated
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.studies.export import export_study
 from tests.studies.experts import drug
+from tests.web.requests import ask_every_route
 from tests.web.studies import Person, StudyProcess, study_server
 
 pytestmark = pytest.mark.deep
@@ -23,8 +30,8 @@ pytestmark = pytest.mark.deep
 SHORT = {
     'instances = ["paracetamol", "lidocaine"]': 'instances = ["paracetamol"]',
     'instances = ["sotalol", "propranolol"]': 'instances = ["propranolol"]',
-    "up to ten messages": "up to three messages",
-    "n = 10": "n = 3",
+    "up to ten messages": "up to five messages",
+    "n = 10": "n = 5",
 }
 FATES = [
     "", "declines", "fails", "withdraws", "leaves", "second", "", "withdraws", "leaves", "second",
@@ -98,53 +105,52 @@ def test_twelve_experts_take_part_over_http(tmp_path: Path) -> None:
     assert "panel-" not in text
 
 
+def test_what_is_served_tells_nothing_of_a_blinded_partner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two partners that say the same, one quick and one slow: the same bytes, in the same order."""
+    start, said = runs.start, Answer("CC(=O)O.Nc1ccccc1", "An amide. See US08440830B2. Use DCC.")
+
+    def pages(folder: str, partner: str, seconds: float) -> list[bytes]:
+        def machine(_question: Question) -> Answer:
+            time.sleep(seconds)
+            return said
+
+        def begin(plan: Plan, board: SqlBlackboard, name: str) -> Run:
+            task, data = read_plan(plan)
+            machine.__qualname__ = machine.__name__ = partner
+            return start(plan, board, (seated(task, plan, machine), data), name=name)
+
+        monkeypatch.setattr(runs, "start", begin)
+        (tmp_path / folder).mkdir()
+        study = replace(drug(tmp_path / folder, **SHORT), slots=(2.0, 3.0))
+        with study_server(study, tmp_path / folder / "people.sqlite") as found:
+            found.lab("POST", "/events/open")
+            one = found.arrives("somebody")
+            one.draw = random.Random(3)
+            page, seen = one.carried("WAITING"), list[bytes]()
+            while page["status"] in ("WAITING", "ANSWERING"):
+                page = one.until(
+                    lambda x: x["status"] == "BREAK" or (x.get("session") or {}).get("asked")
+                )
+                seen.append(one.content)
+                if page["status"] == "ANSWERING":
+                    page = one.reply(page)
+                    seen.append(one.content)
+        assert len(seen) > 8
+        assert not any(b"US08440830B2" in one or partner.encode() in one for one in seen)
+        return seen
+
+    quick, slow = pages("quick", "one", 0.0), pages("slow", "another", 0.4)
+    assert quick == slow
+
+
 def test_no_request_of_a_participant_is_a_fault_of_the_server(tmp_path: Path) -> None:
-    """Requests over all routes, made from the server's own description, right and wrong."""
-    schemathesis = pytest.importorskip("schemathesis", reason="pip install schemathesis")
-    wrong = schemathesis.GenerationMode.NEGATIVE
     study = replace(drug(tmp_path, **SHORT), experts=10_000)
     with study_server(study, tmp_path / "people.sqlite") as found:
         found.lab("POST", "/events/open")
         one = found.arrives("one")
         one.carried("ANSWERING")
-        described = one.ask("GET", "/openapi.json").json()
-        routes = [
-            each.ok() for each in schemathesis.openapi.from_dict(described).get_all_operations()
-        ]
-        for route in routes:
-            cases = route.as_strategy() | route.as_strategy(generation_mode=wrong)
-
-            @settings(
-                max_examples=-(-2_000 // (2 * len(routes))),
-                deadline=None,
-                database=None,
-                derandomize=True,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-            @given(cases, st.sampled_from([one.token, found.tokens[""]]))
-            def ask(case: object, token: str) -> None:
-                request(found.client, case, token)
-
-            ask()
-
-
-def request(client: object, case: object, token: str) -> None:
-    """Send what was generated; whatever it is, the server does not fail."""
-    sent = case.as_transport_kwargs()  # type: ignore[attr-defined]
-    path = str(sent["url"]).partition("127.0.0.1")[2]
-    content = sent.get("data")
-    body = {"json": sent.get("json"), "params": sent.get("params")}
-    if isinstance(content, str | bytes):
-        body["content"] = content
-    headers = {
-        name: value
-        for name, value in dict(sent.get("headers") or {}).items()
-        if name.lower() in ("content-type", "accept")
-    }
-    headers["authorization"] = f"Bearer {token}"
-    try:
-        answer = client.request(sent["method"], path, headers=headers, **body)  # type: ignore[attr-defined]
-    except (httpx2.InvalidURL, UnicodeError, TypeError):
-        return  # no client can send it
-    assert answer.status_code < 500, (path, body, answer.text)
+        known = {"{subject}": one.subject, "{session}": "1-1", "{number}": "1", "{event}": "pause"}
+        ask_every_route(found.client, [one.token, found.tokens[""]], known)
+        assert found.lab("GET").status_code == 200
