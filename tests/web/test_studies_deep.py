@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from backends.databases import SqlBlackboard
@@ -41,7 +40,7 @@ FATES = [
 
 def person(server: StudyProcess, who: str, fate: str = "") -> Person:
     """Somebody who comes by the panel's address, on a device of theirs."""
-    client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=120)
+    client = server.client()
     answer = client.get(server.address(who))
     assert answer.status_code == 200, answer.text
     token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
@@ -141,7 +140,7 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
         assert not any(b"US08440830B2" in one or partner.encode() in one for one in seen)
         return seen
 
-    quick, slow = pages("quick", "one", 0.0), pages("slow", "another", 0.4)
+    quick, slow = pages("quick", "zebra", 0.0), pages("slow", "walrus", 0.4)
     assert quick == slow
 
 

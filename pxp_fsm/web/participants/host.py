@@ -24,7 +24,7 @@ from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.tasks import Standing
 from pxp_fsm.web.experts.answers import Draft, Reply, give, save
 from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.runner import Hosted, Moved, Place, Runner, RunState
 from pxp_fsm.web.experts.server import picture_of
 from pxp_fsm.web.participants.views import page_of, released
 
@@ -97,10 +97,8 @@ class Host:
             run = ""
             if conduct.status(subject) in AT_TASK and not conduct.doing(subject)[-1].task.network:
                 run, _does, plan = conduct.task(subject)
-                hosted = self.runner.hosted.get(run)
-                if not self._begun(run, plan) or (
-                    hosted is not None and hosted.state is RunState.STOPPED
-                ):
+                hosted = self._hosted(run, plan)
+                if hosted is None or hosted.state is RunState.STOPPED:
                     conduct.lose(subject)
                     standing = conduct.follow(subject)
             for name in conduct.runs_of(subject):
@@ -108,25 +106,20 @@ class Host:
                     self.runner.detach(name)
             return standing
 
-    def _begun(self, run: str, plan: Plan) -> bool:
-        """Whether a run is carried on here, from now on if it was not; False where it cannot be."""
-        if run in self.runner.hosted:
-            return True
-        board = self.conduct.board
+    def _hosted(self, run: str, plan: Plan) -> Hosted | None:
+        """The run, carried on here from now on if it was not; None where it cannot be."""
+        found, board = self.runner.hosted.get(run), self.conduct.board
+        if found is not None:
+            return found
         try:
-            there = any(record.run == run for record in board.runs())
-            begun = (
-                runs.resume(run, board, may_be_over=True)
-                if there
-                else runs.start(plan, board, name=run)
-            )
+            if any(record.run == run for record in board.runs()):
+                return self.runner.attach(runs.resume(run, board, may_be_over=True))
+            return self.runner.attach(runs.start(plan, board, name=run))
         except BlackboardError:
             raise
         except PXPError as error:
             log(f"run {run} cannot begin: {error}")
-            return False
-        self.runner.attach(begun)
-        return True
+            return None
 
     def save(self, subject: str, typed: Draft) -> None:
         """Keep what is typed for a message; raises `Moved` where it is not asked for."""
