@@ -27,14 +27,20 @@ def main(experts: int = 200, kills: int = 0, seconds: int = 60) -> None:
         begun = time.perf_counter()
         with server:
             print(f"{experts} experts; the server is up after {time.perf_counter() - begun:.0f} s")
+            before = server.processor_seconds()
             thinks = 2.0 if kills else THINKS  # with kills there is to be something to lose
             load = asyncio.run(measured(server, experts, kills, seconds, thinks))
+            spent = server.processor_seconds() - before
         stored, lost, doubled = check(server.database, load)
     times = sorted(load.seconds)
     if not kills:
         for share in (0.5, 0.95, 0.99):
             took = 1000 * times[int(share * len(times))]
             print(f"round trip of an answer, {share:.0%}: {took:.0f} ms")
+        each = 1000 * spent / len(times)
+        print(
+            f"processor time of the server for each answer, with what its page asks: {each:.0f} ms"
+        )
     print(f"load of the machine: {', '.join(f'{one:.1f}' for one in os.getloadavg())}")
     print(f"{len(times)} answers, {stored} messages stored, {kills} kills")
     print(f"acknowledged and lost: {lost}; doubled: {doubled}")

@@ -191,6 +191,7 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[Fault]:
         set_too = sorted(set(arm) & set(OF_ARM)) if networks else []
         if set_too:
             yield Fault(("arms", place, set_too[0]), f"{set_too[0]} has no effect on networks")
+        yield from _unnamed(raw, place)
     for place, item in enumerate(raw.get("training", {}).get("items", [])):
         if "choices" in item and item["answer"] not in item["choices"]:
             said = f"answer: {quoted(item['answer'])} is none of the choices"
@@ -199,6 +200,14 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[Fault]:
         for place, one in enumerate(raw.get(key, [])):
             if (one.get("kind", "choice") == "choice") is not ("choices" in one) and "kind" in one:
                 yield Fault((key, place, "kind"), "choices and the kind choice go together")
+
+
+def _unnamed(raw: Mapping[str, Any], place: int) -> Iterator[Fault]:
+    """An arm whose model receives what is typed, where the consent names nobody who runs one."""
+    for key in ("machine", "judge", "preset"):
+        if key in raw["arms"][place] and not raw["consent"]["providers"]:
+            said = f"{key}: a model receives what is typed; name who runs it in consent.providers"
+            yield Fault(("arms", place, key), said)
 
 
 def _twice(found: list[Mapping[str, Any]], where: Place) -> Iterator[Fault]:

@@ -41,6 +41,7 @@ WRONG = {
     'kind = "scale"': ('kind = "choice"', "choices and the kind choice go together"),
     'retention = "': ('retentian = "', "unknown key retentian"),
     "blinded = true\nn = 4": ("blinded = true\ncondition = 'manual'", "condition is for tasks"),
+    "blinded = true\nn = 10": ("machine = 'anthropic:x'\nn = 10", "name who runs it in consent"),
     "n = 4\nk = 3": ("protocol = 'pxp'\nn = 4", "n is INTERACT's bound"),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 from starlette.testclient import TestClient
@@ -96,7 +96,7 @@ class Expert:
         """The queue."""
         return list(self.ask("GET", "/api/sessions").json())
 
-    def waiting(self, seconds: float = 30.0) -> dict[str, Any]:
+    def waiting(self, seconds: float = 60.0) -> dict[str, Any]:
         """The first session that waits for them, as soon as one does."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -122,7 +122,7 @@ class Expert:
         response = self.reply(view, choice, **typed)
         assert response.status_code == 200, response.text
         found, asked = dict(response.json()), view["asked"]["key"]
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while found["standing"] == "partner" or (found["asked"] or {}).get("key") == asked:
             assert time.monotonic() < until, found
             time.sleep(0.02)
@@ -153,7 +153,7 @@ class Server:
             self.port = int(free.getsockname()[1])
         self.links: dict[str, str] = {}
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -178,7 +178,7 @@ class Server:
                 break
             told[name] = f"http{link}"
         self.links = self.links or told
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while True:
             with suppress(httpx2.HTTPError):
                 httpx2.get(f"http://127.0.0.1:{self.port}/")
@@ -195,10 +195,17 @@ class Server:
         """End it: at once, unless `how` is another signal."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(120)
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
+
+    def processor_seconds(self) -> float:
+        """What the process has used of the processor so far (Linux)."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text("utf-8").rpartition(")")[2]
+        user, system = fields.split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def expert(self, subject: str) -> Expert:
         """A person who uses the interface without a browser."""

@@ -70,6 +70,18 @@ class StudyProcess(Server):
         super().__init__(study.parent, *arguments)
         self.study = load_study(study)
         self.database = study.parent / "people.sqlite"
+        self.clients: list[httpx2.Client] = []
+
+    def __exit__(self, *error: object) -> None:
+        for client in self.clients:
+            client.close()
+        super().__exit__(*error)
+
+    def client(self) -> httpx2.Client:
+        """A device of somebody; it is closed with the server."""
+        found = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=BOUND)
+        self.clients.append(found)
+        return found
 
     def _command(self) -> list[str]:
         where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
@@ -100,6 +112,8 @@ class Person:
     fate: str = ""
     seen: Counter[str] = field(default_factory=Counter)
     sent: int = 0
+    subject: str = ""
+    content: bytes = b""
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.token)
@@ -114,6 +128,7 @@ class Person:
         assert len(response.content) % 4096 == 0
         found = dict(response.json())
         self.seen[found["status"]] += 1
+        self.subject, self.content = found["subject"], response.content
         return found
 
     def look(self) -> dict[str, Any]:

@@ -143,11 +143,11 @@ def test_every_status_is_reached_and_its_page_is_good(browser: Any, tmp_path: Pa
                 other.unlock("drug-experts-p002-1")
             bea.at("ERASED")
             assert b.get_by_role("link", name="Go back").get_attribute("href").endswith("C3WITH")
-            ann.at("WAITING")
-            while ann.status in ("WAITING", "ANSWERING"):
-                a.locator(".form, main:not([data-status=WAITING])").first.wait_for()
-                if ann.status == "ANSWERING":
-                    ann.answers()
+            while True:
+                a.locator(".form, main[data-status=BREAK]").first.wait_for()
+                if ann.status == "BREAK":
+                    break
+                ann.answers()
             ann.at("BREAK")
             server.lab("participants/p001/reassign")
             ann.at("LAPSED")
@@ -161,4 +161,53 @@ def test_every_status_is_reached_and_its_page_is_good(browser: Any, tmp_path: Pa
             server.lab("events/close")
             server.lab("events/anonymise")
             ann.at("ANONYMISED")
-    assert seen >= set(PAGES) - {"AFTER"}
+    assert seen == set(PAGES) - {"WAITING", "AFTER"}  # which the next tests see
+
+
+def test_who_waits_for_the_end_of_a_slot_sees_so(browser: Any, tmp_path: Path) -> None:
+    study = drug(tmp_path, **{"least = 0.001, most = 0.002": "least = 3000, most = 3600"})
+    with StudyProcess(study.path) as server:
+        server.lab("events/open")
+        with opened(browser, server.address("a"), wait=False) as page:
+            ann = Visitor(page, {"CONSENTING", "READING", "TRAINING", "BEFORE"})
+            ann.begins()
+            ann.at("WAITING")
+            page.locator(".session").wait_for()
+            assert page.locator(".messages li, .form").count() == 0
+
+
+def test_tasks_about_networks_end_with_questions_and_a_debrief(
+    browser: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "easylan.toml"
+    path.write_text(Path("examples/studies/easylan.toml").read_text("utf-8"), "utf-8")
+    with StudyProcess(path) as server:
+        server.lab("events/open")
+        with (
+            opened(browser, server.address("a"), wait=False) as page,
+            opened(browser, server.links["researcher"], wait=False) as lab,
+        ):
+            ann = Visitor(page, {"CONSENTING", "READING", "BREAK", "DEBRIEF", "DONE"})
+            ann.press("I agree")
+            ann.press("I have read this")
+            page.get_by_label("I correct it, or give a hint").check()
+            ann.press("Send")
+            page.get_by_label("4", exact=True).check()
+            ann.press("Send")
+            ann.at("ANSWERING")
+            for _ in range(4):
+                ann.at("ANSWERING")
+                ann.press("This task is done")
+                ann.at("BREAK")
+                ann.press("Go on")
+            ann.at("AFTER")
+            page.get_by_label("neither").check()
+            ann.press("Send")
+            ann.at("DEBRIEF")
+            assert page.locator(".arms li").count() == 4
+            lab.get_by_text("DEBRIEF", exact=True).wait_for()
+            Visitor(lab, set()).look("researcher")
+            assert "by hand" not in lab.inner_text("main")
+            lab.get_by_role("button", name="More of p001").click()
+            lab.get_by_role("button", name="Show the arms").click()
+            lab.get_by_text("1. ").wait_for()

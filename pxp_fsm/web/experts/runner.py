@@ -128,11 +128,12 @@ class Runner:
         self._in_loop(lambda: self._go_on(self.hosted[run]))
 
     def attach(self, run: Run) -> Hosted:
-        """Carry another run on, from now on; nothing changes where it is here already."""
-        if run.name not in self.hosted:
-            hosted = self._host(run, count(1))
-            self._in_loop(lambda: self._go_on(hosted))
-        return self.hosted[run.name]
+        """Carry another run on, as soon as the others leave time for it."""
+        if self._loop is None:
+            raise UsageError("no run is carried on: the server has not started")
+        hosted = self._host(run, count(1))
+        self._loop.call_soon_threadsafe(self._go_on, hosted)
+        return hosted
 
     def detach(self, run: str) -> None:
         """Leave a run where it is, and let go of it; nothing changes where it is not here."""

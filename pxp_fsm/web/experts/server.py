@@ -6,10 +6,11 @@ Each expert sees and answers their own sessions alone; what is not theirs is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
@@ -215,15 +216,22 @@ def picture_of(runner: Runner, place: Place, number: int, said: Sequence[Message
 
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
-    def concerns(who: Who, name: str) -> bool:
+    def told(who: Who, name: str) -> Mapping[str, Any] | None:
         hosted = runner.hosted.get(name if name in runner.hosted else name.rsplit("/", 2)[0])
-        return hosted is not None and (who.is_researcher or hosted.subject == who.subject)
+        own = hosted is not None and (who.is_researcher or hosted.subject == who.subject)
+        return CHANGED if own else None
 
-    add_events(app, news, concerns)
+    add_events(app, news, told)
 
 
-def add_events(app: FastAPI, news: News, concerns: Callable[[Who, str], bool]) -> None:
-    """The WebSocket by which a page hears that something that `concerns` its holder has changed."""
+CHANGED: Mapping[str, Any] = MappingProxyType({"type": "changed"})
+"""What a page hears when something of it may look otherwise."""
+
+
+def add_events(
+    app: FastAPI, news: News, told: Callable[[Who, str], Mapping[str, Any] | None]
+) -> None:
+    """The WebSocket by which a page hears what its holder is `told` of a name that has changed."""
 
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:
@@ -233,8 +241,9 @@ def add_events(app: FastAPI, news: News, concerns: Callable[[Who, str], bool]) -
 
             async def tell() -> None:
                 while True:
-                    if concerns(who, await heard.get()):
-                        await socket.send_json({"type": "changed"})
+                    found = told(who, await heard.get())
+                    if found is not None:
+                        await socket.send_json(dict(found))
 
             await until_left(socket, tell())
 

@@ -14,15 +14,17 @@ from typing import Any
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing
 from backends.people.browser import OWN, THEIRS, WHY
-from pxp_fsm.errors import Refused
+from pxp_fsm.errors import BlackboardError, PXPError, Refused
 from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.faults import log
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.studies.conduct import AT_TASK, Conduct
 from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.tasks import Standing
 from pxp_fsm.web.experts.answers import Draft, Reply, give, save
 from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.runner import Hosted, Moved, Place, Runner, RunState
 from pxp_fsm.web.experts.server import picture_of
 from pxp_fsm.web.participants.views import page_of, released
 
@@ -95,22 +97,29 @@ class Host:
             run = ""
             if conduct.status(subject) in AT_TASK and not conduct.doing(subject)[-1].task.network:
                 run, _does, plan = conduct.task(subject)
-                hosted = self.runner.hosted.get(run)
-                if hosted is None:
-                    there = {record.run for record in conduct.board.runs()}
-                    begun = (
-                        runs.resume(run, conduct.board, may_be_over=True)
-                        if run in there
-                        else runs.start(plan, conduct.board, name=run)
-                    )
-                    self.runner.attach(begun)
-                elif hosted.state is RunState.STOPPED:
+                hosted = self._hosted(run, plan)
+                if hosted is None or hosted.state is RunState.STOPPED:
                     conduct.lose(subject)
                     standing = conduct.follow(subject)
             for name in conduct.runs_of(subject):
                 if name != run:
                     self.runner.detach(name)
             return standing
+
+    def _hosted(self, run: str, plan: Plan) -> Hosted | None:
+        """The run, carried on here from now on if it was not; None where it cannot be."""
+        found, board = self.runner.hosted.get(run), self.conduct.board
+        if found is not None:
+            return found
+        try:
+            if any(record.run == run for record in board.runs()):
+                return self.runner.attach(runs.resume(run, board, may_be_over=True))
+            return self.runner.attach(runs.start(plan, board, name=run))
+        except BlackboardError:
+            raise
+        except PXPError as error:
+            log(f"run {run} cannot begin: {error}")
+            return None
 
     def save(self, subject: str, typed: Draft) -> None:
         """Keep what is typed for a message; raises `Moved` where it is not asked for."""

@@ -22,11 +22,12 @@ from backends.databases.drafts import keep_draft
 from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.files import Study
+from pxp_fsm.studies.lifecycles import OVER
 from pxp_fsm.studies.views import page_bytes
-from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Links
+from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Links, Who
 from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Body, Draft, Reply, Spent, stored
 from pxp_fsm.web.experts.runner import Moved
-from pxp_fsm.web.experts.server import Asker, Me, add_common, add_events, picture_response
+from pxp_fsm.web.experts.server import CHANGED, Asker, Me, add_common, add_events, picture_response
 from pxp_fsm.web.experts.views import NOTICE, laid_out
 from pxp_fsm.web.participants.host import Host
 from pxp_fsm.web.participants.research import STUDY, add_research
@@ -78,7 +79,14 @@ def application(host: Host, links: Links) -> FastAPI:
     _add_page(app, host)
     _add_task(app, host)
     add_research(app, host, links)
-    add_events(app, host.pages, lambda who, name: who.is_researcher or name == who.subject)
+
+    def told(who: Who, name: str) -> Mapping[str, Any] | None:
+        """With the last page of who has left: their link has ended, and they cannot ask for it."""
+        if not who.is_researcher and name == who.subject and host.conduct.status(name) in OVER:
+            return {**CHANGED, "page": host.page(name)}
+        return CHANGED if who.is_researcher or name == who.subject else None
+
+    add_events(app, host.pages, told)
 
     @app.get("/api/me")
     def me(who: Asker) -> Me:

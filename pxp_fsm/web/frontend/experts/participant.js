@@ -10,6 +10,11 @@ import { SessionPane, who } from "./session.js";
 const BASE = "/api/participant";
 const LEFT = ["DECLINED", "ERASED", "ANONYMISED"];
 const SCALE = [1, 2, 3, 4, 5, 6, 7];
+/** What is shown where the link has ended, and what became of it was not told. */
+const ENDED = {
+  status: "ENDED", title: "This link has ended", offers: {},
+  text: "What was said by it has been erased, or the link was revoked. Whoever conducts the study can give you another one.",
+};
 
 export function Participant({ notice }) {
   const [page, setPage] = useState(null);
@@ -21,6 +26,7 @@ export function Participant({ notice }) {
     left.current = LEFT.includes(found.status);
     setPage(found);
     setTrouble("");
+    if (left.current) setAway(false);
   }, []);
   const refresh = useCallback(async () => {
     if (left.current) return; // the link has ended with what was stored; the last page stays
@@ -29,13 +35,18 @@ export function Participant({ notice }) {
       const found = await (await get(BASE)).json();
       if (number === latest.current) show(found);
     } catch (error) {
-      if (number === latest.current && error.status) setTrouble(error.message);
+      if (error.status === 403 && !left.current) { left.current = true; setPage(ENDED); }
+      else if (number === latest.current && error.status) setTrouble(error.message);
     }
   }, [show]);
   useEffect(() => {
     refresh();
-    return listen(() => { setAway(false); refresh(); }, () => setAway(!left.current));
-  }, [refresh]);
+    return listen((message) => {
+      setAway(false);
+      if (message?.page) show(message.page);
+      else refresh();
+    }, () => setAway(!left.current));
+  }, [refresh, show]);
   /** Show what an act brought; where the page was asked for meanwhile, it is asked for again. */
   const keep = useCallback(async (reply) => {
     const before = latest.current;
@@ -65,7 +76,7 @@ export function Participant({ notice }) {
   return html`
     <header>
       <h1 tabIndex="-1" ref=${heading}>${page.title}</h1>
-      <p className="muted">You are ${page.subject}</p>
+      ${page.subject && html`<p className="muted">You are ${page.subject}</p>`}
       ${!left.current && html`<${Pairing} />`}
       <p className="research-only" role="note">${page.notice ?? notice}</p>
     </header>

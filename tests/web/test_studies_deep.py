@@ -1,0 +1,155 @@
+"""A whole study over HTTP: withdrawals, drop-outs, second devices, lost partners, kills."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backends.databases import SqlBlackboard
+from backends.databases.verify import verify_engine
+from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.execution import Run
+from pxp_fsm.experiments.participants import seated
+from pxp_fsm.experiments.plan_data import read_plan
+from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.protocol.messages import Answer, Question
+from pxp_fsm.studies.export import export_study
+from tests.studies.experts import drug
+from tests.web.requests import ask_every_route
+from tests.web.studies import Person, StudyProcess, study_server
+
+pytestmark = pytest.mark.deep
+
+SHORT = {
+    'instances = ["paracetamol", "lidocaine"]': 'instances = ["paracetamol"]',
+    'instances = ["sotalol", "propranolol"]': 'instances = ["propranolol"]',
+    "up to ten messages": "up to five messages",
+    "n = 10": "n = 5",
+}
+FATES = [
+    "", "declines", "fails", "withdraws", "leaves", "second", "", "withdraws", "leaves", "second",
+    "", "",
+]  # fmt: skip
+
+
+def person(server: StudyProcess, who: str, fate: str = "") -> Person:
+    """Somebody who comes by the panel's address, on a device of theirs."""
+    client = server.client()
+    answer = client.get(server.address(who))
+    assert answer.status_code == 200, answer.text
+    token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
+    client.cookies.clear()
+    return Person(client, str(token), server.study, fate)
+
+
+def takes_part(server: StudyProcess, number: int, fate: str) -> Person:
+    """Carry somebody on until their fate stops them."""
+    one = person(server, f"panel-{number}", fate)
+    if fate in ("withdraws", "leaves", "second"):
+        page = one.carried("ANSWERING")
+        if fate == "withdraws":
+            one.act("WITHDRAW")
+        if fate == "second":
+            one.reply(page)
+            one.carried("BREAK")
+            other = person(server, f"panel-{number}", fate)
+            assert other.token != one.token
+            other.seen.update(one.seen)
+            one = other
+        if fate != "second":
+            return one
+    one.carried()
+    return one
+
+
+def test_twelve_experts_take_part_over_http(tmp_path: Path) -> None:
+    study = drug(tmp_path, **SHORT)
+    with StudyProcess(study.path) as server:
+        early = person(server, "panel-1")
+        assert early.look()["status"] == "INVITED"
+        server.lab("events/open")
+        with ThreadPoolExecutor(4) as crowd:
+            numbers = range(1, len(FATES) + 1)
+            came = list(crowd.map(lambda one: takes_part(server, one, FATES[one - 1]), numbers))
+        server.end()
+        server.start()
+        left = [one for one in came if one.fate == "leaves"]
+        assert {one.look()["status"] for one in left} <= {"WAITING", "ANSWERING"}
+        view = server.lab("events/close")
+        assert view["statuses"] == {"DECLINED": 1, "ERASED": 2, "DEBRIEF": 2, "DONE": 7}
+        for one in left:
+            assert one.carried()["status"] == "DONE"
+        assert server.lab("events/anonymise")["statuses"]["ANONYMISED"] == 9
+    seen = sum((one.seen for one in came), Counter(early.seen))
+    assert {"READING", "TRAINING", "BEFORE", "BREAK", "AFTER", "DEBRIEF", "DONE"} <= set(seen)
+    with SqlBlackboard(str(server.database), create=False) as board:
+        assert verify_engine(board.engine).problems == ()
+        said = Counter(
+            one.subject
+            for one in board.sessions()
+            for entry in board.entries(one.session)
+            if entry.message.sender == "h" and one.subject
+        )
+        for one in came:
+            if one.fate == "":
+                assert said[one.subject] == one.sent > 0
+        names = export_study(study, board, tmp_path / "export")
+    text = "".join(path.read_text("utf-8") for path in names)
+    assert "panel-" not in text
+
+
+def test_what_is_served_tells_nothing_of_a_blinded_partner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two partners that say the same, one quick and one slow: the same bytes, in the same order."""
+    start, said = runs.start, Answer("CC(=O)O.Nc1ccccc1", "An amide. See US08440830B2. Use DCC.")
+
+    def pages(folder: str, partner: str, seconds: float) -> list[bytes]:
+        def machine(_question: Question) -> Answer:
+            time.sleep(seconds)
+            return said
+
+        def begin(plan: Plan, board: SqlBlackboard, name: str) -> Run:
+            task, data = read_plan(plan)
+            machine.__qualname__ = machine.__name__ = partner
+            return start(plan, board, (seated(task, plan, machine), data), name=name)
+
+        monkeypatch.setattr(runs, "start", begin)
+        (tmp_path / folder).mkdir()
+        study = replace(drug(tmp_path / folder, **SHORT), slots=(2.0, 3.0))
+        with study_server(study, tmp_path / folder / "people.sqlite") as found:
+            found.lab("POST", "/events/open")
+            one = found.arrives("somebody")
+            one.draw = random.Random(3)
+            page, seen = one.carried("WAITING"), list[bytes]()
+            while page["status"] in ("WAITING", "ANSWERING"):
+                page = one.until(
+                    lambda x: x["status"] == "BREAK" or (x.get("session") or {}).get("asked")
+                )
+                seen.append(one.content)
+                if page["status"] == "ANSWERING":
+                    page = one.reply(page)
+                    seen.append(one.content)
+        assert len(seen) > 8
+        assert not any(b"US08440830B2" in one or partner.encode() in one for one in seen)
+        return seen
+
+    quick, slow = pages("quick", "zebra", 0.0), pages("slow", "walrus", 0.4)
+    assert quick == slow
+
+
+def test_no_request_of_a_participant_is_a_fault_of_the_server(tmp_path: Path) -> None:
+    study = replace(drug(tmp_path, **SHORT), experts=10_000)
+    with study_server(study, tmp_path / "people.sqlite") as found:
+        found.lab("POST", "/events/open")
+        one = found.arrives("one")
+        one.carried("ANSWERING")
+        known = {"{subject}": one.subject, "{session}": "1-1", "{number}": "1", "{event}": "pause"}
+        ask_every_route(found.client, [one.token, found.tokens[""]], known)
+        assert found.lab("GET").status_code == 200
