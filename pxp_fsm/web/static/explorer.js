@@ -94,7 +94,7 @@ Error generating stack: `+e.message+`
     <tbody>${t.links.map(([e,u],n)=>(a.includes(e)||a.includes(u))&&T`<tr key=${n}>
       <th scope="row">${e} → ${u}</th>
       <td>${l.buffers[n].length?l.buffers[n].map((i,c)=>T`<span className="tag" key=${c}>${i}</span>`):T`<span className="muted">nothing</span>`}</td>
-      <td>${t.capacity-l.buffers[n].length} of ${t.capacity}</td></tr>`)}</tbody>
+      <td>${t.capacities[n]-l.buffers[n].length} of ${t.capacities[n]}</td></tr>`)}</tbody>
     </table></section>`:T`<section aria-labelledby="channel-title"><h2 id="channel-title">Channel</h2>
       <p className="muted">${t.channel}: sending and receiving are one step.</p></section>`}function fc({result:t,onPlay:l,plainly:a=!1}){let e=vS[t.status]??"?",n=(a?t.status==="FAILS":!t.as_expected)||t.status==="UNKNOWN"?"bad":"good";return T`<li className="verdict">
     <span className=${`status ${n}`}><span aria-hidden="true">${e}</span> ${t.status}</span>
