@@ -4,7 +4,6 @@ Each setting is run with 20 sessions about the bundled data and 10 rows for vali
 scripted, behind a local server. It believes the other at once, only later, or in two steps, by the
 instance. The authors' code asks AGREE at each message from the second on, and once more for
 Changed where MATCH holds. A token is taken to be four bytes of text; pictures are not counted.
-Nothing is sent anywhere.
 """
 
 from __future__ import annotations
