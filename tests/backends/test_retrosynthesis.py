@@ -190,6 +190,7 @@ def test_what_no_precedent_speaks_for_is_not_echoed_but_is_a_lesson_for_others()
     before = agent.rank(aspirin, 1_000)
     named = next(c for c in before if c.reactants == sent)
     assert named.proposal is None
+    assert agent.why_not(aspirin, sent).endswith(" No precedent speaks for them.")
     others = {c.reactants: c.score for c in agent.rank(related, 1_000)}
     agent.learn(Instance("x", aspirin), message(Tag.REFUTE, sent))
     assert agent.rank(aspirin, 1_000) == before

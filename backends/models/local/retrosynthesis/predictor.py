@@ -141,7 +141,10 @@ class Retrosynthesis:
                 f"None of the {len(found)} sets of reactants that templates derive is this one, so "
                 f"that no precedent speaks for it."
             )
-        why = explained(found[place - 1], self._sources.named)
+        candidate = found[place - 1]
+        why = explained(candidate, self._sources.named)
+        if candidate.proposal is None or not candidate.proposal.support:
+            why += " No precedent speaks for them."
         return f"These reactants have rank {place} of {len(found)}. {why}"
 
     def learn(self, instance: Instance, message: Message) -> None:
