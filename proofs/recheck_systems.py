@@ -88,6 +88,8 @@ class System:
         self.capacity = _capacity(channel)
         if own and not (self.capacity and all(map(_capacity, own.values()))):
             raise ValueError("a link has a channel of its own only where all have buffers")
+        if len(own) < len(others):
+            raise ValueError("a link has two channels")
         self.names, self.tables, self.everybody = names, tables, range(len(names))
         if len(names) < 2 or len({*names}) < len(names) or not all(map(NAME.fullmatch, names)):
             raise ValueError("a system has two members or more, each with a name of its own")

@@ -19,7 +19,7 @@ def test_the_cheapest_of_the_bids_that_come_is_hired(loss: float, hired: str) ->
 def test_a_lost_award_leaves_nobody_hired() -> None:
     both = SYSTEM.over("fifo:1, far:manager=lossy:1, manager:far=lossy:1")
     [result] = pxp.check(both, "F (left@HIRED | right@HIRED | far@HIRED)")
-    assert str(result.status) == "FAILS"
+    assert str(result.status) == "FAILS" and result.trace is not None
     assert "manager>far +AWARD lost" in result.trace.labels
 
 

@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -146,9 +147,9 @@ def test_a_worker_that_is_killed_loses_no_session(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     killed: list[int] = []
-    cluster = (
-        dask(environment, tmp_path, 2) if kind == "dask" else nullcontext(("processes://2", []))
-    )
+    cluster: AbstractContextManager[tuple[str, Any]] = nullcontext(("processes://2", []))
+    if kind == "dask":
+        cluster = dask(environment, tmp_path, 2)
     with SqlBlackboard(database) as board, cluster as (name, workers):
         run = started(board, coordinator=program)
         stop = threading.Event()

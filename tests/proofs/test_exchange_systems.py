@@ -41,12 +41,7 @@ from tests.proofs.random_tables import tables
 from tests.proofs.text_tables import table
 
 CHANNELS = (
-    "sync",
-    "fifo:1",
-    "fifo:2",
-    "lossy:1",
-    "duplicating:2",
-    "reordering:2",
+    *("sync", "fifo:1", "fifo:2", "lossy:1", "duplicating:2", "reordering:2"),
     "lossy+duplicating+reordering:2",
 )
 OWN = "duplicating:1,b:a=lossy+reordering:2"
