@@ -30,6 +30,7 @@ Error generating stack: `+a.message+`
     <figcaption>
       <strong>${u.name}</strong> <span className="muted">${u.title}</span>
       <span className="now">${e}${n?` · ${n}`:""}</span>
+      ${u.layout.note&&T`<span className="muted">${u.layout.note}</span>`}
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${y}`}>
       <${Og} layout=${u.layout} id=${u.name} ...${{label:y,ofArrow:r,ofLine:o,ofState:v}} />
