@@ -40,7 +40,8 @@ class Layout:
 
     `wrap` is the characters in a line at an arrow. With `references`, arrows to states that many
     arrows lead to end at a small box with the state's name. With `joined`, the arrows of one row
-    from a few states meet before its label.
+    from a few states meet before its label. `quick` draws straight arrows without labels: with
+    hundreds of arrows the usual layout takes minutes.
     """
 
     direction: str = "LR"
@@ -48,6 +49,7 @@ class Layout:
     tight: bool = False
     references: bool = False
     joined: bool = True
+    quick: bool = False
 
 
 USUAL = Layout()
@@ -94,6 +96,7 @@ _REFERENCE = {
     "margin": "0.06,0.03",
     "color": GREY,
 }
+_QUICK = {"splines": "line", "nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "searchsize": "10"}
 _MANY, _FEW = 4, 3
 """Arrows to a state from which they end at references, and to which those of a row are joined."""
 
@@ -124,6 +127,7 @@ def _states(diagram: StateDiagram, style: Style, layout: Layout) -> Digraph:
         nodesep=room[0],
         ranksep=room[1],
         labelloc="t",
+        **_QUICK if layout.quick else {},
     )
     if style.title:
         graph.attr(label=label(*wrapped(diagram.title, _characters(style, 16, 70))), fontsize="16")
@@ -241,7 +245,7 @@ def _add_edge(graph: Digraph, source: str, target: str, edge: Edge, layout: Layo
     graph.edge(
         source,
         target,
-        label(*lines, left=True, indented=beside),
+        "" if layout.quick else label(*lines, left=True, indented=beside),
         tooltip=hint(f"{edge.source} → {edge.target or 'not received'}"),
         **look,
     )

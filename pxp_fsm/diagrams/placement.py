@@ -7,7 +7,7 @@ in points; x goes to the right, y goes down.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pxp_fsm.diagrams.dot import Layout, to_dot, wrapped
@@ -17,6 +17,9 @@ from pxp_fsm.diagrams.text import ems, legible
 
 SIZE = 11.5
 """The height of a line at an arrow."""
+
+MOST_LABELS, MOST_ARROWS = 100, 400
+"""The arrows up to which their texts are drawn, and that are drawn: others take minutes."""
 
 WHOLE = Layout(joined=False)
 """Each arrow leads from a state to a state."""
@@ -61,7 +64,10 @@ class PlacedArrow:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A state diagram, laid out in a rectangle whose upper left corner is (x, y)."""
+    """A state diagram, laid out in a rectangle whose upper left corner is (x, y).
+
+    `note` says what is not drawn; "" where all is.
+    """
 
     x: float
     y: float
@@ -69,22 +75,31 @@ class Placement:
     height: float
     states: tuple[PlacedState, ...]
     arrows: tuple[PlacedArrow, ...]
+    note: str = ""
 
 
 def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
     """`diagram` as Graphviz lays it out, without title and note; `layout` joins no arrows.
+
+    More than `MOST_LABELS` arrows have no text, and more than `MOST_ARROWS` are not drawn.
 
     >>> from pxp_fsm.automata.tables import load_automaton
     >>> from pxp_fsm.diagrams import state_diagram
     >>> [state.name for state in place(state_diagram(load_automaton("interact"))).states]
     ['IDLE', 'WAIT', 'DECIDE', 'END']
     """
-    bare = StateDiagram("", "", diagram.nodes, diagram.edges)
+    shown, there = diagram.edges[:MOST_ARROWS], len(diagram.edges)
+    note = ""
+    if there > MOST_LABELS:
+        layout = replace(layout, quick=True)
+        note = f"{there:,} arrows: too many for their texts"
+        note += f", and {there - MOST_ARROWS:,} are not drawn" if there > MOST_ARROWS else ""
+    bare = StateDiagram("", "", diagram.nodes, shown)
     found: dict[str, Any] = json.loads(graphviz(to_dot(bare, layout=layout), "json0"))
     objects = {one["_gvid"]: one for one in found.get("objects", ())}
     placed = {one["name"]: one for one in objects.values()}
     names = {f"s{number}": node.name for number, node in enumerate(diagram.nodes)}
-    edges = {(edge.source, edge.target): edge for edge in diagram.edges}
+    edges = {(edge.source, edge.target): edge for edge in shown}
 
     def point(text: str) -> tuple[float, float]:
         x, y = text.split(",")
@@ -123,10 +138,12 @@ def place(diagram: StateDiagram, layout: Layout = WHOLE) -> Placement:
     left, right = min(x for x, _ in corners), max(x for x, _ in corners)
     top, bottom = min(y for _, y in corners), max(y for _, y in corners)
     size = round(right - left, 1), round(bottom - top, 1)
-    return Placement(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows))
+    return Placement(round(left, 1), round(top, 1), *size, tuple(states), tuple(arrows), note)
 
 
 def _lines(edge: Edge, layout: Layout) -> tuple[PlacedLine, ...]:
+    if layout.quick:
+        return ()
     return tuple(
         PlacedLine(text, row.number)
         for row in edge.rows

@@ -91,7 +91,8 @@ class StatePicture:
         kind = "groups" if groups < states else "states"
         return (
             f"{told}. Drawn are the nearest {drawn} {kind} and the {shown} arrows between them; "
-            f"{groups - drawn:,} {kind} and {arrows - shown:,} arrows are not; (+2) are 2 of these."
+            f"{groups - drawn:,} {kind} and {arrows - shown:,} arrows are not; (+2) at a node "
+            f"counts 2 of these."
         )
 
     @cached_property

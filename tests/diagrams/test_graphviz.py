@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.diagrams.graphviz import _configuration, graphviz
+from pxp_fsm.diagrams.model import Edge, Node, Row, StateDiagram
+from pxp_fsm.diagrams.placement import MOST_ARROWS, MOST_LABELS, place
 
 
 def test_threads_draw_one_after_the_other() -> None:
@@ -61,3 +64,23 @@ def test_what_is_compiled_is_kept_and_a_broken_cache_costs_time_alone(tmp_path: 
     path.write_bytes(content[: len(content) // 2])  # as after a full disk
     assert drawn(tmp_path) == first
     assert drawn(tmp_path / "file") == first  # no folder can be made there
+
+
+@pytest.mark.parametrize(("states", "arrows"), [(20, 90), (30, 140), (30, 450)])
+def test_a_dense_diagram_is_drawn_without_what_takes_minutes(states: int, arrows: int) -> None:
+    names = [f"S{number}" for number in range(states)]
+    pairs = random.Random(1).sample([(one, other) for one in names for other in names], arrows)
+    edges = tuple(Edge(*pair, (Row("1 G / +MESSAGE", number=1),)) for pair in pairs)
+    found = place(StateDiagram("", "", tuple(map(Node, names)), edges))
+    drawn = {(arrow.source, arrow.target) for arrow in found.arrows}
+    assert drawn == set(pairs[:MOST_ARROWS])
+    assert len(found.states) == states
+    assert all(arrow.lines for arrow in found.arrows) is (arrows <= MOST_LABELS)
+    assert (
+        found.note
+        == {
+            90: "",
+            140: "140 arrows: too many for their texts",
+            450: "450 arrows: too many for their texts, and 50 are not drawn",
+        }[arrows]
+    )

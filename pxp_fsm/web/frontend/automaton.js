@@ -53,6 +53,7 @@ export const Automaton = memo(function Automaton(props) {
     <figcaption>
       <strong>${member.name}</strong> <span className="muted">${member.title}</span>
       <span className="now">${at}${settled ? ` · ${settled}` : ""}</span>
+      ${member.layout.note && html`<span className="muted">${member.layout.note}</span>`}
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${label}`}>
       <${Drawing} layout=${member.layout} id=${member.name} ...${{ label, ofArrow, ofLine, ofState }} />

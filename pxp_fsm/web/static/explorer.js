@@ -30,6 +30,7 @@ Error generating stack: `+e.message+`
     <figcaption>
       <strong>${a.name}</strong> <span className="muted">${a.title}</span>
       <span className="now">${u}${n?` · ${n}`:""}</span>
+      ${a.layout.note&&T`<span className="muted">${a.layout.note}</span>`}
     </figcaption>
     <div className="scroll" tabIndex="0" role="group" aria-label=${`automaton of ${m}`}>
       <${ps} layout=${a.layout} id=${a.name} ...${{label:m,ofArrow:v,ofLine:s,ofState:h}} />
