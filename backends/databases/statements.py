@@ -215,7 +215,8 @@ def prepared(dialect: Dialect, statement: ClauseElement, columns: Iterable[str] 
     An insertion has the parameters `columns`, and those that it names itself; all of its table
     where none are given.
     """
-    return _prepared(type(dialect), statement, tuple(columns))
+    kind: Callable[..., Dialect] = type(dialect)
+    return _prepared(kind, statement, tuple(columns))
 
 
 @cache

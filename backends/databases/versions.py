@@ -169,7 +169,8 @@ def _migrations(connection: Connection | None = None) -> Config:
 
 
 def _create(connection: Connection) -> None:
-    for statement in _definitions(type(connection.dialect)):
+    kind: Callable[[], Dialect] = type(connection.dialect)
+    for statement in _definitions(kind):
         connection.exec_driver_sql(statement)
     create_views_and_triggers(connection)
     connection.execute(schema.tags.insert(), [{"tag": str(tag)} for tag in Tag])

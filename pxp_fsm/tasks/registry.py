@@ -7,6 +7,7 @@ by a name from a file. A task is loaded only when it is asked for: its agents ne
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -40,17 +41,17 @@ def task_meanings() -> dict[str, str]:
 
 def find_task(name: str) -> Task:
     """The task of that name; `UsageError` where there is none."""
-    for found in (_BUILTIN, _plugins(tuple(sys.path))):
-        for entry in found:
-            if entry.name == name:
-                task: Task = entry.load()
-                return task
+    for entry in _entries():
+        if entry.name == name:
+            task: Task = entry.load()
+            return task
     raise unknown_name("task", name, task_meanings(), "task")
 
 
-def _entries() -> tuple[EntryPoint, ...]:
+def _entries() -> Iterator[EntryPoint]:
     """The package's own tasks come first: no plug-in takes the name of one."""
-    return (*_BUILTIN, *_plugins(tuple(sys.path)))
+    yield from _BUILTIN
+    yield from _plugins(tuple(sys.path))
 
 
 @cache

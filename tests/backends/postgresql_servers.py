@@ -38,10 +38,11 @@ def running(largest_file: int = resource.RLIM_INFINITY) -> Iterator[PostgresServ
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     try:
-        with create_engine(_psycopg(server)).connect() as connection:
-            options = connection.execution_options(isolation_level="AUTOCOMMIT")
-            options.exec_driver_sql("ALTER SYSTEM SET fsync = off")  # no power fails in a test
-            options.exec_driver_sql("SELECT pg_reload_conf()")
+        engine = create_engine(_psycopg(server), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")  # no power fails in a test
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+        engine.dispose()
         yield server
     finally:
         server.cleanup()
