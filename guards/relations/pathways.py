@@ -37,7 +37,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReactionStep:
     """One reaction: canonical SMILES of its product, and of each reactant once, sorted."""
 
     product: str
@@ -54,7 +54,7 @@ class Pathway:
     Two orders of the same steps are the same pathway.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReactionStep, ...]
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.steps))
@@ -79,7 +79,7 @@ class Pathway:
         if part is Part.LAST_STEP:
             return str(self.steps[0])
         if part is Part.MATERIALS:
-            return str(Step(self.target, tuple(sorted(self.materials))))
+            return str(ReactionStep(self.target, tuple(sorted(self.materials))))
         return str(self)
 
 
@@ -93,7 +93,7 @@ def pathway(steps: Iterable[tuple[str, Sequence[str]]]) -> Pathway:
     >>> str(found), sorted(found.materials)
     ('CC(=O)O.CCO>>CCOC(C)=O; CC#N.O>>CC(=O)O', ['CC#N', 'CCO', 'O'])
     """
-    found: dict[str, Step] = {}
+    found: dict[str, ReactionStep] = {}
     for number, (product, reactants) in enumerate(steps, start=1):
         if number > MOST_STEPS:
             raise InvalidPathway(f"it has more than {MOST_STEPS} steps")
@@ -128,7 +128,7 @@ def _read(text: str) -> Pathway:
     return pathway(written)
 
 
-def _step(number: int, product: str, reactants: Sequence[str]) -> Step:
+def _step(number: int, product: str, reactants: Sequence[str]) -> ReactionStep:
     try:
         made = canonical_smiles(product)
         each = frozenset(canonical_smiles(".".join(reactants)).split("."))
@@ -136,13 +136,13 @@ def _step(number: int, product: str, reactants: Sequence[str]) -> Step:
         raise InvalidPathway(f"step {number}: {error}") from error
     if number > 1 and "." in made:
         raise InvalidPathway(f"step {number}: a step makes one molecule, not {quoted(made)}")
-    return Step(made, tuple(sorted(each)))
+    return ReactionStep(made, tuple(sorted(each)))
 
 
-def _used(first: Step, others: Sequence[Step]) -> list[Step]:
+def _used(first: ReactionStep, others: Sequence[ReactionStep]) -> list[ReactionStep]:
     """Those of `others` that lead back from `first`."""
     making = {step.product: step for step in others}
-    found: dict[str, Step] = {}
+    found: dict[str, ReactionStep] = {}
     todo = [first]
     while todo:
         for one in todo.pop().reactants:
@@ -152,7 +152,7 @@ def _used(first: Step, others: Sequence[Step]) -> list[Step]:
     return list(found.values())
 
 
-def _ordered(steps: Sequence[Step]) -> Pathway:
+def _ordered(steps: Sequence[ReactionStep]) -> Pathway:
     """The steps in the one order in which a step stands before those that make its reactants."""
     making = {step.product: step for step in steps}
     sorter = TopologicalSorter[str](dict.fromkeys(making, ()))
@@ -164,7 +164,7 @@ def _ordered(steps: Sequence[Step]) -> Pathway:
         sorter.prepare()
     except CycleError as error:
         raise InvalidPathway(f"{quoted(min(error.args[1]))} is made from itself") from error
-    found: list[Step] = []
+    found: list[ReactionStep] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())
         found += (making[product] for product in ready)

@@ -240,7 +240,7 @@ def _is_valid(raw: object, schema: Mapping[str, Any]) -> bool:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.is_valid(schema, raw)
+        return jsonschema_rs.is_valid(dict(schema), raw)
     except ValueError:  # a date, half a character: no JSON, or none that it reads
         return False
 

@@ -128,7 +128,7 @@ Members = Mapping[str, Agent]
 """The agents of a session by their names; the first begins."""
 
 
-class Move(NamedTuple):
+class Outgoing(NamedTuple):
     """What an agent sends when it is its turn; the row of the tag names the guard that is true."""
 
     tag: str
@@ -226,16 +226,16 @@ class Participant:
             cause = f"{respondent.name} could not learn: {type(error).__name__}: {error}"
             raise NoAnswer(cause, error) from error
 
-    def hang_up(self, latest: Message) -> Move:
+    def hang_up(self, latest: Message) -> Outgoing:
         """TERM right after one's own `latest` message, with the same pair."""
-        return Move(Tag.TERM.value, latest.answer)
+        return Outgoing(Tag.TERM.value, latest.answer)
 
     async def move(
         self,
         history: Sequence[Message],
         context: tuple[str, ...],
         categories: tuple[str, ...] = (),
-    ) -> Move:
+    ) -> Outgoing:
         """The agent's next move after `history` (Procedure AGENT; for PXP with g').
 
         A `Reviewer` sees it before it counts, and may want to make it again. Raises `NoAnswer`,
@@ -262,7 +262,7 @@ class Participant:
                 return move
             withdraw()
 
-    async def _next(self, question: Question) -> Move:
+    async def _next(self, question: Question) -> Outgoing:
         history, number = question.history, len(question.history) + 1
         before = history[-2].answer if number > 2 else None
         if before is None or self._rules.asks_each_time:
@@ -270,9 +270,9 @@ class Participant:
         else:
             fresh = before
         if number == 1:
-            return Move(Tag.INIT.value, fresh)
+            return Outgoing(Tag.INIT.value, fresh)
         if self._says_term(history):
-            return Move(Tag.TERM.value, fresh)
+            return Outgoing(Tag.TERM.value, fresh)
         return await self._answer(question, before or fresh, fresh)
 
     async def _fresh(self, question: Question, before: Answer | None) -> Answer:
@@ -289,7 +289,7 @@ class Participant:
     def _as_kept(self, question: Question) -> Question:
         return question if self._lessons is None else self._lessons.shown(question)
 
-    async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Move:
+    async def _answer(self, question: Question, own: Answer, fresh: Answer) -> Outgoing:
         received = question.history[-1]
 
         async def reconsider() -> Answer:
@@ -323,8 +323,8 @@ class Participant:
             )
         answer = await situation.pair(self._rules.carries(row.guard))
         if self._says_term(question.history, row.label):
-            return Move(Tag.TERM.value, answer)
-        return Move(row.label, answer)
+            return Outgoing(Tag.TERM.value, answer)
+        return Outgoing(row.label, answer)
 
     def _says_term(self, history: Sequence[Message], answer: str | None = None) -> bool:
         try:

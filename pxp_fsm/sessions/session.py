@@ -27,7 +27,7 @@ from pxp_fsm.protocol.relations import (
     session_assumptions,
 )
 from pxp_fsm.protocol.rules import AGREE, FAULTS, MATCH, Ending, Interact, Pxp, Rules
-from pxp_fsm.sessions.agent import Agent, Members, Move, Participant
+from pxp_fsm.sessions.agent import Agent, Members, Outgoing, Participant
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.functions import checked_name, ending_of, waited_for
 
@@ -312,7 +312,7 @@ class Session:
         for participant in self._participants:
             self._channel.deliver(participant.name)
 
-    async def _move(self, speaker: Participant) -> Move:
+    async def _move(self, speaker: Participant) -> Outgoing:
         if self.history and self.history[-1].sender == speaker.name:
             return speaker.hang_up(self.history[-1])
         return await speaker.move(self.history, self.context, self.categories)

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from guards.relations.chemistry import canonical_smiles
-from guards.relations.pathways import ARROW, Step, read_pathway
+from guards.relations.pathways import ARROW, ReactionStep, read_pathway
 from pxp_fsm.prompting.model import Image
 from pxp_fsm.protocol.messages import Instance
 
@@ -63,7 +63,7 @@ def drawing(instance: Instance) -> Image:
     return Image("image/png", written.getvalue())
 
 
-def draw_step(step: Step, canvas: Any) -> None:
+def draw_step(step: ReactionStep, canvas: Any) -> None:
     """Draw the reaction of `step` on a canvas of RDKit's."""
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.rdChemReactions import ChemicalReaction
