@@ -163,6 +163,38 @@ def test_an_agent_is_made_and_edited_with_faults_as_one_types(browser: Any, tmp_
         assert found_all.edges == {("Reader 1", "Writer"), ("Writer", "One")}
 
 
+def test_a_network_is_measured_and_edited_with_keys_alone(browser: Any, tmp_path: Path) -> None:
+    path = network_file(tmp_path, agents("One", "Two"))
+    examples = tmp_path / "some.jsonl"
+    examples.write_text('{"input": "Vienne la nuit", "output": "Night falls"}\n', "utf-8")
+    with served(path, "--model", MODEL) as address, opened(browser, address) as page:
+        page.locator('[data-agent="One"]').focus()
+        page.keyboard.press("Enter")
+        page.get_by_text("Connect, merge, split").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("With").focus()
+        page.keyboard.type("Two")
+        button(page, "Connect to it").focus()
+        page.keyboard.press("Enter")
+        wait_until(page, path, lambda lan: lan.edges == {("One", "Two")})
+        page.get_by_text("Measures: test, actions").focus()
+        page.keyboard.press("Enter")
+        button(page, "Measure").focus()
+        page.keyboard.press("Enter")
+        wait(page, "LMD 2")
+        button(page, "Actions by hand").focus()
+        page.keyboard.press("Enter")
+        wait(page, "UED 2 as Table 6 counts it; modifications 1")
+        with page.expect_file_chooser() as chooser:
+            button(page, "Note a file …").focus()
+            page.keyboard.press("Enter")
+        chooser.value.set_files(examples)
+        wait(page, "Vienne la nuit")
+        button(page, "Test on the 1 examples").focus()
+        page.keyboard.press("Enter")
+        wait(page, "Right: 0 of 1")
+
+
 def test_two_tabs_do_not_overwrite_each_other(browser: Any, tmp_path: Path) -> None:
     path = network_file(tmp_path, agents("One", "Two"))
     with (

@@ -237,7 +237,7 @@ Error generating stack: `+a.message+`
       <p className="buttons"><label>Supervised by <select value=${r} onChange=${y=>g(y.target.value)}>
           <option value="confirms">who confirms all</option><option value="nobody">nobody</option>
           <option value="edits:0.2">who edits a fifth</option></select></label>
-        <label className="check"><input type="checkbox" checked=${m} onChange=${y=>h(y.target.checked)} /> go on with the one that was stopped</label>
+        <label className="check"><input type="checkbox" checked=${m} onChange=${y=>h(y.target.checked)} /> resume the last one</label>
         <button type="button" disabled=${!v||!o}
           onClick=${()=>n.threeWays({task:i,seeds:d.map(Number),developer:r,resume:m})}>Compare three ways to train</button></p>
     </fieldset>

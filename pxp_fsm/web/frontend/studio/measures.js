@@ -62,7 +62,7 @@ export function Measures({ network, report, examples, tasks, hasModel, act }) {
       <p className="buttons"><label>Supervised by <select value=${developer} onChange=${(event) => setDeveloper(event.target.value)}>
           <option value="confirms">who confirms all</option><option value="nobody">nobody</option>
           <option value="edits:0.2">who edits a fifth</option></select></label>
-        <label className="check"><input type="checkbox" checked=${resume} onChange=${(event) => setResume(event.target.checked)} /> go on with the one that was stopped</label>
+        <label className="check"><input type="checkbox" checked=${resume} onChange=${(event) => setResume(event.target.checked)} /> resume the last one</label>
         <button type="button" disabled=${!idle || !sound}
           onClick=${() => act.threeWays({ task, seeds: numbers.map(Number), developer, resume })}>Compare three ways to train</button></p>
     </fieldset>
