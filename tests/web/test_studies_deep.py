@@ -56,7 +56,7 @@ def takes_part(server: StudyProcess, number: int, fate: str) -> Person:
         if fate == "withdraws":
             one.act("WITHDRAW")
         if fate == "second":
-            one.reply(page)
+            one.goes_on(page)
             one.carried("BREAK")
             other = person(server, f"panel-{number}", fate)
             assert other.token != one.token

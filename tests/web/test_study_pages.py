@@ -207,7 +207,7 @@ def test_tasks_about_networks_end_with_questions_and_a_debrief(
             assert page.locator(".arms li").count() == 4
             lab.get_by_text("DEBRIEF", exact=True).wait_for()
             Visitor(lab, set()).look("researcher")
-            assert "by hand" not in lab.inner_text("main")
+            assert "manual" not in lab.inner_text("main")
             lab.get_by_role("button", name="More of p001").click()
             lab.get_by_role("button", name="Show the arms").click()
-            lab.get_by_text("1. ").wait_for()
+            lab.get_by_text(": manual").wait_for()

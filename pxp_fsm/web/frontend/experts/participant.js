@@ -8,7 +8,7 @@ import { Pairing } from "./pairing.js";
 import { SessionPane, who } from "./session.js";
 
 const BASE = "/api/participant";
-const LEFT = ["DECLINED", "ERASED", "ANONYMISED"];
+const LEFT = ["DECLINED", "ERASED", "ANONYMISED", "ENDED"];
 const SCALE = [1, 2, 3, 4, 5, 6, 7];
 /** What is shown where the link has ended, and what became of it was not told. */
 const ENDED = {
@@ -22,30 +22,34 @@ export function Participant({ notice }) {
   const [away, setAway] = useState(false);
   const latest = useRef(0), heading = useRef(null), left = useRef(false), shown = useRef("");
 
+  const stop = useRef(() => {});
   const show = useCallback((found) => {
-    left.current = LEFT.includes(found.status);
     setPage(found);
     setTrouble("");
-    if (left.current) setAway(false);
+    if (!LEFT.includes(found.status)) return;
+    left.current = true; // the link has ended with what was stored; the last page stays
+    stop.current();
+    setAway(false);
   }, []);
   const refresh = useCallback(async () => {
-    if (left.current) return; // the link has ended with what was stored; the last page stays
+    if (left.current) return;
     const number = (latest.current += 1);
     try {
       const found = await (await get(BASE)).json();
       if (number === latest.current) show(found);
     } catch (error) {
-      if (error.status === 403 && !left.current) { left.current = true; setPage(ENDED); }
+      if (error.status === 403 && !left.current) show(ENDED);
       else if (number === latest.current && error.status) setTrouble(error.message);
     }
   }, [show]);
   useEffect(() => {
     refresh();
-    return listen((message) => {
+    stop.current = listen((message) => {
       setAway(false);
       if (message?.page) show(message.page);
       else refresh();
     }, () => setAway(!left.current));
+    return () => stop.current();
   }, [refresh, show]);
   /** Show what an act brought; where the page was asked for meanwhile, it is asked for again. */
   const keep = useCallback(async (reply) => {
