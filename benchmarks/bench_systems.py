@@ -3,14 +3,16 @@
 Workers report BEGIN and END in turn to a hub, which takes them as they come: 2(C + 1) states a
 worker over FIFO channels of capacity C. SPIN explores the same system, written with its own
 processes and channels (`--exported`: as `proofs.export` writes it), breadth first and depth first,
-its partial order off. Search is set against search, in CPU seconds of one core, the least of
-several runs; then the whole command against the whole of SPIN: generating, compiling, searching.
-MB is the peak beyond what the process had before its search.
+its partial order off. Storm, with the extra `storm`, builds what `proofs.export` writes in PRISM's
+language with its explicit engine, where the states are not too many. Search is set against search,
+in CPU seconds of one core, the least of several runs; then the whole command against the whole of
+SPIN: generating, compiling, searching. MB is the peak beyond what the process had before it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -33,6 +35,10 @@ ROWS = ((2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (6, 8), (8, 4))
 FAIR = ((6, 4), (6, 7))
 FORMULA = "G (worker1@BUSY -> F worker1@IDLE)"
 """A formula that is checked on runs that are weakly fair to each row."""
+
+HAS_STORM = importlib.util.find_spec("stormpy") is not None
+STORM_MOST = 200_000
+"""The states of the largest system that Storm builds: it takes seconds for each 100,000."""
 
 REDUCED = ((6, 4), (6, 8))
 COMPILED = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=8000")
@@ -114,6 +120,9 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         seconds = time.process_time() - started
         print(json.dumps([len(reduced.states), seconds, peak() - before, reduced.transitions]))
         return
+    if how == "storm":
+        print(json.dumps(storm(model)))
+        return
     if how == "formula":
         asked = parse(FORMULA), [demand("weak:rows")]
         check(composition(2, 1), asked[0], demands=asked[1], compiled=True)
@@ -131,6 +140,22 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         del found
         memory = peak() - before
     print(json.dumps([counts[0], seconds, memory, counts[1]]))
+
+
+def storm(model: Composition) -> tuple[int, float, float, int]:
+    """States, CPU seconds and MB of building with Storm's explicit engine; transitions."""
+    import stormpy
+
+    from proofs.export.prism import to_prism
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.prism"
+        path.write_text(to_prism(model).text, "utf-8")
+        program = stormpy.parse_prism_program(str(path))
+    before, started = peak(), time.process_time()
+    built = stormpy.build_model(program)
+    seconds = time.process_time() - started
+    return built.nr_states, seconds, peak() - before, built.nr_transitions
 
 
 def peak() -> float:
@@ -202,6 +227,10 @@ def spin(text: str, order: str, folder: Path, expected: int, runs: int) -> Run:
     return Run(int(states[1]), seconds, before + seconds, memory)
 
 
+def _search(run: Run) -> float:
+    return run.search
+
+
 def _seconds(run: tuple[str, float, float]) -> float:
     return run[1]
 
@@ -226,6 +255,14 @@ def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
             cells += [f"{it.search:.3f}", f"{it.memory:.0f}", f"{it.whole:.2f}{same}"]
         cells.append(f"{min(it.search for it in peers) / us.search:.1f}")
         cells.append(f"{min(it.whole for it in peers) / us.whole:.1f}")
+    if HAS_STORM:
+        cells += ["", ""]
+        if us.states <= STORM_MOST:
+            built = min(
+                (ours(agents, capacity, folder, 1, "storm")[0] for _ in range(runs)), key=_search
+            )
+            same = "" if built.states == us.states else f" NOT THE SAME: {built.states:,}"
+            cells[-2:] = [f"{built.search:.3f}", f"{built.memory:.0f}{same}"]
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
@@ -246,8 +283,10 @@ def main() -> None:
     heads = "| agents | FIFO | states | transitions | search, s | M/s | MB | whole, s |"
     for order in SPIN if peer else ():
         heads += f" SPIN {order} first, s | MB | whole, s |"
-    print(heads + (" SPIN's search by ours | SPIN's whole by ours |" if peer else ""))
-    print("|--:" * (heads.count("|") - 1 + 2 * peer) + "|")
+    heads += " SPIN's search by ours | SPIN's whole by ours |" if peer else ""
+    heads += " Storm's building, s | MB |" if HAS_STORM else ""
+    print(heads)
+    print("|--:" * (heads.count("|") - 1) + "|")
     written = exported if asked.exported else promela
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -267,6 +306,8 @@ def main() -> None:
                 print(f"| {agents} | {capacity} | {cells} |", flush=True)
     if not peer:
         print("\nSPIN is left out: `spin` and `gcc` are not both on the path.")
+    if not HAS_STORM:
+        print("\nStorm is left out: stormpy is not installed.")
     print("\nStates grow as (2C + 2) to the power of the workers; so do time and memory.")
 
 

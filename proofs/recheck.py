@@ -128,8 +128,8 @@ class Part:
             new = [(state, *step) for step in self.after(state)] if not state["over"] else []
             for target in (step[-1] for step in new if step[-1]["over"] != "stuck"):
                 if (target["said"] is not None or not self.along) and len(self.states) < MOST:
-                    self.states += [target] if _text(target) not in self.texts else []
-                    self.texts.add(_text(target))
+                    self.states += [target] if (text := _text(target)) not in self.texts else []
+                    self.texts.add(text)
             self.steps += new
         self.whole = len(self.states) < MOST
         self.stated = self._stated()

@@ -61,16 +61,14 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
     if len(before_cycles) == len(following):
         return Verdict(Status.HOLDS, bound=Bound(steps=max(length.values(), default=0)))
     others = set(before_cycles)
-    cycles = dict[S, tuple[Step[S], ...]]()
-    depth = 0
-    for state in (one for one in space.steps if one not in others):
-        if cycles and space.depth(state) > depth:
+    start, cycle = next(iter(space.steps)), tuple[Step[S], ...]()
+    for state in (one for one in space.steps if one not in others):  # breadth first
+        if cycle and space.depth(state) > space.depth(start):
             break
-        cycle = _shortest_cycle(space, state, takes)
-        if cycle is not None:
-            cycles[state], depth = cycle, space.depth(state)
-    start = min(cycles, key=lambda state: len(cycles[state]))
-    stem, cycle = space.trace_to(start), cycles[start]
+        found = _shortest_cycle(space, state, takes, len(cycle))
+        if found:
+            start, cycle = state, found
+    stem = space.trace_to(start)
     return Verdict(
         Status.FAILS,
         "an endless run",
@@ -79,11 +77,15 @@ def terminates(space: Space[S], takes: OnStep[S] = lambda _state, _step: True) -
     )
 
 
-def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S], ...] | None:
-    """The steps of a shortest cycle through `start`, of those that it `takes`; None if none is."""
+def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S], below: int) -> tuple[Step[S], ...]:
+    """The steps of a shortest cycle through `start`, of those that it `takes`; () for none.
+
+    It has fewer than `below` steps, if that is not 0.
+    """
     paths: dict[S, tuple[Step[S], ...]] = {}
     level: list[tuple[S, tuple[Step[S], ...]]] = [(start, ())]
-    while level:
+    length = 0
+    while level and length + 1 != below:
         following = []
         for state, path in level:
             for step in space.steps[state]:
@@ -94,8 +96,8 @@ def _shortest_cycle(space: Space[S], start: S, takes: OnStep[S]) -> tuple[Step[S
                 if step.target not in paths:
                     paths[step.target] = (*path, step)
                     following.append((step.target, paths[step.target]))
-        level = following
-    return None
+        level, length = following, length + 1
+    return ()
 
 
 def complete_words(space: Space[S]) -> frozenset[tuple[str, ...]]:

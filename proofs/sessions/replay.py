@@ -25,9 +25,13 @@ def replay(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
 
     Raises `NotReplayed` where the machines do something else.
     """
+    return asyncio.run(_replayed(model, trace))
+
+
+async def _replayed(model: SessionModel, trace: Trace[State]) -> tuple[Message, ...]:
     session = ScriptedSession(model.rules, model.theory.assumptions)
     for step in trace.steps:
-        difference = asyncio.run(session.send(session.after(step)))
+        difference = await session.send(session.after(step))
         if difference:
             raise NotReplayed(
                 f"at message {len(session.history)} the model says {step.label} and states "

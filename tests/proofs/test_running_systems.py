@@ -18,7 +18,7 @@ PARTS = 20
 
 
 def walked(seed: int) -> str:
-    """The channel of a random system, of which 25 states are compared along random walks."""
+    """The channel of a random system, of which 15 states are compared along random walks."""
     chance = random.Random(seed)
     kind = random_system if chance.random() < 0.8 else symmetric_system
     system = kind(chance, guards=chance.choice((0, 0.4, 0.8)))
@@ -27,7 +27,7 @@ def walked(seed: int) -> str:
     (start,) = model.initial()
     states = {start: running.start}
     left = [start]
-    while left and len(states) < 25:
+    while left and len(states) < 15:
         state = left.pop(chance.randrange(len(left)))
         theirs = running.steps(states[state])
         moves = [(move.action, state + move.difference) for move in model.moves(state)]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
+
+import networkx as nx
 import pytest
 
-from proofs.core.explore import Trace
+from proofs.core.explore import Trace, explore
 from proofs.core.model import Step
+from proofs.core.properties import terminates
 from proofs.core.results import Bound, Result, Status, Verdict
 from pxp_fsm.automata.actions import Say
+from tests.oracles.graphs import random_graph
 
 TRACE = Trace(0, (Step(Say("m", "INIT"), 1), Step(Say("h", "RATIFY"), 2)))
 
@@ -68,3 +74,32 @@ def test_a_trace_maps_to_another_model() -> None:
     mapped = TRACE.map(str)
     assert mapped.labels == TRACE.labels
     assert [mapped.start, *(step.target for step in mapped.steps)] == ["0", "1", "2"]
+
+
+def test_an_endless_run_is_a_shortest_stem_and_then_a_shortest_cycle() -> None:
+    """Beside NetworkX, where a state without a cycle may stand before one, between and after."""
+    met = dict.fromkeys((Status.HOLDS, Status.FAILS), 0)
+    for seed in range(400):
+        graph = random_graph(random.Random(seed), 8)
+        plain = nx.DiGraph((s, t) for s, targets in enumerate(graph.edges) for t in targets)
+        plain.add_node(0)
+        plain = plain.subgraph({0} | nx.descendants(plain, 0))
+        verdict = terminates(explore(graph))
+        met[verdict.status] += 1
+        if nx.is_directed_acyclic_graph(plain):
+            assert verdict.bound == Bound(steps=nx.dag_longest_path_length(plain)), seed
+            continue
+        depth = nx.single_source_shortest_path_length(plain, 0)
+        round_trip = {
+            state: 1 + min(nx.shortest_path_length(plain, state, one) for one in before)
+            for state in plain
+            if (before := [s for s in plain.pred[state] if nx.has_path(plain, state, s)])
+        }
+        least = min((depth[state], length) for state, length in round_trip.items())
+        assert verdict.trace is not None and verdict.cycle is not None
+        steps = verdict.trace.steps
+        assert (len(steps) - verdict.cycle, verdict.cycle) == least, seed
+        states = [0, *(step.target for step in steps)]
+        assert states[-1] == states[least[0]]
+        assert all(plain.has_edge(*pair) for pair in pairwise(states))
+    assert min(met.values()) > 50
