@@ -26,7 +26,7 @@ OWN, THEIRS, MINE = "own", "theirs", "mine"
 SEND, EDIT, WHY = "send", "edit", "why"
 
 
-class Step(StrEnum):
+class QuestionKind(StrEnum):
     """What a person is asked on the way to one message."""
 
     ANSWER = "answer"
@@ -46,7 +46,7 @@ class Asked:
     """
 
     session: str
-    step: Step
+    step: QuestionKind
     offers: Mapping[str, Answer] = field(default_factory=dict)
     choices: tuple[Choice, ...] = ()
     texts: tuple[str, str] = ("", "")
@@ -85,7 +85,7 @@ def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
     words = _words(asked)
     if given.choice not in words:
         raise UsageError(f"the answer must be one of: {', '.join(words)}")
-    if asked.step is not Step.ANSWER:
+    if asked.step is not QuestionKind.ANSWER:
         return Given(given.choice)
     if given.choice != OWN:
         answer = asked.offers[given.choice]
@@ -103,11 +103,11 @@ def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
 
 
 def _words(asked: Asked) -> tuple[str, ...]:
-    if asked.step is Step.ANSWER:
+    if asked.step is QuestionKind.ANSWER:
         return (OWN, *asked.offers)
-    if asked.step is Step.TAG:
+    if asked.step is QuestionKind.TAG:
         return tuple(one.guard for one in asked.choices if one.allowed)
-    if asked.step is Step.LOOK:
+    if asked.step is QuestionKind.LOOK:
         return (SEND, EDIT, WHY) if asked.tells_why and not asked.why else (SEND, EDIT)
     return tuple(word.value for word in (Outcome.YES, Outcome.NO, Outcome.UNSURE))
 
@@ -133,20 +133,20 @@ class BrowserPerson:
         """Their prediction and explanation: typed, the other agent's, or their own latest."""
         said = [message.answer for message in question.history[-2:]]
         offers = dict(zip((THEIRS, MINE), reversed(said), strict=False))
-        given = await self.desk.ask(Asked(question.session, Step.ANSWER, offers))
+        given = await self.desk.ask(Asked(question.session, QuestionKind.ANSWER, offers))
         return Answer(given.prediction, given.explanation)
 
     async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
         """The guard whose tag they name; only what automaton, j and k allow is accepted."""
         choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
-        asked = Asked(situation.received.session, Step.TAG, choices=choices)
+        asked = Asked(situation.received.session, QuestionKind.TAG, choices=choices)
         return (await self.desk.ask(asked)).choice
 
     async def review(self, question: Question, tag: str, answer: Answer) -> bool:
         """A last look at the message; whether to send it, or to make it again."""
         asked = Asked(
             question.session,
-            Step.LOOK,
+            QuestionKind.LOOK,
             tag=tag,
             answer=answer,
             tells_why=self._why_not is not None and bool(question.history),
@@ -172,7 +172,7 @@ class BrowserRelation:
     name = "person"
     assumptions: frozenset[Assumption] = NOISY
 
-    def __init__(self, desk: Desk, step: Step, session: str = "") -> None:
+    def __init__(self, desk: Desk, step: QuestionKind, session: str = "") -> None:
         self._desk = desk
         self._step = step
         self._session = session

@@ -15,7 +15,7 @@ from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson, WhyNot
-from backends.people.browser import BrowserPerson, BrowserRelation, Desk, Step
+from backends.people.browser import BrowserPerson, BrowserRelation, Desk, QuestionKind
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
@@ -79,8 +79,8 @@ def with_person(
             human,
             respondent=guest,
             guards=AskPerson(guest) if plan.names_tags else Derived(),
-            match=BrowserRelation(where, Step.MATCH),
-            agree=BrowserRelation(where, Step.AGREE),
+            match=BrowserRelation(where, QuestionKind.MATCH),
+            agree=BrowserRelation(where, QuestionKind.AGREE),
         )
     folder = where
     pictures = Pictures(problem, folder / "pictures")

@@ -12,7 +12,7 @@ from typing import Any
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing
-from backends.people.browser import OWN, SEND, Asked, Given, Step, accepted
+from backends.people.browser import OWN, SEND, Asked, Given, QuestionKind, accepted
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments import runs
 from pxp_fsm.prompting.problem import Problem
@@ -78,11 +78,11 @@ class Expert:
         Who goes away is never heard of again in this life of the run.
         """
         goes = {"leaves": 2, "withdraws": 2, "loses": 1}.get(self.fate, -1) == self.answered
-        if goes and self.carrying is not None and asked.step is Step.ANSWER:
+        if goes and self.carrying is not None and asked.step is QuestionKind.ANSWER:
             self.carrying.cancel()
             await asyncio.sleep(3600)
         given = Given(SEND)
-        if asked.step is Step.ANSWER:
+        if asked.step is QuestionKind.ANSWER:
             while self.conduct.follow(self.subject).until is not None:
                 await asyncio.sleep(0.001)
             assert self.look()["status"] == "ANSWERING"
@@ -90,9 +90,9 @@ class Expert:
             given = Given(OWN, self.draw.choice(["OCC", "CC(=O)O.Nc1ccccc1"]), "It is easily made.")
             if asked.offers and self.draw.random() < 0.7:
                 given = Given(self.draw.choice([*asked.offers]))
-        elif asked.step is Step.TAG:
+        elif asked.step is QuestionKind.TAG:
             given = Given(self.draw.choice([one.guard for one in asked.choices if one.allowed]))
-        elif asked.step is not Step.LOOK:
+        elif asked.step is not QuestionKind.LOOK:
             given = Given(self.draw.choice(["yes", "no"]))
         assert self.problem is not None
         return accepted(asked, self.problem, given)

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from backends.databases import SqlBlackboard, tokens
 from backends.databases.drafts import read_draft, timings_of
-from backends.people.browser import Asked, Given, Step, accepted
+from backends.people.browser import Asked, Given, QuestionKind, accepted
 from pxp_fsm.diagrams.placement import Placement
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.protocol.messages import Answer
@@ -302,19 +302,21 @@ def test_what_cannot_be_an_answer_is_refused(
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.sampled_from(list(Step)),
+    st.sampled_from(list(QuestionKind)),
     st.text(max_size=5) | st.sampled_from(["own", "theirs", "mine", "send", "yes"]),
     st.text(max_size=20),
     st.text(max_size=20),
 )
-def test_what_is_accepted_can_be_sent(step: Step, choice: str, left: str, right: str) -> None:
+def test_what_is_accepted_can_be_sent(
+    step: QuestionKind, choice: str, left: str, right: str
+) -> None:
     asked = Asked("s/1/1", step, {"theirs": THEIRS}, answer=THEIRS)
     try:
         found = accepted(asked, PROBLEM, Given(choice, left, right))
     except PXPError:
         return
     assert found.choice == choice
-    if step is Step.ANSWER:
+    if step is QuestionKind.ANSWER:
         assert found.prediction == PROBLEM.from_text(found.prediction)
         assert choice in ("own", "theirs")
     else:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
-from backends.people.browser import LONGEST, OWN, SEND, Given, Step
+from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
@@ -109,12 +109,12 @@ def give(runner: Runner, place: Place, said: Reply, consent: str = "") -> int | 
     if waiting is None:
         raise Moved("this question has been answered")
     asked, number = waiting.asked, waiting.number
-    if asked.step is Step.ANSWER:
+    if asked.step is QuestionKind.ANSWER:
         content = said.model_dump(include={"prediction", "explanation", "spent"})
         if said.choice != OWN:
             content |= {"prediction": given.prediction, "explanation": given.explanation}
         keep_draft(runner.board, session, number, content)
-    sends = asked.step is Step.LOOK and given.choice == SEND
+    sends = asked.step is QuestionKind.LOOK and given.choice == SEND
     if sends:
         keep_timing(runner.board, session, number, said.spent.timing(consent))
     runner.give(session, said.key, given)
