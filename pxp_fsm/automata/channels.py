@@ -47,6 +47,8 @@ class Channel:
     each again, before the next. A reordering one delivers any of those on their way. `links` are
     those that have a channel of their own, by the names of sender and receiver (`of`).
 
+    Those that are as all others are left out.
+
     >>> parse_channel("fifo:2,far:hub=lossy:1").of("far", "hub").name
     'lossy:1'
     """
@@ -74,6 +76,12 @@ class Channel:
                 "a link has a channel of its own only where all have buffers; write fifo:1 in "
                 "place of sync"
             )
+        if self.links:  # one way to write each: it is stored, and part of fingerprints
+            common = replace(self, links=())
+            own = sorted(
+                (link for link in self.links if link[2] != common), key=lambda one: one[:2]
+            )
+            object.__setattr__(self, "links", tuple(own))
 
     @property
     def name(self) -> str:
@@ -148,8 +156,7 @@ def parse_channel(text: str) -> Channel:
         if found.group(1, 2) in own:
             raise UsageError(f"the channel {quoted(text)} says two things of one link; drop one")
         own[found[1], found[2]] = _parsed(found[3])
-    links = ((*link, one) for link, one in sorted(own.items()) if one != channel)
-    return replace(channel, links=tuple(links))
+    return replace(channel, links=tuple((*link, one) for link, one in own.items()))
 
 
 def _parsed(text: str) -> Channel:

@@ -277,7 +277,7 @@ class Echo:
     async def reply(self, request: Request) -> Reply:
         if request.purpose not in ("control", "execution"):
             return await self.steps.reply(request)
-        said = re.findall(r'"input": ("[^"]*"), "received"', request.turns[0].text)[0]
+        said = re.findall(r'"input": ("[^"]*"), "received"', request.turns[0].text)[-1]
         key = "active" if request.purpose == "control" else "result"
         value = "true" if key == "active" else said
         return Reply(f'{{"thoughts": "", "{key}": {value}}}')
