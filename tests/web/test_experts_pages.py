@@ -18,6 +18,9 @@ from tests.web.experts import MINE, Server
 pytestmark = pytest.mark.deep
 
 PHONE = (390, 844)
+PRESS = """text => [...document.querySelectorAll("button:enabled")]
+    .find(one => one.textContent === text)?.click()"""
+"""Press a button, if it is there and can be pressed."""
 SMILES, WORDS = MINE["prediction"], MINE["explanation"]
 
 
@@ -62,11 +65,11 @@ def go_on(page: Any, heading: str) -> None:
     page.get_by_role("heading", name=heading).wait_for()
 
 
-def go_on_when_asked(page: Any, heading: str) -> None:
+def go_on_when_asked(page: Any, heading: str, button: str = "Continue") -> None:
     """Go on where the server may not have asked yet: until then it refuses."""
     wanted = page.get_by_role("heading", name=heading)
     while not wanted.is_visible():
-        page.get_by_role("button", name="Continue").click()
+        page.evaluate(PRESS, button)
         page.wait_for_timeout(1000)
 
 
@@ -88,8 +91,7 @@ def agree(page: Any) -> None:
         if "This session is over" in page.inner_text("body"):
             return
         length = page.locator(".messages li").count()
-        page.get_by_role("button", name="Take their answer").click()
-        page.get_by_role("heading", name="What do you say").wait_for()
+        go_on_when_asked(page, "What do you say", "Take their answer")
         send(page, "RATIFY")
         page.wait_for_function(
             "length => document.querySelectorAll('.messages li').length > length ||"
@@ -163,7 +165,7 @@ def test_a_whole_session_about_an_x_ray(browser: Any, tmp_path: Path) -> None:
     with at_desk(browser, tmp_path, "rad", "browser:relations") as (page, _):
         begin(page)
         frame = page.locator(".frame")
-        assert frame.locator("img").evaluate("one => one.naturalWidth") > 100
+        page.wait_for_function("() => document.querySelector('.frame img').naturalWidth > 100")
         frame.focus()
         for key in ("+", "ArrowLeft", "i"):
             page.keyboard.press(key)

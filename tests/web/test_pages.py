@@ -191,7 +191,7 @@ def test_what_is_seen_is_saved(browser: Any, interact: str, tmp_path: Path) -> N
             ("PNG", "trace.png", b"PNG"),
         ):
             with page.expect_download() as waiting:
-                page.get_by_role("button", name=f"save as {name}").click()
+                page.get_by_role("button", name=f"save the trace as {name}").click()
             assert waiting.value.suggested_filename == file
             waiting.value.save_as(tmp_path / file)
             assert holds in (tmp_path / file).read_bytes()
