@@ -108,7 +108,7 @@ class _Reader:
             linecache.checkcache(code.co_filename)
             lines = linecache.getlines(code.co_filename, function.__globals__)
             try:
-                self._files[code.co_filename] = ast.parse("".join(lines))
+                self._files[code.co_filename] = _tree("".join(lines))
             except (SyntaxError, ValueError):
                 self._files[code.co_filename] = ast.Module([], [])
         for node in ast.walk(self._files[code.co_filename]):
@@ -122,6 +122,14 @@ class _Reader:
 
 def _place(function: FunctionType) -> str:
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+def _tree(text: str) -> ast.Module:
+    """A source, parsed: again where CPython 3.11 miscounts, as what is collected meanwhile parses."""
+    try:
+        return ast.parse(text)
+    except SystemError:
+        return ast.parse(text)
 
 
 def _is_source(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
