@@ -125,7 +125,7 @@ def _place(function: FunctionType) -> str:
 
 
 def _tree(text: str) -> ast.Module:
-    """A source, parsed: again where CPython 3.11 miscounts, as what is collected meanwhile parses."""
+    """A source, parsed; again where CPython 3.11 has miscounted its depth (its issue 106905)."""
     try:
         return ast.parse(text)
     except SystemError:
