@@ -52,6 +52,8 @@ async def expert(server: QuickServer, name: str, load: Load, thinks: float) -> N
         while not load.over:
             with suppress(TimeoutError):
                 await asyncio.wait_for(load.ends.wait(), chance.expovariate(1 / thinks))
+            if load.over:  # or all would answer at once
+                break
             try:
                 view = await _waiting(client)
                 if view is None:
