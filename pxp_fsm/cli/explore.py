@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import webbrowser
-
 import click
 
 from pxp_fsm import defaults, web
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import web as options
+from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError, require_extra
+from pxp_fsm.errors import UsageError
 
 EXAMPLE = ("machine=interact", "human=interact")
 """What is explored where no table is given: INTERACT's two machines."""
@@ -35,13 +34,10 @@ def explore(request: options.Explore) -> None:
     for field in ("formulas", "states"):
         if getattr(request, field):
             raise UsageError("this has no effect without --output", field)
-    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
-    require_extra("web", "the explorer's server", modules)
+    require_server("the explorer's server")
 
     def ready(address: str) -> None:
-        click.echo(f"Explore at {address} (Ctrl-C ends it)")
-        if request.browser:
-            webbrowser.open(address)
+        show_address("Explore", address, request.browser)
 
     web.serve(subject, request.port, ready, recording, editor)
 

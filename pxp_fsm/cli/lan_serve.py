@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import webbrowser
-
-import click
-
 from pxp_fsm import web
 from pxp_fsm.cli.options import networks as options
+from pxp_fsm.cli.pages import require_server, show_address
 from pxp_fsm.errors import require_extra
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.networks.training.pipeline import Limits
@@ -15,8 +12,7 @@ from pxp_fsm.networks.training.pipeline import Limits
 
 def serve(request: options.Serve) -> None:
     """Serve the studio of a network until Ctrl-C."""
-    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
-    require_extra("web", "the studio's server", modules)
+    require_server("the studio's server")
     require_extra("lan", "what an edit costs in the studio", {"numpy": "NumPy"})
     plan = web.StudioPlan(
         model=request.model,
@@ -30,8 +26,6 @@ def serve(request: options.Serve) -> None:
     some = () if request.examples is None else setup.examples(request.examples)
 
     def ready(address: str) -> None:
-        click.echo(f"Studio at {address} (Ctrl-C ends it)")
-        if request.browser:
-            webbrowser.open(address)
+        show_address("Studio", address, request.browser)
 
     web.serve_studio(request.network, plan, some, request.port, ready)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import webbrowser
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from backends.databases import SqlBlackboard
 from pxp_fsm import defaults, web
 from pxp_fsm.cli.options import web as options
-from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError, quoted, require_extra
+from pxp_fsm.cli.pages import require_server, show_links, with_folder
+from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import files, runs
 from pxp_fsm.experiments.execution import Run
 
@@ -23,23 +20,16 @@ EXPERT = "expert"
 
 def serve(request: options.Serve) -> None:
     """Serve the pages of experiments and runs until Ctrl-C."""
-    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
-    require_extra("web", "the server of pages", modules)
-    database = request.database or defaults.STORED
-    if "://" not in database:
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
-    with SqlBlackboard(database) as board:
+    require_server("the server of pages")
+    with SqlBlackboard(with_folder(request.database or defaults.STORED)) as board:
         served = [run for target in request.targets for run in _opened(target, request, board)]
         names = [run.name for run in served]
         if len(set(names)) < len(names):
             raise UsageError("the same run is given twice; leave one of them out")
 
         def ready(links: dict[str, str]) -> None:
-            for subject, link in links.items():
-                click.echo(printable(f"{subject or 'researcher'}: {link}"))
-            click.echo("Each link is one person's own. Ctrl-C ends the server; nothing is lost.")
-            if request.browser:
-                webbrowser.open(links[""])
+            last = "Each link is one person's own. Ctrl-C ends the server; nothing is lost."
+            show_links(links, last, request.browser)
 
         web.serve_experts(board, served, request.port, ready, url=request.url, days=request.days)
 

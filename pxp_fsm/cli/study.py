@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
 import click
@@ -10,8 +9,9 @@ import click
 from backends.databases import SqlBlackboard
 from pxp_fsm import web
 from pxp_fsm.cli.options import studies as options
+from pxp_fsm.cli.pages import require_server, show_links, with_folder
 from pxp_fsm.cli.presentation.text import printable
-from pxp_fsm.errors import UsageError, require_extra
+from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.assignment import block_size
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.export import export_identifiers, export_study, participations
@@ -45,19 +45,12 @@ def check(request: options.Check) -> int:
 
 def serve(request: options.Serve) -> None:
     """Serve the pages of a study until Ctrl-C."""
-    modules = {"fastapi": "fastapi", "uvicorn": "uvicorn", "websockets": "websockets"}
-    require_extra("web", "the server of pages", modules)
+    require_server("the server of pages")
     study = load_study(request.file)
-    if "://" not in request.database:
-        Path(request.database).parent.mkdir(parents=True, exist_ok=True)
-    with SqlBlackboard(request.database) as board:
+    with SqlBlackboard(with_folder(request.database)) as board:
 
         def ready(links: dict[str, str]) -> None:
-            for subject, link in links.items():
-                click.echo(printable(f"{subject or 'researcher'}: {link}"))
-            click.echo("Ctrl-C ends the server; nothing is lost.")
-            if request.browser:
-                webbrowser.open(links[""])
+            show_links(links, "Ctrl-C ends the server; nothing is lost.", request.browser)
 
         web.serve_study(
             study,

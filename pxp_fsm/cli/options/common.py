@@ -19,6 +19,18 @@ def database_argument() -> Any:
     return option("", defaults.STORED, argument=True)
 
 
+def port(otherwise: int) -> Any:
+    """The port of a server of pages."""
+    text = "The port of the server; 0 is any free one."
+    return option(text, otherwise, least=0, most=65535, metavar="PORT")
+
+
+def server_url(whose: str) -> Any:
+    """The address by which others come to a server of pages; without it there are no others."""
+    text = f"Where {whose} reach the server: https://HOST of the server that terminates TLS."
+    return option(text, None, metavar="URL", default="this machine alone")
+
+
 def new_database() -> Any:
     """The database in which sessions are stored."""
     return option(

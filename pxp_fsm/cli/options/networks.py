@@ -305,8 +305,6 @@ class Serve:
     database: str | None = option(
         "Store the session of each step in this database, as a run.", None, metavar="URL"
     )
-    port: int = option(
-        "The port of the server; 0 is any free one.", 0, least=0, most=65535, metavar="PORT"
-    )
+    port: int = common.port(0)
     browser: bool = option("Open the page in the browser.", True)
     models: Settings

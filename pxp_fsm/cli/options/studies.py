@@ -37,15 +37,8 @@ class Serve:
     file: Path = _study()
     database: str = common.database("The database that holds the study; created if there is none.")
     invite: int = option("Invite NUMBER people by a link for each.", 0, least=0, metavar="NUMBER")
-    port: int = option(
-        "The port of the server; 0 is any free one.", 8765, least=0, most=65535, metavar="PORT"
-    )
-    url: str | None = option(
-        "Where people reach the server: https://HOST of the server that terminates TLS.",
-        None,
-        metavar="URL",
-        default="this machine alone",
-    )
+    port: int = common.port(8765)
+    url: str | None = common.server_url("people")
     days: float = option("The days for which a link is valid.", 90.0, above=0, most=3650)
     browser: bool = option("Open the researcher's page in the browser.", True)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pxp_fsm import defaults
+from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
 
 
@@ -56,9 +57,7 @@ class Explore:
     states: int | None = option(
         "With --output, the most states that the file holds.", None, default="20000", least=1
     )
-    port: int = option(
-        "The port of the server; 0 is any free one.", 0, least=0, most=65535, metavar="PORT"
-    )
+    port: int = common.port(0)
     browser: bool = option("Open the page in the browser.", True)
 
 
@@ -83,14 +82,7 @@ class Serve:
     database: str | None = option(
         "The database: a file or a URL.", None, metavar="URL", default=defaults.STORED
     )
-    port: int = option(
-        "The port of the server; 0 is any free one.", 8765, least=0, most=65535, metavar="PORT"
-    )
-    url: str | None = option(
-        "Where experts reach the server: https://HOST of the server that terminates TLS.",
-        None,
-        metavar="URL",
-        default="this machine alone",
-    )
+    port: int = common.port(8765)
+    url: str | None = common.server_url("experts")
     days: float = option("The days for which a link is valid.", 14.0, above=0, most=3650)
     browser: bool = option("Open the researcher's page in the browser.", True)
