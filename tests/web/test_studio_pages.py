@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import runpy
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,16 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, server
+from tests.web.browsers import (
+    AXE,
+    ROOT,
+    chromium,
+    expect,
+    opened,
+    require_browser,
+    server,
+)
+from tests.web.studio_walks import agents, button, drag, middle, served, wait, wait_until
 from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
@@ -32,13 +40,6 @@ def browser() -> Iterator[Any]:
         yield found
 
 
-@contextmanager
-def served(path: Path, *arguments: str) -> Iterator[str]:
-    """The address of the studio of the network in a file."""
-    with server("lan", "serve", str(path), *arguments, cwd=path.parent) as (address, _process):
-        yield address
-
-
 def french(folder: Path) -> tuple[Path, Path]:
     """The Translator of the paper's worked example, and the file of its examples."""
     train = runpy.run_path(str(FRENCH / "train.py"))
@@ -47,41 +48,6 @@ def french(folder: Path) -> tuple[Path, Path]:
     lines = ({"input": one.external, "output": one.truth} for one in train["EXAMPLES"])
     examples.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
     return path, examples
-
-
-def wait(page: Any, text: str) -> None:
-    page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
-
-
-def wait_until(page: Any, path: Path, holds: Any) -> Network:
-    """The network in a file, once something holds of it."""
-    for _ in range(400):
-        network = Lan.load(path).network
-        if holds(network):
-            return network
-        page.wait_for_timeout(50)
-    raise AssertionError(f"it did not come to that: {network}")
-
-
-def middle(page: Any, name: str) -> tuple[float, float]:
-    box = page.locator(f'[data-agent="{name}"] ellipse').bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def drag(page: Any, name: str, to: tuple[float, float]) -> None:
-    page.mouse.move(*middle(page, name))
-    page.mouse.down()
-    page.mouse.move(*[(a + b) / 2 for a, b in zip(middle(page, name), to, strict=True)])
-    page.mouse.move(*to)
-    page.mouse.up()
-
-
-def button(page: Any, name: str, exact: bool = True) -> Any:
-    return page.get_by_role("button", name=name, exact=exact)
-
-
-def agents(*names: str) -> Network:
-    return Network("a task", tuple(Agent(name, f"do {name}", "text") for name in names))
 
 
 def test_the_network_is_edited_by_clicks_drags_and_keys(browser: Any, tmp_path: Path) -> None:
@@ -109,6 +75,7 @@ def test_the_network_is_edited_by_clicks_drags_and_keys(browser: Any, tmp_path: 
         x, y = middle(page, "One")
         drag(page, "One", (x - 130, y))
         button(page, "Tidy up").click()
+        expect(button(page, "Tidy up")).to_be_disabled()
         page.keyboard.down("Shift")
         drag(page, "One", middle(page, "Two"))
         page.keyboard.up("Shift")

@@ -60,7 +60,7 @@ export function AgentForm({ network, agent, act }) {
   const values = draft?.values ?? now ?? EMPTY;
   const operations = useMemo(() => operationsOf(base, values), [base, values]);
   const changed = draft !== null && operations.length > 0;
-  const elsewhere = draft !== null && !same(base, now);
+  const elsewhere = draft !== null && !saving && !same(base, now);
   const settled = useSettled(operations);
   useEffect(() => {
     let wanted = true;

@@ -1,5 +1,5 @@
 // The studio: a network in four regions. Everything that is shown comes from the server.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, post, socket } from "../http.js";
 import { html } from "../html.js";
 import { AgentForm, Examples as ModuleExamples, LastTurn, Structure } from "./agent.js";
@@ -10,7 +10,7 @@ import { countGestures, giveBack, taken } from "./gestures.js";
 import { Measures } from "./measures.js";
 import { Network } from "./network.js";
 
-const AGAIN = 1000;
+const AGAIN = 1000, PATIENCE = 30_000;
 const ENDED = "The server has ended. Start pxp lan serve again, and open its address; what you typed is kept.";
 
 function useServer(tell) {
@@ -33,9 +33,33 @@ function useServer(tell) {
   return [parts, lost];
 }
 
+/** Whether the same agent or edge is meant. */
+function isSame(one, other) {
+  return one?.agent === other.agent && one?.source === other.source && one?.target === other.target;
+}
+
+/** The network that the page shows, and a wait until it shows a version. */
+function useShown(network) {
+  const shown = useRef(network), looking = useRef(new Set());
+  shown.current = network;
+  useEffect(() => looking.current.forEach((look) => look()), [network]);
+  const arrival = useCallback((version) => new Promise((done) => {
+    const finish = () => {
+      looking.current.delete(look);
+      clearTimeout(patience);
+      done();
+    };
+    const look = () => shown.current?.version >= version && finish();
+    const patience = setTimeout(finish, PATIENCE);
+    looking.current.add(look);
+    look();
+  }), []);
+  return [shown, arrival];
+}
+
 function useActs(network, select, setNotice) {
-  const version = useRef(0);
-  version.current = network?.version ?? 0;
+  const [shown, arrival] = useShown(network);
+  const line = useRef(Promise.resolve());
   return useMemo(() => {
     /** Do it; whether it was done. What was counted for it is given back where it was not. */
     const attempt = async (region, done) => {
@@ -50,27 +74,37 @@ function useActs(network, select, setNotice) {
         return false;
       }
     };
-    const onNetwork = (path, body) =>
-      attempt("network", (distance) => post(path, { version: version.current, ...body, distance }));
-    const edit = (operations, about) => onNetwork("/api/edit", { operations, about });
+    /** Acts on the network are done in turn: each begins once the page shows what came of the last,
+     * and is told what the page shows then. Otherwise a quick second act would be refused as one that
+     * was made to an older network. */
+    const onNetwork = (path, bodyOf) => {
+      line.current = line.current.then(() => attempt("network", async (distance) => {
+        const { version } = shown.current;
+        const made = await post(path, { version, ...bodyOf(shown.current), distance });
+        await arrival(await made.json());
+      }));
+      return line.current;
+    };
+    const edit = (operations, about) => onNetwork("/api/edit", () => ({ operations, about }));
     return {
       select,
       edit,
       connect: (source, target) => edit([{ do: "connect", source, target }], `connect ${source} ${target}`),
-      merge: (one, other) => onNetwork("/api/merge", { name: one, into: other }),
+      merge: (one, other) => onNetwork("/api/merge", () => ({ name: one, into: other })),
       remove: async (what) => {
         const done = await edit(
           what.agent ? [{ do: "delete", name: what.agent }] : [{ do: "disconnect", source: what.source, target: what.target }],
           what.agent ? `delete ${what.agent}` : `disconnect ${what.source} ${what.target}`);
-        if (done) select(null);
+        if (done) select((now) => (isSame(now, what) ? null : now));
       },
-      undo: () => onNetwork("/api/undo", {}),
-      redo: () => onNetwork("/api/redo", {}),
-      restore: (to) => onNetwork("/api/restore", { to }),
-      require: (agent, source, required) => {
-        const value = required ? [...agent.required, source] : agent.required.filter((one) => one !== source);
-        return edit([{ do: "edit", name: agent.name, field: "required", value }], `require ${source}`);
-      },
+      undo: () => onNetwork("/api/undo", () => ({})),
+      redo: () => onNetwork("/api/redo", () => ({})),
+      restore: (to) => onNetwork("/api/restore", () => ({ to })),
+      require: (name, source, required) => onNetwork("/api/edit", ({ agents }) => {
+        const others = agents.find((one) => one.name === name).required.filter((one) => one !== source);
+        const value = required ? [...others, source] : others;
+        return { operations: [{ do: "edit", name, field: "required", value }], about: `require ${source}` };
+      }),
       move: (name, x, y) => attempt("", () => post("/api/move", { name, x, y })),
       tidy: () => attempt("network", () => post("/api/tidy", {})),
       create: (task) => attempt("network", () => post("/api/new", { task })),
@@ -91,7 +125,7 @@ function useActs(network, select, setNotice) {
       answer: (question, answer) => attempt(question.view.kind === "OutputView" ? "examples" : "dialogue", (distance) =>
         post("/api/answer", { question: question.id, answer, distance })),
     };
-  }, [select, setNotice]);
+  }, [select, setNotice, shown, arrival]);
 }
 
 async function download(form, name) {
@@ -161,7 +195,6 @@ export function App() {
 
   const agent = network.agents.find((one) => one.name === selected?.agent) ?? null;
   const edge = network.edges.find((one) => one.source === selected?.source && one.target === selected?.target);
-  const target = edge && network.agents.find((one) => one.name === edge.target);
   const isNew = selected !== null && selected.agent === null;
   const { ued, least, total, waiting } = parts.effort;
   const hasModel = parts.begin.model !== "";
@@ -181,7 +214,7 @@ export function App() {
       <${Network} ...${{ network, states, selected, act }} />
       ${edge && html`<p className="buttons">${edge.source} → ${edge.target}
         <label className="check"><input type="checkbox" checked=${edge.required}
-          onChange=${(event) => act.require(target, edge.source, event.target.checked)} /> required</label>
+          onChange=${(event) => act.require(edge.target, edge.source, event.target.checked)} /> required</label>
         <button type="button" onClick=${() => act.remove(edge)}>Remove</button></p>`}
       <p className="muted">Drag an agent onto another to connect them, with Shift to merge them; elsewhere to move it.
         Delete removes what is selected.</p>
