@@ -238,15 +238,17 @@ def _how_far(claim: Claim, own: Mapping[str, Result]) -> str:
 
 
 def _without(claim: Claim, own: Mapping[str, Result]) -> str:
-    """The shortest counterexample for each thing that it cannot do without."""
+    """A shortest counterexample among those for each thing that it cannot do without."""
     fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
     largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
     if Assumption.TRANSITIVE in claim.needs:
         largest["tolerance"] = fails["tolerance"]
     if not claim.suffices:
         largest = {"equivalence": fails["equivalence"]}
-    told = [f"{name}: {_shown(line)}" for name, line in sorted(largest.items())]
-    return "<br>".join(told) or "–"
+    if not largest:
+        return "–"
+    found = min(largest.values(), key=lambda line: len(_shown(line)))
+    return f"{found.assumptions}: {_shown(found)}"
 
 
 def _sizes() -> Iterator[str]:
