@@ -43,7 +43,7 @@ def section() -> str:
     results = [result for table in (AGENT, PIPELINE) for result in checking.checked(table)]
     agent, pipeline = (explore(model) for model in checking.models().values())
     words = {
-        "claims": "\n".join(_network_claims(results)),
+        "claims": str(_network_claims(results)),
         "race": _told(_network_without(results, "no-stale-commit").verdict),
         "loop": _told(_generous()),
         "agent_size": f"{agent.states} states and {agent.transitions} transitions",
@@ -69,16 +69,12 @@ def _network_without(results: list[Result], name: str) -> Result:
     return next(one for one in results if one.expected is Status.FAILS and one.name == name)
 
 
-def _network_claims(results: list[Result]) -> Iterator[str]:
-    """One row per claim: the guard without which it fails."""
-    yield "| claim, for all bounds | name | fails without |"
-    yield "|---|---|---|"
-    claims = {(claim.table, claim.name): claim for claim in update_claims.CLAIMS}
+def _network_claims(results: list[Result]) -> int:
+    """How many claims there are, each of which holds for all bounds and fails without its guard."""
     for built, changed in zip(results[::2], results[1::2], strict=True):
         if (built.verdict.detail, changed.verdict.status) != ("for all bounds", Status.FAILS):
             raise AssertionError(f"the page says otherwise of {built.name}")
-        claim = claims[built.subject, built.name]
-        yield f"| {claim.title} | `{claim.table}.{claim.name}` | {claim.without} |"
+    return len(results) // 2
 
 
 def _told(verdict: Verdict) -> str:
