@@ -107,11 +107,12 @@ class Script:
         )
 
 
-def read_script(path: Path) -> Script:
+def read_script(path: str | Path) -> Script:
     """The script in the file `path`: TOML or JSON by its name, else a JSON object a line.
 
     Raises `FileError`, with every fault and its line.
     """
+    path = Path(path)
     text = documents.text_of(path, "a script")
     raw = documents.read(text, path.name) if path.suffix in (".toml", ".json") else None
     name = f"{PREFIX}{path.name}"

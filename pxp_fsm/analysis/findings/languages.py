@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from proofs.claims.catalogue import NAMED
-from proofs.languages import Language, Reading, class_language, sequences
+from proofs.languages import Language, Reading, sequences
 from proofs.languages.published_code import PublishedCode, published_sequences
 from pxp_fsm import defaults
 from pxp_fsm.analysis.languages.explanation import (
@@ -23,8 +23,6 @@ from pxp_fsm.protocol.rules import Interact, Pxp
 
 _LENGTHS = (3, 4, 5, 10, 20, 50, 100)
 _COUNTED = ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (6, 3), (10, 3), (20, 3))
-_CLASSES = ("one_way:m", "one_way:h", "strong:m", "strong:h", "ultra_strong:m", "ultra_strong:h",
-            "two_way")  # fmt: skip
 
 
 def words() -> Mapping[str, str]:
@@ -35,11 +33,9 @@ def words() -> Mapping[str, str]:
     return {
         "sequences": "\n".join(_sequences()),
         "shares": "\n".join(_shares()),
-        "shares_in_classes": "\n".join(_shares_in_classes()),
         "explained": "\n".join(_explained()),
         "states_endless": _listed({n: _endless(n).states for n in NAMED}),
         "states_hundred": _listed({n: _of(100, n).states for n in NAMED}),
-        "hundred": f"{_of(100, 'noisy').count():,}",
         "code_sequences": _listed({name: found.count() or 0 for name, found in code.items()}),
         "code_same": "just" if code["tolerance"] == code["equivalence"] else "NOT",
         "pxp_same": "the same" if _pxp("tolerance") == _pxp("equivalence") else "NOT the same",
@@ -84,17 +80,6 @@ def _shares() -> Iterator[str]:
         noisy = _of(n, "noisy")
         cells = [_share(noisy, _of(n, name)) for name in ("tolerance", "equivalence")]
         yield f"| {n} | {_large(noisy.count() or 0)} | {' | '.join(cells)} |"
-
-
-def _shares_in_classes() -> Iterator[str]:
-    yield "| class | noisy | impossible for tolerance | impossible for equivalence |"
-    yield "|---|--:|--:|--:|"
-    for name in _CLASSES:
-        found = [
-            _of(10, one) & class_language(name) for one in ("noisy", "tolerance", "equivalence")
-        ]
-        cells = [_share(found[0], one) for one in found[1:]]
-        yield f"| `{name}` | {found[0].count():,} | {' | '.join(cells)} |"
 
 
 def _share(every: Language, better: Language) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 
-from proofs.claims.catalogue import CLAIMS, NAMED, Claim, name_of
+from proofs.claims.catalogue import CLAIMS, NAMED, Claim
 from proofs.claims.checking import Bounds, Checker
 from proofs.core.explore import Trace, explore
 from proofs.core.properties import longest_run
@@ -21,7 +21,7 @@ from proofs.core.results import Result, Status, Verdict
 from proofs.networks import checking
 from proofs.networks import claims as update_claims
 from proofs.networks.pipeline import Pipeline
-from proofs.sessions.model import AGENTS, SessionModel, State, speaker_of, tag_of
+from proofs.sessions.model import AGENTS, SessionModel, State, tag_of
 from proofs.sessions.relational import Theory
 from proofs.sessions.replay import replay
 from proofs.systems import Composition, System
@@ -31,7 +31,6 @@ from pxp_fsm.analysis.counterexamples import bounds_of, chart
 from pxp_fsm.analysis.findings import languages
 from pxp_fsm.analysis.requests import Request
 from pxp_fsm.diagrams import Diagram, sequence_chart, write
-from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.network_decisions import AGENT, PIPELINE
 from pxp_fsm.protocol.relations import EQUIVALENCE, Assumption
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -44,7 +43,7 @@ def section() -> str:
     results = [result for table in (AGENT, PIPELINE) for result in checking.checked(table)]
     agent, pipeline = (explore(model) for model in checking.models().values())
     words = {
-        "claims": "\n".join(_network_claims(results)),
+        "claims": str(_network_claims(results)),
         "race": _told(_network_without(results, "no-stale-commit").verdict),
         "loop": _told(_generous()),
         "agent_size": f"{agent.states} states and {agent.transitions} transitions",
@@ -70,17 +69,12 @@ def _network_without(results: list[Result], name: str) -> Result:
     return next(one for one in results if one.expected is Status.FAILS and one.name == name)
 
 
-def _network_claims(results: list[Result]) -> Iterator[str]:
-    """A row a claim: how far it holds, what it needs, and what happens without."""
-    yield "| claim | name | holds | without | then, for instance |"
-    yield "|---|---|---|---|---|"
-    claims = {(claim.table, claim.name): claim for claim in update_claims.CLAIMS}
+def _network_claims(results: list[Result]) -> int:
+    """How many claims there are, each of which holds for all bounds and fails without its guard."""
     for built, changed in zip(results[::2], results[1::2], strict=True):
-        claim = claims[built.subject, built.name]
-        yield (
-            f"| {claim.title} | `{claim.table}.{claim.name}` | {built.verdict.detail} | "
-            f"{claim.without} | {_told(changed.verdict)} |"
-        )
+        if (built.verdict.detail, changed.verdict.status) != ("for all bounds", Status.FAILS):
+            raise AssertionError(f"the page says otherwise of {built.name}")
+    return len(results) // 2
 
 
 def _told(verdict: Verdict) -> str:
@@ -88,8 +82,6 @@ def _told(verdict: Verdict) -> str:
     trace = verdict.trace
     if trace is None:
         return verdict.detail
-    if not trace.steps:
-        return "at once"
     labels = [update_claims.label_of(step) for step in trace.steps]
     if not verdict.cycle:
         return ", ".join(labels)
@@ -108,8 +100,6 @@ _DRAWN = {
     "no-alternation": ("pxp(k).no-alternation", "noisy"),
 }
 """The counterexamples that are drawn: file name, claim, assumptions."""
-
-_SETS = (*NAMED.values(), *(EQUIVALENCE - {one} for one in Assumption if one != "transitive"))
 
 
 @dataclass(frozen=True)
@@ -132,7 +122,7 @@ def find() -> Findings:
     lines = checks.run(Request()).lines
     words = {
         "claims": "\n".join(_claims(lines)),
-        "replies": "\n".join(_replies()),
+        "unconditional": "\n".join(_unconditional(lines)),
         **languages.words(),
         "sizes": "\n".join(_sizes()),
         "longest": _longest_lengths(),
@@ -179,31 +169,48 @@ def _shown(line: Result) -> str:
 
 
 def _claims(lines: Iterable[Result]) -> Iterator[str]:
-    """A row a claim: where it holds, what it needs, and what happens without."""
+    """One row per claim with assumptions: where it holds, how far, and what happens without."""
     yield "| claim | name | holds for | how far | without, for instance |"
     yield "|---|---|---|---|---|"
+    for claim, own in _shown_claims(lines):
+        if frozenset() not in claim.suffices:
+            yield (
+                f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
+                f"{_how_far(claim, own)} | {_without(claim, own)} |"
+            )
+
+
+def _unconditional(lines: Iterable[Result]) -> Iterator[str]:
+    """One item per extent: the claims that hold for any relations, by name."""
+    names: dict[str, list[str]] = {}
+    for claim, own in _shown_claims(lines):
+        if frozenset() in claim.suffices:
+            names.setdefault(_how_far(claim, own), []).append(f"`{claim.id}`")
+    for extent, ids in names.items():
+        yield f"- {extent}: {', '.join(ids)}."
+
+
+def _shown_claims(lines: Iterable[Result]) -> Iterator[tuple[Claim, Mapping[str, Result]]]:
+    """The claims that the page has, each with its results by assumptions."""
     found = list(lines)
     for claim in CLAIMS:
         if claim.name.startswith("sequences") or (
             claim.protocol == "pxp(k)" and claim.name.startswith("replies")
         ):
             continue
-        own = {
-            line.assumptions: line
-            for line in found
-            if (line.subject, line.name) == (claim.protocol, claim.name)
-        }
         yield (
-            f"| {claim.title} | `{claim.id}` | {_where(claim)} | "
-            f"{_how_far(claim, own)} | {_without(claim, own)} |"
+            claim,
+            {
+                line.assumptions: line
+                for line in found
+                if (line.subject, line.name) == (claim.protocol, claim.name)
+            },
         )
 
 
 def _where(claim: Claim) -> str:
     if not claim.suffices:
         return "**fails**, even for equivalence"
-    if frozenset() in claim.suffices:
-        return "any relations"
     sets = [", ".join(a.value for a in Assumption if a in one) for one in claim.suffices]
     return "; or ".join(sets)
 
@@ -227,39 +234,17 @@ def _how_far(claim: Claim, own: Mapping[str, Result]) -> str:
 
 
 def _without(claim: Claim, own: Mapping[str, Result]) -> str:
-    """The shortest counterexample for each thing that it cannot do without."""
+    """A shortest counterexample among those for each thing that it cannot do without."""
     fails = {n: line for n, line in own.items() if line.verdict.status is Status.FAILS}
     largest = {n: line for n, line in fails.items() if n not in NAMED or not claim.suffices}
     if Assumption.TRANSITIVE in claim.needs:
         largest["tolerance"] = fails["tolerance"]
     if not claim.suffices:
         largest = {"equivalence": fails["equivalence"]}
-    told = [f"{name}: {_shown(line)}" for name, line in sorted(largest.items())]
-    return "<br>".join(told) or "–"
-
-
-def _replies() -> Iterator[str]:
-    """What answers each tag in PXP, TERM aside, under each set of assumptions."""
-    counted = (Tag.INIT, Tag.RATIFY, Tag.REFUTE, Tag.REVISE, Tag.REJECT)
-    yield f"| | {' | '.join(counted)} |"
-    yield f"|---|{'---|' * len(counted)}"
-    usual: dict[str, str] = {}
-    for assumptions in _SETS:
-        found: dict[str, set[str]] = {}
-        space = explore(SessionModel(Pxp(), Theory(assumptions), observes=False))
-        for state, steps in space.steps.items():
-            for step in steps:
-                tag = tag_of(step)
-                received = state.tags[1 - speaker_of(step)]
-                if received and tag != Tag.TERM:
-                    found.setdefault(received, set()).add(tag)
-        cells = {str(tag): ", ".join(one for one in Tag if one in found[tag]) for tag in counted}
-        usual = usual or cells
-        marked = (
-            text if text == usual[tag] else f"**{'any' if len(found[tag]) == 4 else text}**"
-            for tag, text in cells.items()
-        )
-        yield f"| {name_of(assumptions)} | {' | '.join(marked)} |"
+    if not largest:
+        return "–"
+    found = min(largest.values(), key=lambda line: len(_shown(line)))
+    return f"{found.assumptions}: {_shown(found)}"
 
 
 def _sizes() -> Iterator[str]:

@@ -26,7 +26,6 @@ def page() -> str:
     words = {
         "counts": "\n".join(_table(found)),
         "told": "\n".join(_not_fitted(found)),
-        "parameters": "\n".join(_parameters(found)),
         "better": ", ".join(_better(found)),
         "columns": str(len(found) // len(_SHOWN)),
     }
@@ -64,18 +63,6 @@ def _not_fitted(found: list[Explained]) -> Iterator[str]:
         for one, other in zip(first.told, second.told, strict=True):
             cells = f"{one[2]:.1f} | {one[3]:.2f} | {other[2]:.1f} | {other[3]:.2f}"
             yield f"| {first.column.title} | {one[0]} | {one[1]} | {cells} |"
-
-
-def _parameters(found: list[Explained]) -> Iterator[str]:
-    """The parameters of greatest likelihood."""
-    names = _SHOWN[0].parameters
-    yield f"| column | | {' | '.join(names)} |"
-    yield f"|---|---|{'--:|' * len(names)}"
-    for pair in _pairs(found):
-        for place, each in enumerate(pair, start=1):
-            values = " | ".join(_positive(each.values[name], 2) for name in names)
-            title = each.column.title if place == 1 else ""
-            yield f"| {title} | model {place} | {values} |"
 
 
 def _positive(value: float, digits: int) -> str:
