@@ -156,10 +156,39 @@ def _helped(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def schemas() -> Iterator[str]:
-    """The JSON Schema of each kind of file."""
+    """The keys of each kind of file, and its JSON Schema."""
     for title, schema in SCHEMAS.items():
-        found = json.dumps(schema(), indent=1, ensure_ascii=False)
-        yield f"## {title}\n\n```json\n{found}\n```\n"
+        found = schema()
+        yield f"## {title}\n"
+        yield from _keys(found, found, "", set(found.get("required", ())))
+        yield f"\n```json\n{json.dumps(found, indent=1, ensure_ascii=False)}\n```\n"
+
+
+def _keys(
+    root: dict[str, Any], schema: dict[str, Any], above: str, required: set[str]
+) -> Iterator[str]:
+    """A line per key that has a description; keys of nested objects after their own."""
+    for name, inner in schema.get("properties", {}).items():
+        described = inner.get("description", "")
+        needed = " (required)" if name in required else ""
+        if described or needed:
+            yield f"- `{above}{name}`{needed}{': ' if described else ''}{_plain(described)}"
+        nested = _resolved(root, inner)
+        if nested.get("type") == "array":
+            nested = _resolved(root, nested.get("items", {}))
+        if nested.get("type") == "object":
+            yield from _keys(root, nested, f"{above}{name}.", set(nested.get("required", ())))
+
+
+def _resolved(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema`, or the definition in `root` that it refers to."""
+    name = schema.get("$ref", "").removeprefix("#/$defs/")
+    found: dict[str, Any] = root.get("$defs", {}).get(name, schema)
+    return found
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([*_<>|\[\]\\])", r"\\\1", text)
 
 
 def claims() -> Iterator[str]:

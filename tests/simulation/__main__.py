@@ -22,25 +22,20 @@ DIALECTS = ("sqlite", "postgresql")
 TEXT = """\
 # Reliability
 
-What is stored survives whatever stops a run. That is tested in three ways:
+What is stored survives whatever stops a run. Three kinds of tests show it:
 
-- **Simulated labs** (`python -m tests.simulation SEEDS`). A lab is an experiment of a few
-  sessions with models behind HTTP, some with a judge, some with a cap on calls or dollars. A seed
-  draws the experiment, the order in which tasks go on, the clock, and what strikes: the process
-  is killed at any await, before any statement and commit, after any commit, and before and after
-  any request that is billed; the disk or the connection fails at any statement; servers answer
-  with errors, cut replies, replies that are no JSON, or bill nothing; in some, a person at the
-  terminal leaves in mid-sentence, or never answers. Each lab is resumed until it is done. Then
-  its messages, judgements and endings are those of the same lab undisturbed, but for a session
-  that ended as late, which holds the first of them; what a person had typed is there when they
-  come back; what was asked and billed is no more than what is stored, and that no more than the
-  caps; the chain verifies; the export, imported into an empty database and exported again, is the
-  same. A seed that fails is replayed by its number.
-- **Real kills** (`make test-deep`): processes ended by SIGKILL at random instants and at exact
-  system calls, on SQLite and PostgreSQL; a PostgreSQL that is restarted, as by a crash, under a
-  run; full disks; workers whose parent is killed.
-- **Hostile data** (`make test-deep`): messages, replies, imports and files made to break
-  something.
+- **Simulated labs** (`python -m tests.simulation SEEDS`). A lab is an experiment of a few sessions
+  with models behind HTTP, some with a judge, a cap, or a person at the terminal. A seed draws the
+  experiment, the order of tasks, the clock and the faults: the process is killed at any await,
+  statement, commit or billed request; the disk or the connection fails at any statement; servers
+  reply with errors, cut or invalid JSON, or bill nothing; a person leaves in mid-sentence, or never
+  answers. Each lab is resumed until it is done. Then its messages, judgements and endings are those
+  of the same lab undisturbed, but for a session that ended as late, which holds the first of them;
+  no more was billed than is stored, and that is within the caps; the hash chain verifies; export and
+  import give the same database. A failing seed is replayed by its number.
+- **Real kills** (`make test-deep`): SIGKILL at random instants and at exact system calls, on SQLite
+  and PostgreSQL; a PostgreSQL restarted under a run; full disks; workers whose parent is killed.
+- **Hostile data** (`make test-deep`): messages, replies, imports and files made to break something.
 
 ## Simulated labs
 
