@@ -1,0 +1,83 @@
+"""The examples that a network handled before, run again as far as its agents have changed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from guards.relations.text import NormalisedText
+from pxp_fsm.errors import PXPError
+from pxp_fsm.experiments.networks import setup
+from pxp_fsm.networks.running.execution import Memory, Runner
+from pxp_fsm.networks.running.requests import Requester, load_prompts
+from pxp_fsm.networks.serialization import to_json
+from pxp_fsm.networks.training.regressions import remembered, replay
+from pxp_fsm.web.studio.state import Message, Studio
+from pxp_fsm.web.studio.work import StudioPlan
+
+
+class EarlierResults:
+    """Compares the earlier results of a network with those of now, beside what else is done.
+
+    Nobody waits for it, so that it counts as no time of the developer's.
+    """
+
+    def __init__(self, studio: Studio, plan: StudioPlan) -> None:
+        self.studio = studio
+        self.plan = plan
+        self._task: asyncio.Task[None] | None = None
+        self._memory: Memory = {}
+        self._message: Message = {"type": "comparison", "comparison": None}
+        studio.follow(lambda: [self._message])
+
+    def start(self) -> None:
+        """Run the earlier examples again.
+
+        A comparison that is not over is begun anew. Raises `UsageError` without a model.
+        """
+        _ = self.plan.model_name, self.studio.lan
+        if self._task is not None:
+            self._task.cancel()
+        self._task = asyncio.create_task(self._compare())
+
+    def start_if_wanted(self) -> None:
+        """Run them again after an edit, if the developer wants that and they may have changed."""
+        wanted = self.studio.notes.compares and self.plan.model is not None
+        if wanted and self.studio.lan.network.handled:
+            self.start()
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _tell(self, done: int, lost: object = (), failure: str = "") -> None:
+        lan = self.studio.lan
+        found = {
+            "version": lan.version,
+            "done": done,
+            "total": len(lan.network.handled),
+            "regressions": to_json(lost),
+            "failure": failure,
+        }
+        self._message = {"type": "comparison", "comparison": found}
+        self.studio.listeners.tell(self._message)
+
+    async def _compare(self) -> None:
+        self._tell(0)
+        network = self.studio.lan.network
+        total = len(network.handled)
+        self._memory |= remembered(network)
+        try:
+            async with setup.model_of(self.plan.model_name, self.plan.settings) as model:
+                runner = Runner(Requester(model, load_prompts(self.plan.prompts)), self._memory)
+                lost = await replay(
+                    network,
+                    runner,
+                    NormalisedText(),
+                    lambda done, _lost: self._tell(done) if done < total else None,
+                )
+        except PXPError as error:
+            self._tell(0, failure=str(error))
+        else:
+            self._tell(total, lost)
