@@ -17,7 +17,7 @@ from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
-from pxp_fsm.experiments.networks.setup import TrainingBoard, latest_training
+from pxp_fsm.experiments.networks.setup import TrainingBoard, training_in
 from pxp_fsm.experiments.networks.tasks import Example, LanTask, Split
 from pxp_fsm.networks.distance.lmd import Distance, network_distance
 from pxp_fsm.networks.distance.measures import (
@@ -304,10 +304,10 @@ def spent(board: SqlBlackboard, others: Container[str]) -> Spending:
 def acts_in_steps(database: str, run: str | None) -> tuple[ManualAction, ...]:
     """A developer's actions in the steps of the training `run` in a database, or of the latest one.
 
-    Raises `UsageError` where there is none.
+    Raises `NotThere` where there is none.
     """
     with SqlBlackboard(database, create=False) as board:
-        return tuple(in_steps(stored(board, run or latest_training(board))))
+        return tuple(in_steps(stored(board, training_in(board, run))))
 
 
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:
