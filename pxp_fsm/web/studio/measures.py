@@ -82,13 +82,17 @@ def distance_report(distance: Distance, of: str) -> Report:
 
 
 def actions_report(history: History, in_steps: Sequence[ManualAction] = ()) -> Report:
-    """What was done in steps and by hand, each with its least UED and what it really took."""
-    done = (*in_steps, *by_hand(history))
-    rows = tuple(
-        (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
-        for one in done
+    """What was done in steps, as it was counted, and by hand, with its least UED too."""
+    done = by_hand(history)
+    rows = (
+        *(("", str(one.ued), str(one.action), one.on) for one in in_steps),
+        *(
+            (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
+            for one in done
+        ),
     )
-    title = f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}"
+    counted = ued((*in_steps, *done))
+    title = f"UED {counted} as Table 6 counts it; modifications {modifications(history)}"
     headings = ("least UED", "as done", "action", "on")
     return Report("Actions by hand", (Sheet(title, headings, rows),))
 

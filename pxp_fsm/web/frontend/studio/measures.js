@@ -28,7 +28,7 @@ export function Developer({ kinds, value, follows = value.kind === "follows", on
   const { kind, probability = "0.2", acts } = value;
   return html`<label>Supervised by <select value=${kind} onChange=${(event) => onChange({ ...value, kind: event.target.value })}>
       ${Object.entries(kinds).map(([name, title]) => html`<option key=${name} value=${name}>${title}</option>`)}</select></label>
-    ${kind === "edits" && html`<label>with probability <input type="number" min="0" max="1" step="0.1" value=${probability}
+    ${kind === "edits" && html`<label>with probability <input inputMode="decimal" size="4" value=${probability}
       onChange=${(event) => onChange({ ...value, probability: event.target.value })} /></label>`}
     ${follows && html`<${FileButton} label=${acts ? acts.name : "The file"} accept=".toml,.json"
       take=${(file) => onChange({ ...value, acts: file })} />`}`;
