@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from guards.relations.text import NormalisedText
 from pxp_fsm.errors import PXPError
 from pxp_fsm.experiments.networks import setup
+from pxp_fsm.networks.model.network import Agent
 from pxp_fsm.networks.running.execution import Memory, Runner
 from pxp_fsm.networks.running.requests import Requester, load_prompts
-from pxp_fsm.networks.serialization import to_json
-from pxp_fsm.networks.training.regressions import remembered, replay
+from pxp_fsm.networks.training.regressions import Regression, remembered_by, replay
 from pxp_fsm.web.studio.state import Message, Studio
 from pxp_fsm.web.studio.work import StudioPlan
+
+PAUSE = 0.3
+"""Seconds after a change in which a further one puts the comparison off: it may cost money."""
 
 
 class EarlierResults:
@@ -26,6 +31,7 @@ class EarlierResults:
         self.plan = plan
         self._task: asyncio.Task[None] | None = None
         self._memory: Memory = {}
+        self._known: dict[str, Agent] = {}
         self._message: Message = {"type": "comparison", "comparison": None}
         studio.follow(lambda: [self._message])
 
@@ -51,13 +57,13 @@ class EarlierResults:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def _tell(self, done: int, lost: object = (), failure: str = "") -> None:
+    def _tell(self, done: int, lost: Sequence[Regression] = (), failure: str = "") -> None:
         lan = self.studio.lan
         found = {
             "version": lan.version,
             "done": done,
             "total": len(lan.network.handled),
-            "regressions": to_json(lost),
+            "regressions": [_shown(one) for one in lost],
             "failure": failure,
         }
         self._message = {"type": "comparison", "comparison": found}
@@ -65,9 +71,14 @@ class EarlierResults:
 
     async def _compare(self) -> None:
         self._tell(0)
+        await asyncio.sleep(PAUSE)
         network = self.studio.lan.network
         total = len(network.handled)
-        self._memory |= remembered(network)
+        for agent in network.agents:
+            if self._known.get(agent.name) is not agent:
+                self._memory |= remembered_by(agent)
+                self._known[agent.name] = agent
+                await asyncio.sleep(0)  # pages are answered meanwhile
         try:
             async with setup.model_of(self.plan.model_name, self.plan.settings) as model:
                 runner = Runner(Requester(model, load_prompts(self.plan.prompts)), self._memory)
@@ -81,3 +92,10 @@ class EarlierResults:
             self._tell(0, failure=str(error))
         else:
             self._tell(total, lost)
+
+
+def _shown(one: Regression) -> dict[str, Any]:
+    """What a page shows of a regression: no agent's turn."""
+    handled = {"external": one.handled.external, "output": one.handled.output}
+    run = None if one.run is None else {"output": one.run.output}
+    return {"handled": handled, "run": run, "why": one.why}
