@@ -18,21 +18,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
+from itertools import pairwise
+
+from learned_networks import learned
 
 from proofs.networks import checking
 from pxp_fsm.networks.model.edits import applied
-from pxp_fsm.networks.model.network import (
-    Agent,
-    Control,
-    ControlExample,
-    ExecutionExample,
-    HandledExample,
-    Network,
-    Piece,
-    Received,
-)
+from pxp_fsm.networks.model.network import Agent, Control, Network
 from pxp_fsm.networks.model.operations import Teach
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, bundled
@@ -69,23 +62,9 @@ class Equal:
 
 def chain(length: int, handled: int, *, enabled: bool = False) -> Network:
     """A row of agents that has handled so many examples."""
+    names = [f"A{place}" for place in range(length)]
     bare = Agent("", "do a small part of it", "a text", Control(enabled))
-    made = []
-    for place in range(length):
-        inputs = [
-            Received(f"input {i}", (Piece(f"A{place - 1}", "so"),) if place else ())
-            for i in range(handled)
-        ]
-        decisions = tuple(ControlExample(one, True, bare.control_version) for one in inputs)
-        results = tuple(ExecutionExample(one, "so", bare.execution_version) for one in inputs)
-        control = replace(bare.control, examples=decisions)
-        made.append(replace(bare, name=f"A{place}", control=control, examples=results))
-    kept = tuple(
-        HandledExample(f"input {i}", "so", "so", tuple((one.name, "so") for one in made))
-        for i in range(handled)
-    )
-    edges = frozenset((f"A{place}", f"A{place + 1}") for place in range(length - 1))
-    return Network("a task", tuple(made), edges, kept)
+    return learned(bare, names, pairwise(names), handled)
 
 
 def least(run: Callable[[], Awaitable[object]]) -> tuple[float, float]:

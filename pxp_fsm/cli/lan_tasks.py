@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
 from guards.relations.text import NormalisedText
 from pxp_fsm.cli.lan import print_cost
 from pxp_fsm.cli.options import networks as options
@@ -18,11 +17,11 @@ from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import comparison, conditions, judges, setup
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
-from pxp_fsm.experiments.networks.setup import latest_training, models_of
+from pxp_fsm.experiments.networks.setup import models_of
 from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load_task
 from pxp_fsm.experiments.summary import Sheet, as_rich
 from pxp_fsm.networks.distance.lmd import network_distance
-from pxp_fsm.networks.distance.measures import by_hand, in_steps, modifications, ued
+from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model import files
 from pxp_fsm.networks.running.execution import Runner
@@ -161,9 +160,7 @@ def actions(request: options.Actions) -> None:
     history = files.load(request.network)
     done = by_hand(history)
     if request.database is not None:
-        with SqlBlackboard(request.database, create=False) as board:
-            run = request.run or latest_training(board)
-            done = (*in_steps(conditions.stored(board, run)), *done)
+        done = (*conditions.acts_in_steps(request.database, request.run), *done)
     for acted in done:
         spent = "" if acted.spent is None else f" (took {acted.spent})"
         click.echo(printable(f"  {acted.ued:>6}  {acted.action} {acted.on}{spent}"))

@@ -190,7 +190,13 @@ def test_a_hint_is_answered_by_a_revision_and_confirming_ratifies() -> None:
         {"gap": "it does not rhyme"},
         {"gap": "no metre"},
     ]
-    assert "think of metre" in model.requests[2].turns[0].text
+    asked, again = (one.turns[0] for one in model.requests if one.purpose == "gap")
+    assert "think of metre" in again.text
+    assert again.text.startswith(asked.text)
+    assert asked.stable == again.stable == len(asked.text)  # a prompt cache has it by then
+    alone = scripted(GAP, NOBODY, POET)
+    trained(alone, FIRST)  # unattended, no step is asked again
+    assert not any(one.turns[0].stable for one in alone.requests if one.purpose == "gap")
 
 
 def test_holes_are_filled_in_and_what_was_written_around_them_stays() -> None:

@@ -16,10 +16,32 @@ from pxp_fsm.web.security import Access, Guarded
 from pxp_fsm.web.studio.server import application
 from pxp_fsm.web.studio.state import Studio
 from pxp_fsm.web.studio.work import StudioPlan
+from tests.networks.trainings import POET
 
 BASE = "http://127.0.0.1:8000"
 EVENTS = "ws://127.0.0.1:8000/api/events"
 Message = dict[str, Any]
+
+RENAME = {"do": "edit", "name": "Poet", "field": "name", "value": "Polisher"}
+ECHO = {"purpose": "execution", "where": {}, "reply": {"thoughts": "so", "result": "an output"}}
+GAP = {"purpose": "gap", "reply": {"rationale": "see", "gap": "no rhyme"}}
+REASON = {
+    "purpose": "reason",
+    "reply": {
+        "rationale": "nobody rhymes",
+        "reason_type": "lack_of_agent",
+        "agent_name": "",
+        "reason_content": "nobody",
+    },
+}
+PARAMETERS: dict[str, Any] = {"purpose": "parameters", "reply": POET}
+SOLVER = {
+    "purpose": "execution",
+    "where": {"name": "Solver"},
+    "reply": {"thoughts": "", "result": "prose"},
+}
+RHYMER = {**SOLVER, "where": {"name": "Poet"}, "reply": {"thoughts": "", "result": "verse"}}
+UPDATE = (SOLVER, RHYMER, GAP, REASON, PARAMETERS)
 
 
 def two_agents() -> Network:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pxp_fsm.artifacts import locked
 from pxp_fsm.errors import FileError, UsageError
 from pxp_fsm.networks.lan import Lan
-from pxp_fsm.networks.model.network import HandledExample
-from pxp_fsm.networks.model.operations import Edit, Field, Handle
+from pxp_fsm.networks.model.operations import Edit, Field
 from pxp_fsm.web.studio import notes
 from pxp_fsm.web.studio.server import serve_studio
 from pxp_fsm.web.studio.state import Studio
 from pxp_fsm.web.studio.work import StudioPlan
-from tests.networks.trainings import POET
-from tests.web.studios import Page, network_file, page, script_file, studio
+from tests.web.studios import ECHO, RENAME, network_file, page, script_file, studio
 
 CONNECT = {"do": "connect", "source": "Poet", "target": "Translator"}
-RENAME = {"do": "edit", "name": "Poet", "field": "name", "value": "Polisher"}
-ECHO = {"purpose": "execution", "where": {}, "reply": {"thoughts": "so", "result": "an output"}}
 
 
 def test_a_page_is_told_everything_when_it_is_opened(tmp_path: Path) -> None:
@@ -203,235 +198,6 @@ def test_a_model_that_fails_is_said_and_the_studio_goes_on(tmp_path: Path) -> No
             one.until(lambda: "notice" in one.parts)
             assert one.parts["run"]["failure"]
             assert not one.parts["run"]["running"]
-
-
-GAP = {"purpose": "gap", "reply": {"rationale": "see", "gap": "no rhyme"}}
-REASON = {
-    "purpose": "reason",
-    "reply": {
-        "rationale": "nobody rhymes",
-        "reason_type": "lack_of_agent",
-        "agent_name": "",
-        "reason_content": "nobody",
-    },
-}
-PARAMETERS: dict[str, Any] = {"purpose": "parameters", "reply": POET}
-SOLVER = {
-    "purpose": "execution",
-    "where": {"name": "Solver"},
-    "reply": {"thoughts": "", "result": "prose"},
-}
-RHYMER = {**SOLVER, "where": {"name": "Poet"}, "reply": {"thoughts": "", "result": "verse"}}
-UPDATE = (SOLVER, RHYMER, GAP, REASON, PARAMETERS)
-
-
-def _solver(folder: Path) -> Path:
-    path = folder / "my.lan.json"
-    Lan.new("write").save(path)
-    return path
-
-
-def test_a_training_goes_on_after_each_answer_in_another_server(tmp_path: Path) -> None:
-    path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
-    confirm = {"kind": "Act", "choice": "confirm", "result": None, "hint": "", "distance": 0}
-    answers: list[tuple[str, dict[str, Any]]] = [
-        ("OutputView", {"kind": "Judged", "satisfied": False, "truth": "verse"}),
-        *[("StepView", {**confirm, "to": None})] * 3,
-        ("OutputView", {"kind": "Judged", "satisfied": True, "truth": ""}),
-    ]
-    with studio(path, model) as client, page(client) as one:
-        assert one.post("train", examples=[{"input": "a poem"}])[0] == 204
-        one.asked("OutputView")
-    for number, (kind, answer) in enumerate(answers, 1):
-        with studio(path, model) as client, page(client) as one, page(client) as two:
-            question = one.asked(kind)
-            assert two.asked(kind)["id"] == question["id"]
-            assert two.answer(question, **answer)[0] == 204
-            code, said = one.answer(question, **answer)
-            assert (code, "asked" in said["detail"]) == (409, True)
-            if number == len(answers):
-                one.until(lambda: not one.parts["training"]["going"])
-                assert one.parts["training"]["ended"] == "Handled: 1 of 1."
-    network = Lan.load(path).network
-    assert network.names == ("Solver", "Poet")
-    assert network.handled[0].output == "verse"
-    assert not list(tmp_path.glob("*.training"))
-
-
-def test_an_edit_during_a_step_withdraws_the_question(tmp_path: Path) -> None:
-    path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
-    judged = {"kind": "Judged", "satisfied": False, "truth": "verse"}
-    with studio(path, model) as client, page(client) as one:
-        one.post("train", examples=[{"input": "a poem", "output": "verse"}])
-        assert one.answer(one.asked("OutputView"), **judged)[0] == 204
-        question = one.asked("StepView")
-        assert (
-            one.edit({"do": "edit", "name": "Solver", "field": "task", "value": "sing"})[0] == 200
-        )
-        code, said = one.answer(question, kind="Act", choice="confirm")
-        assert code in (409, 422)
-        assert said["detail"]
-        one.until(lambda: one.question.get("version") == 2)
-        assert one.question["id"] != question["id"]
-
-
-def test_a_training_is_taken_over_and_ended(tmp_path: Path) -> None:
-    path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
-    with studio(path, model) as client, page(client) as one:
-        one.post("train", examples=[{"input": "a poem", "output": "verse"}])
-        one.asked("OutputView")
-        assert one.post("train", examples=[{"input": "x"}])[0] == 422
-        assert one.post("cancel")[0] == 204
-        one.asked("HandedView")
-        assert one.post("cancel")[0] == 204
-        one.until(lambda: not one.parts["training"]["going"])
-        assert one.parts["notes"]["examples"] == [{"input": "a poem", "output": "verse"}]
-    with studio(path, model) as client, page(client) as one:
-        assert not one.parts["training"]["going"]
-
-
-def test_what_was_done_is_counted_beside_the_least(tmp_path: Path) -> None:
-    path, model = _solver(tmp_path), script_file(tmp_path, *UPDATE)
-    with studio(path, model) as client, page(client) as one:
-        body = {"version": 1, "operations": [{"do": "create", "agent": _agent("B")}]}
-        assert one.post("edit", **body, distance=40)[0] == 200
-        one.until(lambda: one.parts["effort"]["ued"] == 40)
-        assert 0 < one.parts["effort"]["least"] < 40
-    with studio(path, model) as client, page(client) as one:
-        assert one.parts["effort"]["ued"] == 40
-
-
-def _handled(folder: Path) -> Path:
-    """A network of one agent that has handled an example, whose output was prose."""
-    path = folder / "my.lan.json"
-    lan = Lan.new("write")
-    lan.edit(Handle(HandledExample("a poem", "prose", "prose", (("Solver", "prose"),))))
-    lan.save(path)
-    return path
-
-
-def test_earlier_results_are_compared_after_each_change_if_the_developer_wants_it(
-    tmp_path: Path,
-) -> None:
-    path, known = _handled(tmp_path), {"where": {"name": "Solver", "knowledge": ["rhyme"]}}
-    model = script_file(tmp_path, {**SOLVER, **known, "reply": RHYMER["reply"]}, SOLVER)
-    learn = {"do": "edit", "name": "Solver", "field": "knowledge", "value": ["rhyme"]}
-
-    def compared(one: Page, version: int) -> dict[str, Any]:
-        def is_over() -> bool:
-            found = one.parts["comparison"]["comparison"] or {"version": 0}
-            return bool(found["version"] == version and found["done"] == found["total"])
-
-        one.until(is_over)
-        found: dict[str, Any] = one.parts["comparison"]["comparison"]
-        return found
-
-    with studio(path, model) as client, page(client) as one:
-        assert one.edit(learn) == (200, 3)
-        (lost,) = compared(one, 3)["regressions"]
-        assert (lost["handled"]["output"], lost["run"]["output"]) == ("prose", "verse")
-        assert one.post("undo", version=3) == (200, 4)
-        assert compared(one, 4)["regressions"] == []
-        with Lan.editing(path) as lan:  # somebody else's change is compared too
-            lan.edit(Edit("Solver", Field.KNOWLEDGE, ("rhyme",)))
-        assert len(compared(one, 5)["regressions"]) == 1
-        assert one.post("compares", compares=False)[0] == 204
-        one.until(lambda: not one.parts["notes"]["compares"])
-        assert one.post("undo", version=5) == (200, 6)
-        assert one.post("run", input="x")[0] == 204  # what a comparison would have come before
-        one.until(lambda: one.parts["run"]["output"] is not None)
-        assert one.parts["comparison"]["comparison"]["version"] == 5
-    with studio(path, model) as client, page(client) as one:
-        assert not one.parts["notes"]["compares"]
-
-
-def _report(one: Page, title: str) -> Any:
-    """The report of that title, once it is whole."""
-
-    def is_whole() -> bool:
-        report = one.parts["measures"]["report"]
-        return bool(report["title"] == title and report["doing"] == "")
-
-    one.until(is_whole)
-    return one.parts["measures"]["report"]
-
-
-def test_a_network_is_measured_as_in_the_terminal(tmp_path: Path) -> None:
-    path = network_file(tmp_path)
-    before = path.read_text("utf-8")
-    model = script_file(tmp_path, ECHO)
-    some = [{"input": "a", "output": "An output"}, {"input": "b", "output": "c"}, {"input": "d"}]
-    with studio(path, model) as client, page(client) as one:
-        assert one.post("test", examples=some[2:])[0] == 422
-        assert one.post("test", examples=some)[0] == 204
-        (sheet,) = _report(one, "Test on the examples")["sheets"]
-        assert sheet["title"] == "Right: 1 of 2"
-        assert [row[0] for row in sheet["rows"]] == ["right", "wrong"]
-        assert one.edit(RENAME, version=1) == (200, 2)
-        assert one.post("actions")[0] == 204
-        (sheet,) = _report(one, "Actions by hand")["sheets"]
-        assert sheet["rows"][0][2:] == ["modify agent", "Polisher"]
-        for sent, body, since in (
-            ("distance/1", {}, "version 1"),
-            ("distance", {"name": "old.json", "text": before}, "old.json"),
-        ):
-            assert one.post(sent, **body)[0] == 204
-            (sheet,) = _report(one, f"Distance from {since}")["sheets"]
-            assert sheet["title"].startswith("LMD ")
-            assert sheet["rows"][0][1:] == ["edit", "Poet"]
-
-
-def test_what_cannot_be_measured_is_refused_with_the_reason(tmp_path: Path) -> None:
-    path, model = network_file(tmp_path), script_file(tmp_path, ECHO)
-    with studio(path, model) as client, page(client) as one:
-        for sent, body, said in (
-            ("distance/9", {}, "versions are 1 to 1"),
-            ("distance", {"name": "x.json", "text": "{"}, "x.json"),
-            ("test", {"task": {"name": "../secret.toml"}}, "there is no task"),
-            ("test", {"task": {"name": "x.toml", "text": "a ="}}, "x.toml"),
-            ("three-ways", {"task": {"name": "couplets"}}, "name a model with --judge"),
-            ("three-ways", {"task": {"name": "couplets"}, "developer": "terminal"}, "developer"),
-            ("examples-file", {"name": "x.jsonl", "text": "nothing"}, "x.jsonl"),
-            ("examples-file", {"name": "x.jsonl", "text": ""}, "no examples"),
-        ):
-            code, found = one.post(sent, **body)
-            assert code == 422, (sent, found)
-            assert said in json.dumps(found), found
-    assert sorted(one.name for one in tmp_path.iterdir()) == [path.name, "script.jsonl"]
-
-
-TASK = """
-format = 1
-name = "plural"
-title = "Plurals"
-task = "Write the plural"
-output = "the plural"
-source = "a test"
-train = 1
-criteria = [{ says = "It is the plural.", by = "program", rule = "equal" }]
-examples = [{ input = "book", truth = "books" }, { input = "dog", truth = "an output" }]
-"""
-
-
-@pytest.mark.deep
-def test_a_network_is_scored_and_compared_on_a_task_of_a_file(tmp_path: Path) -> None:
-    path, model = network_file(tmp_path), script_file(tmp_path, ECHO, GAP, REASON, PARAMETERS)
-    task = {"name": "plural.toml", "text": TASK}
-    with studio(path, model) as client, page(client) as one:
-        assert one.post("test", task=task)[0] == 204
-        assert one.post("test", task=task)[0] in (204, 422)  # one measure at a time
-        (sheet,) = _report(one, "Test on Plurals")["sheets"]
-        assert sheet["headings"] == ["", "train", "test"]
-        assert sorted(sheet["rows"][1][1:]) == ["0/1", "1/1"]
-        assert one.post("three-ways", task=task, developer="nobody")[0] == 204
-        report = _report(one, "Comparison on Plurals")
-        assert len(report["sheets"]) == 3, report
-    kept = path.with_name(f"{path.name}.compare")
-    assert (kept / "naive-1.lan.json").is_file()
-
-
-def _agent(name: str) -> dict[str, str]:
-    return {"name": name, "task": "do", "output": "text"}
 
 
 def test_two_servers_do_not_share_a_network(tmp_path: Path) -> None:

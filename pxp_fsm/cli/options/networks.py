@@ -163,7 +163,7 @@ class Restore:
 class Show:
     """Print NETWORK, agent by agent: what it is, knows and did in the last run.
 
-    The last run is that of pxp lan run or pxp lan train.
+    The last run is that of pxp lan run, train or serve.
     """
 
     network: Path = _network()

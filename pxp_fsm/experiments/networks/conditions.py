@@ -17,7 +17,7 @@ from pxp_fsm.defaults import NETWORKS
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, naive, score, scored
-from pxp_fsm.experiments.networks.setup import TrainingBoard
+from pxp_fsm.experiments.networks.setup import TrainingBoard, training_in
 from pxp_fsm.experiments.networks.tasks import Example, LanTask, Split
 from pxp_fsm.networks.distance.lmd import Distance, network_distance
 from pxp_fsm.networks.distance.measures import (
@@ -299,6 +299,15 @@ def spent(board: SqlBlackboard, others: Container[str]) -> Spending:
         sum(one.unpriced for one in some),
         any(one.exceeded for one in some),
     )
+
+
+def acts_in_steps(database: str, run: str | None) -> tuple[ManualAction, ...]:
+    """A developer's actions in the steps of the training `run` in a database, or of the latest one.
+
+    Raises `NotThere` where there is none.
+    """
+    with SqlBlackboard(database, create=False) as board:
+        return tuple(in_steps(stored(board, training_in(board, run))))
 
 
 def stored(board: SqlBlackboard, run: str) -> Iterator[tuple[Instance, Sequence[Entry]]]:

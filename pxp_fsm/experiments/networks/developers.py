@@ -119,6 +119,11 @@ def hand(name: str) -> HandEditor:
 
 def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
     """What a developer does about steps, from a file (TOML or JSON); raises `FileError`."""
+    return lines_in(_text_of(path), str(path))
+
+
+def lines_in(text: str, where: str) -> tuple[ScriptedAct, ...]:
+    """What a developer does about steps, by the text of the file `where`; raises `FileError`."""
     return tuple(
         ScriptedAct(
             row["step"],
@@ -127,30 +132,38 @@ def read_lines(path: Path) -> tuple[ScriptedAct, ...]:
             row.get("sets", {}),
             row.get("hint", ""),
         )
-        for row in _read(path).get("act", ())
+        for row in _read(text, where).get("act", ())
     )
 
 
 def read_edits(path: Path) -> tuple[HandEdit, ...]:
     """What a developer does by hand, from a file (TOML or JSON); raises `FileError`."""
+    return edits_in(_text_of(path), str(path))
+
+
+def edits_in(text: str, where: str) -> tuple[HandEdit, ...]:
+    """What a developer does by hand, by the text of the file `where`; raises `FileError`."""
     found = tuple(
         HandEdit(tuple(map(files.operation, row["operations"])), row.get("about", ""))
-        for row in _read(path).get("edit", ())
+        for row in _read(text, where).get("edit", ())
     )
     for operation in (one for edit in found for one in edit.operations):
         if not isinstance(operation, MANUAL):
             names = ", ".join(kind.__name__.lower() for kind in MANUAL)
             done = type(operation).__name__.lower()
-            raise FileError((f"{path}: {done} is not done by hand; what is: {names}",))
+            raise FileError((f"{where}: {done} is not done by hand; what is: {names}",))
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
-    text = documents.text_of(path, "what a developer does")
-    raw = documents.read(text, path.name)
+def _text_of(path: Path) -> str:
+    return documents.text_of(path, "what a developer does")
+
+
+def _read(text: str, where: str) -> dict[str, Any]:
+    raw = documents.read(text, where)
     found = documents.faults(raw, schema())
     if found:
-        raise FileError(documents.located(found, text, str(path)))
+        raise FileError(documents.located(found, text, where))
     return raw
 
 

@@ -19,7 +19,7 @@ from guards.relations.text import NormalisedText
 from pxp_fsm import __version__
 from pxp_fsm.artifacts import locked
 from pxp_fsm.defaults import NETWORKS
-from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.errors import DataError, NoAnswer, NotThere, UsageError, quoted
 from pxp_fsm.experiments.costs import Meter
 from pxp_fsm.experiments.networks import judges
 from pxp_fsm.networks.lan import Lan
@@ -175,12 +175,16 @@ class TrainingBoard:
         return self._blackboard
 
 
-def latest_training(board: SqlBlackboard) -> str:
-    """The latest run of a training. Raises `UsageError` where there is none."""
+def training_in(board: SqlBlackboard, run: str | None) -> str:
+    """The run of a training; None is the latest one. Raises `NotThere` where there is none."""
     found = [one.run for one in board.runs() if one.task == NETWORKS]
     if not found:
-        raise UsageError("the database holds no training of a network; pxp lan train stores one")
-    return found[-1]
+        raise NotThere("the database holds no training of a network; pxp lan train stores one")
+    if run is not None and run not in found:
+        raise NotThere(
+            f"{board.shown} has no training {quoted(run)}; there are: {', '.join(found)}"
+        )
+    return run or found[-1]
 
 
 def _is_of(record: RunRecord, plan: dict[str, object]) -> bool:

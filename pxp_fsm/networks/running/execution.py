@@ -98,12 +98,22 @@ class Runner:
     """Runs networks by asking models through `asker`.
 
     What `memory` holds is not asked again, and what is asked is kept there; None remembers nothing.
-    `calls` counts how often a model was asked.
+    `calls` counts how often a model was asked. In each round of the event loop one turn is begun at
+    most, whatever runs at once: a server that runs a network answers its pages meanwhile.
     """
 
     asker: Requester
     memory: Memory | None = None
     calls: int = field(default=0, init=False)
+    _rounds: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False)
+
+    async def _next_round(self) -> None:
+        """Wait for a round of the event loop in which no other turn is begun."""
+        loop = asyncio.get_running_loop()
+        if self._rounds is None or self._rounds[0] is not loop:
+            self._rounds = loop, asyncio.Lock()
+        async with self._rounds[1]:
+            await asyncio.sleep(0)
 
     async def run(
         self, network: Network, external: str, on_event: Listener = lambda _event: None
@@ -113,6 +123,7 @@ class Runner:
         Raises `Unsound` for a network with a fault, `UsageError` for an input that is no text,
         `AgentFailed` naming the agent that has no usable answer, and `NoneActive`.
         """
+        await self._next_round()
         check_network(network)
         problem = text_problem(external) if isinstance(external, str) else "it is not a text"
         if problem is not None:
@@ -126,6 +137,7 @@ class Runner:
             agent = network.agent(name)
             blocked = any(flow.results[one] is None for one in agent.control.required)
             received = flow.received(name)
+            await self._next_round()
             turn = await self.turn(network, agent, received, blocked, on_event)
             turns[name] = turn
             flow.put(name, turn.result)

@@ -86,7 +86,7 @@ class Activities:
     def __post_init__(self) -> None:
         if self.questions is not None:
             self.name = self.questions.developer.name
-        self._proposer = Proposer(self.asker)
+        self._proposer = Proposer(self.asker, attended=self.questions is not None)
 
     @property
     def number(self) -> int:

@@ -107,9 +107,14 @@ class Context:
 
 @dataclass(frozen=True)
 class Proposer:
-    """Asks a model for the results of steps."""
+    """Asks a model for the results of steps.
+
+    If `attended`, a developer may ask again: what a step is told is then kept in prompt caches,
+    which costs more at first and much less from then on. Unattended it is told once.
+    """
 
     asker: Requester
+    attended: bool
 
     def told(self, context: Context) -> str:
         """The step's context as JSON: what the model is shown, and the session is about.
@@ -159,7 +164,8 @@ class Proposer:
             def read(reply: Reply) -> Answer:
                 return _read(reply, set(properties), context, kept)
 
-            request = self.asker.request(name, schema, told, more, session=session)
+            stable, texts = (told, (more,)) if self.attended else ("", (told, more))
+            request = self.asker.request(name, schema, *texts, session=session, stable=stable)
             return await self.asker.ask(request, read)
 
         return made

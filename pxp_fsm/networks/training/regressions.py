@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pxp_fsm.errors import NoAnswer
 from pxp_fsm.networks.model.edits import apply
 from pxp_fsm.networks.model.network import (
+    Agent,
     ControlExample,
     ExecutionExample,
     HandledExample,
@@ -44,15 +45,21 @@ def remembered(network: Network) -> Memory:
     """What the modules said when they made their examples, as far as they are still the same."""
     memory: Memory = {}
     for agent in network.agents:
-        for decision in agent.control.examples:
-            if decision.made_by == agent.control_version:
-                key = known_as(agent, Module.CONTROL, decision.received)
-                memory[key] = ModuleOutput(decision.active)
-        for result in agent.examples:
-            if result.made_by == agent.execution_version:
-                memory[known_as(agent, Module.EXECUTION, result.received)] = ModuleOutput(
-                    result.result
-                )
+        memory |= remembered_by(agent)
+    return memory
+
+
+def remembered_by(agent: Agent) -> Memory:
+    """What the modules of one agent said when they made their examples, while they are the same."""
+    memory: Memory = {}
+    for decision in agent.control.examples:
+        if decision.made_by == agent.control_version:
+            key = known_as(agent, Module.CONTROL, decision.received)
+            memory[key] = ModuleOutput(decision.active)
+    for result in agent.examples:
+        if result.made_by == agent.execution_version:
+            key = known_as(agent, Module.EXECUTION, result.received)
+            memory[key] = ModuleOutput(result.result)
     return memory
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import PXPError, UsageError
-from pxp_fsm.experiments.networks import comparison, judges, setup
+from pxp_fsm.experiments.networks import comparison, conditions, judges, setup
 from pxp_fsm.experiments.networks.comparison import Comparison, format_score
 from pxp_fsm.experiments.networks.judges import CriterionJudge
 from pxp_fsm.experiments.networks.scoring import Score, score
@@ -16,13 +18,14 @@ from pxp_fsm.experiments.networks.setup import Tested
 from pxp_fsm.experiments.networks.tasks import LanTask
 from pxp_fsm.experiments.summary import Sheet
 from pxp_fsm.networks.distance.lmd import Distance, network_distance
-from pxp_fsm.networks.distance.measures import by_hand, modifications, ued
+from pxp_fsm.networks.distance.measures import ManualAction, by_hand, modifications, ued
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.history import History
 from pxp_fsm.networks.model.network import Network
 from pxp_fsm.networks.running.execution import Runner
 from pxp_fsm.networks.running.requests import Requester, load_prompts
 from pxp_fsm.networks.training.progress import Example
+from pxp_fsm.web.studio.queries import CompareQuery
 from pxp_fsm.web.studio.state import Message, Studio
 from pxp_fsm.web.studio.work import StudioPlan
 
@@ -78,14 +81,18 @@ def distance_report(distance: Distance, of: str) -> Report:
     return Report(f"Distance {of}", (Sheet(title, ("UED", "operation", "on"), rows),), notes)
 
 
-def actions_report(history: History) -> Report:
-    """What was done by hand to a network, each with its least UED and what it really took."""
+def actions_report(history: History, in_steps: Sequence[ManualAction] = ()) -> Report:
+    """What was done in steps, as it was counted, and by hand, with its least UED too."""
     done = by_hand(history)
-    rows = tuple(
-        (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
-        for one in done
+    rows = (
+        *(("", str(one.ued), str(one.action), one.on) for one in in_steps),
+        *(
+            (str(one.ued), "" if one.spent is None else str(one.spent), str(one.action), one.on)
+            for one in done
+        ),
     )
-    title = f"UED {ued(done)} as Table 6 counts it; modifications {modifications(history)}"
+    counted = ued((*in_steps, *done))
+    title = f"UED {counted} as Table 6 counts it; modifications {modifications(history)}"
     headings = ("least UED", "as done", "action", "on")
     return Report("Actions by hand", (Sheet(title, headings, rows),))
 
@@ -108,10 +115,19 @@ class Measuring:
         self.report = report
         self.studio.listeners.tell(self._message())
 
-    def show_actions(self) -> None:
-        """Show what was done by hand. Raises `UsageError` while something is measured."""
-        self._check()
-        self.show(actions_report(self.studio.lan.history))
+    def start_actions(self, run: str | None) -> None:
+        """Show what was done by hand, and in the steps of a stored training unless `run` is None.
+
+        An empty `run` is the latest one. Raises `UsageError` while something is measured, and
+        where the studio has no database.
+        """
+        if run is None:
+            self._check()
+            self.show(actions_report(self.studio.lan.history))
+        elif self.plan.database is None:
+            raise UsageError("no steps are stored; start pxp lan serve with --database")
+        else:
+            self._begin("Actions by hand", self._actions(self.plan.database, run))
 
     def start_distance(self, other: Network, of: str) -> None:
         """Find the distance to another network. Raises `UsageError` while something is measured."""
@@ -127,25 +143,33 @@ class Measuring:
         """Score the network on a task. Raises `UsageError` while something is measured."""
         self._begin(f"Test on {task.title}", self._score(task, seed))
 
-    def start_comparison(
-        self, task: LanTask, seeds: tuple[int, ...], developer: str, resume: bool
-    ) -> None:
+    def start_comparison(self, query: CompareQuery) -> None:
         """Train on a task in three ways. Raises `UsageError` while something is measured.
 
-        What comes of it is kept in a folder beside the network.
+        What comes of it is kept in a folder beside the network, and what developers followed.
         """
+        task, acts = query.task.task(), query.followed()
+        folder = self.studio.path.with_name(f"{self.studio.path.name}.compare")
+        is_json = acts is not None and acts.name.endswith(".json")
+        kept = folder / ("acts.json" if is_json else "acts.toml")
+
+        def who(name: str) -> str:
+            return f"follows:{kept}" if name == "follows" else name
+
         comparing = Comparison(
             task,
             self.plan.model_name,
-            self.studio.path.with_name(f"{self.studio.path.name}.compare"),
+            folder,
             judge=self.plan.judge,
-            developer=developer,
-            seeds=seeds,
+            developer=who(query.developer),
+            hand=who(query.hand),
+            seeds=query.seeds,
             limits=self.plan.limits,
-            resume=resume,
+            resume=query.resume,
             settings=self.plan.settings,
         )
-        self._begin(f"Comparison on {task.title}", self._compare(comparing))
+        followed = None if acts is None else (kept, acts.text)
+        self._begin(f"Comparison on {task.title}", self._compare(comparing, followed))
 
     async def stop(self) -> None:
         """Stop what is measured now."""
@@ -185,6 +209,10 @@ class Measuring:
     def _on_wait(self, why: str) -> None:
         self.show(replace(self.report, doing=why))
 
+    async def _actions(self, database: str, run: str) -> None:
+        done = await asyncio.to_thread(conditions.acts_in_steps, database, run or None)
+        self.show(actions_report(self.studio.lan.history, done))
+
     async def _distance(self, network: Network, other: Network, of: str) -> None:
         found = await asyncio.to_thread(network_distance, other, network)
         self.show(distance_report(found, of))
@@ -211,8 +239,11 @@ class Measuring:
                 scores[name] = await score(network, task, part, runner, by, at_once=at_once)
                 self.show(score_report(task, scores, len(parts) - len(scores)))
 
-    async def _compare(self, comparing: Comparison) -> None:
+    async def _compare(self, comparing: Comparison, followed: tuple[Path, str] | None) -> None:
         self._on_wait("networks are trained in three ways")
+        if followed is not None:
+            comparing.output.mkdir(parents=True, exist_ok=True)
+            write_atomically(*followed)
         measured = await comparing.measured(self._on_wait)
         kept = tuple(f"Saved {path}" for path in comparing.save(measured))
         sheets = comparison.sheets(comparing.task, measured)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.experiments.networks.developers import edits_in, find_developer, lines_in
 from pxp_fsm.experiments.networks.tasks import BUNDLED, LanTask, load_task, parse
 from pxp_fsm.networks.model.files import MOST_BYTES
+from pxp_fsm.networks.training.developer import Developer
+from pxp_fsm.networks.training.questions import Remote
+from pxp_fsm.networks.training.simulated import ScriptedDeveloper
 from pxp_fsm.web.studio.notes import MOST_EXAMPLES, Coordinate, Sample, Text
 
 MOST_OPERATIONS = 1_000
+SIMULATED = r"nobody|confirms|follows|edits:[0-9.]{1,9}"
 
 Name = Annotated[str, Field(max_length=1_000)]
 Number = Annotated[int, Field(ge=0)]
@@ -76,12 +81,6 @@ class RunQuery(_Query):
     input: Text
 
 
-class TrainQuery(_Query):
-    """Examples to train on."""
-
-    examples: Annotated[list[Sample], Field(max_length=MOST_EXAMPLES)]
-
-
 class AnswerQuery(_Query):
     """An answer to the question of that identity, of the form of the library's schema."""
 
@@ -118,6 +117,26 @@ class TaskFileQuery(FileQuery):
         return load_task(self.name)
 
 
+class TrainQuery(_Query):
+    """Examples to train on, and who supervises: whoever is at the page, or who is simulated.
+
+    `acts` is the file that a developer follows.
+    """
+
+    examples: Annotated[list[Sample], Field(max_length=MOST_EXAMPLES)]
+    developer: Annotated[str, Field(pattern=rf"^(person|{SIMULATED})$")] = "person"
+    acts: FileQuery | None = None
+
+    def supervisor(self) -> Developer | Remote | None:
+        """The developer; None is nobody. Raises `UsageError` or `FileError`."""
+        if self.developer == "person":
+            return Remote()
+        if self.developer == "follows":
+            acts = _chosen(self.acts)
+            return ScriptedDeveloper(lines_in(acts.text, acts.name))
+        return find_developer(self.developer, seed=0)
+
+
 class TestQuery(_Query):
     """What to test on: a task, split by a seed, or examples."""
 
@@ -127,12 +146,38 @@ class TestQuery(_Query):
 
 
 class CompareQuery(_Query):
-    """The task to compare on, the splits, and who supervises."""
+    """The task to compare on, the splits, who supervises, and who edits the baseline by hand.
+
+    `acts` is the file that either follows.
+    """
 
     task: TaskFileQuery
     seeds: Annotated[tuple[Number, ...], Field(min_length=1, max_length=100)] = (1,)
-    developer: Annotated[str, Field(pattern=r"^(nobody|confirms|edits:[0-9.]{1,9})$")] = "confirms"
+    developer: Annotated[str, Field(pattern=rf"^({SIMULATED})$")] = "confirms"
+    hand: Literal["adds-examples", "follows"] = "adds-examples"
+    acts: FileQuery | None = None
     resume: bool = False
+
+    def followed(self) -> FileQuery | None:
+        """The file that somebody follows; None where nobody does. Raises as it is read."""
+        if "follows" not in (self.developer, self.hand):
+            return None
+        acts = _chosen(self.acts)
+        lines_in(acts.text, acts.name)
+        edits_in(acts.text, acts.name)
+        return acts
+
+
+def _chosen(acts: FileQuery | None) -> FileQuery:
+    if acts is None:
+        raise UsageError("choose the file that the developer follows")
+    return acts
+
+
+class ActionsQuery(_Query):
+    """The stored run of a training whose steps count too: None is no run, empty the latest one."""
+
+    run: Name | None = None
 
 
 class SettingsQuery(_Query):

@@ -25,10 +25,12 @@ from pxp_fsm.networks.model.merging import merging
 from pxp_fsm.networks.training.progress import Example
 from pxp_fsm.networks.training.questions import NotAsked
 from pxp_fsm.web.serving import add_page, add_refusals, serve_guarded, until_left
+from pxp_fsm.web.studio.earlier import EarlierResults
 from pxp_fsm.web.studio.measures import Measuring
 from pxp_fsm.web.studio.notes import Sample, path_of
 from pxp_fsm.web.studio.operations import operations_of
 from pxp_fsm.web.studio.queries import (
+    ActionsQuery,
     AnswerQuery,
     CompareQuery,
     DraftQuery,
@@ -66,16 +68,19 @@ def application(studio: Studio, plan: StudioPlan) -> FastAPI:
     """The server, as an application that is not guarded yet."""
 
     work, measuring = Work(studio, plan), Measuring(studio, plan)
+    earlier = EarlierResults(studio, plan)
+    studio.on_edit = lambda: None if work.training.going else earlier.start_if_wanted()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         work.resume()
-        looking = asyncio.create_task(_look(studio))
+        looking = asyncio.create_task(_look(studio, work))
         yield
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking
         await work.close()
+        await earlier.close()
         await measuring.stop()
 
     app = FastAPI(title="pxp studio", docs_url=None, redoc_url=None, lifespan=lifespan, debug=False)
@@ -90,16 +95,17 @@ def application(studio: Studio, plan: StudioPlan) -> FastAPI:
     _add_network(app, studio)
     _add_notes(app, studio)
     _add_work(app, studio, work)
-    _add_measures(app, studio, measuring)
+    _add_measures(app, studio, measuring, earlier)
     _add_events(app, studio, plan)
     return app
 
 
-async def _look(studio: Studio) -> None:
-    """Take what other processes write into the network's file."""
+async def _look(studio: Studio, work: Work) -> None:
+    """Take what other processes write into the network's file, and into that of its last run."""
     while True:
         await asyncio.sleep(LOOK_AGAIN)
         studio.look()
+        work.look()
 
 
 def _add_network(app: FastAPI, studio: Studio) -> None:
@@ -185,12 +191,8 @@ def _add_work(app: FastAPI, studio: Studio, work: Work) -> None:
     @app.post("/api/train", status_code=204)
     async def train(query: TrainQuery) -> None:
         """Begin to train the network on examples."""
-        work.start_training(tuple(Example(one.input, one.output) for one in query.examples))
-
-    @app.post("/api/compare", status_code=204)
-    async def compare() -> None:
-        """Begin to run the earlier examples again."""
-        work.start_comparison()
+        some = tuple(Example(one.input, one.output) for one in query.examples)
+        work.start_training(some, query.supervisor())
 
     @app.post("/api/cancel", status_code=204)
     async def cancel() -> None:
@@ -223,7 +225,14 @@ def _add_work(app: FastAPI, studio: Studio, work: Work) -> None:
         studio.drop_example(query.input)
 
 
-def _add_measures(app: FastAPI, studio: Studio, measuring: Measuring) -> None:
+def _add_measures(
+    app: FastAPI, studio: Studio, measuring: Measuring, earlier: EarlierResults
+) -> None:
+    @app.post("/api/compare", status_code=204)
+    async def compare() -> None:
+        """Begin to run the earlier examples again."""
+        earlier.start()
+
     @app.post("/api/test", status_code=204)
     async def test(query: TestQuery) -> None:
         """Begin to test the network: on a task, or on examples with outputs."""
@@ -245,14 +254,14 @@ def _add_measures(app: FastAPI, studio: Studio, measuring: Measuring) -> None:
         measuring.start_distance(studio.lan.history.at(version), f"from version {version}")
 
     @app.post("/api/actions", status_code=204)
-    async def actions() -> None:
-        """Show what was done by hand."""
-        measuring.show_actions()
+    async def actions(query: ActionsQuery) -> None:
+        """Show what was done by hand, and in the steps of a stored training."""
+        measuring.start_actions(query.run)
 
     @app.post("/api/three-ways", status_code=204)
     async def three_ways(query: CompareQuery) -> None:
         """Begin to train on a task in three ways."""
-        measuring.start_comparison(query.task.task(), query.seeds, query.developer, query.resume)
+        measuring.start_comparison(query)
 
     @app.post("/api/stop-measuring", status_code=204)
     async def stop() -> None:
@@ -271,6 +280,7 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
             return {
                 "type": "begin",
                 "model": plan.model or "",
+                "stores": plan.database is not None,
                 "drafts": studio.notes.drafts,
                 "automaton": shown,
                 "tasks": {name: load_task(name).title for name in BUNDLED},

@@ -32,6 +32,19 @@ MOST_WAITING = 10_000
 """The messages that a page may be behind; one that reads no more is left."""
 
 
+Stamp = tuple[int, int, int]
+"""By what a file that another process has written is told from the one before."""
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 class Listeners:
     """The pages that are open, each with the messages that it has not been sent yet."""
 
@@ -98,7 +111,7 @@ class Studio:
         self.listeners = Listeners()
         self.notes = noting.load(noting.path_of(path))
         self._lan: Lan | None = None
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None
         self._ready: asyncio.Task[None] | None = None
         self._parts: list[Callable[[], list[Message]]] = []
         self.on_edit: Callable[[], None] = lambda: None
@@ -114,7 +127,7 @@ class Studio:
         return self._lan
 
     def _open(self, lan: Lan) -> None:
-        self._lan, self._stamp = lan, self._stamp_now()
+        self._lan, self._stamp = lan, stamp_of(self.path)
         lan.on_change = self._save
 
     def create(self, task: str) -> None:
@@ -125,19 +138,12 @@ class Studio:
 
     def _save(self) -> None:
         self.lan.save(self.path)
-        self._stamp = self._stamp_now()
+        self._stamp = stamp_of(self.path)
         self.tell_network()
-
-    def _stamp_now(self) -> tuple[int, int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def refresh(self) -> bool:
         """Take what the file holds now, if another process has changed it; whether it has."""
-        now = self._stamp_now()
+        now = stamp_of(self.path)
         if now is None or now == self._stamp:
             return False
         if self._lan is None:

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from backends.models.settings import Settings
-from guards.relations.text import NormalisedText
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.networks import setup
 from pxp_fsm.networks.distance.costs import cost, text_cost
 from pxp_fsm.networks.lan import Lan
+from pxp_fsm.networks.running import serialization
 from pxp_fsm.networks.running.events import CallBegun, CallEnded, RunBegun
-from pxp_fsm.networks.running.execution import Memory, NoneActive, Runner
-from pxp_fsm.networks.running.requests import Requester, load_prompts
+from pxp_fsm.networks.running.execution import NoneActive
+from pxp_fsm.networks.running.requests import load_prompts
 from pxp_fsm.networks.serialization import response_from_json, to_json
 from pxp_fsm.networks.training import progress
 from pxp_fsm.networks.training.developer import (
     Act,
+    Developer,
     Judged,
     OutputView,
     Response,
@@ -36,12 +37,11 @@ from pxp_fsm.networks.training.events import CopyTried, Moved, ReplayProgress, S
 from pxp_fsm.networks.training.pipeline import Limits, Trainer
 from pxp_fsm.networks.training.progress import Example, Progress
 from pxp_fsm.networks.training.questions import NotAsked, Remote
-from pxp_fsm.networks.training.regressions import remembered, replay
 from pxp_fsm.networks.training.simulated import act_cost
 from pxp_fsm.networks.training.steps import closed_fields
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.web.studio.runs import LastRun
-from pxp_fsm.web.studio.state import Message, Studio
+from pxp_fsm.web.studio.state import Message, Stamp, Studio, stamp_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class TrainingView:
 
 
 class Work:
-    """What is done with the network of `studio`: a run, a training, or a comparison at a time."""
+    """What is done with the network of `studio`: a run or a training at a time."""
 
     def __init__(self, studio: Studio, plan: StudioPlan) -> None:
         self.studio = studio
@@ -84,11 +84,10 @@ class Work:
         self.training = TrainingView()
         self._task: asyncio.Task[None] | None = None
         self._trainer: Trainer | None = None
-        self._comparing: asyncio.Task[None] | None = None
-        self._comparison: Message = {"type": "comparison", "comparison": None}
-        self._memory: Memory = {}
+        self._attended = True
+        self._last = self._stamp_of_last()
+        self._show_last()
         studio.follow(self.messages)
-        studio.on_edit = self.compare_after_edit
 
     @property
     def busy(self) -> bool:
@@ -97,7 +96,7 @@ class Work:
 
     def messages(self) -> list[Message]:
         """What a page that is opened is told of it."""
-        return [self._run_message(), self._training_message(), self._comparison]
+        return [self._run_message(), self._training_message()]
 
     def _run_message(self) -> Message:
         return {"type": "run", **self.run.shown(self.studio.network)}
@@ -129,36 +128,24 @@ class Work:
         if self.plan.model is not None and self.studio.exists:
             kept = progress.path_of(self.studio.path)
             if kept.exists():
-                self._begin(self._train(None))
+                self._begin(self._train(None, Remote()))
 
     def start_run(self, external: str) -> None:
         """Run the network on an input. Raises `UsageError` while something is under way."""
         self._begin(self._run(external))
 
-    def start_training(self, examples: tuple[Example, ...]) -> None:
-        """Train the network on examples. Raises `UsageError` while something is under way."""
+    def start_training(
+        self, examples: tuple[Example, ...], developer: Developer | Remote | None
+    ) -> None:
+        """Train the network on examples; a `Remote` developer is whoever looks at the page.
+
+        Raises `UsageError` while something is under way.
+        """
         if not examples:
             raise UsageError("there is no example to train on; write an input")
-        self._begin(self._train(examples))
-
-    def start_comparison(self) -> None:
-        """Run the earlier examples again, beside whatever else is under way.
-
-        A comparison that is not over is begun anew. Raises `UsageError` without a model.
-        """
-        _ = self.plan.model_name, self.studio.lan
-        if self._comparing is not None:
-            self._comparing.cancel()
-        self._comparing = asyncio.create_task(self._compared())
-
-    def compare_after_edit(self) -> None:
-        """Run the earlier examples again, if the developer wants that and they may have changed.
-
-        While a training goes on, the pipeline does so itself.
-        """
-        wanted = self.studio.notes.compares and self.plan.model is not None
-        if wanted and not self.training.going and self.studio.lan.network.handled:
-            self.start_comparison()
+        if not isinstance(developer, Remote) and not all(one.truth for one in examples):
+            raise UsageError("where nobody looks on, each example requires its right output")
+        self._begin(self._train(examples, developer))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -186,6 +173,8 @@ class Work:
         except BaseException as error:
             self._fail(f"{type(error).__name__}: {error}")
             raise
+        finally:
+            self._last = self._stamp_of_last()
 
     def _fail(self, why: str) -> None:
         if self.run.running:
@@ -239,47 +228,40 @@ class Work:
                 found = error.run
         self.run.complete(found)
         self._tell(self._run_message())
-
-    def _tell_comparison(self, done: int, lost: object = (), failure: str = "") -> None:
-        lan = self.studio.lan
-        found = {
-            "version": lan.version,
-            "done": done,
-            "total": len(lan.network.handled),
-            "regressions": to_json(lost),
-            "failure": failure,
-        }
-        self._comparison = {"type": "comparison", "comparison": found}
-        self._tell(self._comparison)
-
-    async def _compared(self) -> None:
-        """Compare; nobody waits for it, so that it counts as no time of the developer's."""
-        self._tell_comparison(0)
-        network = self.studio.lan.network
-        total = len(network.handled)
-        self._memory |= remembered(network)
         try:
-            async with self._opened() as model:
-                runner = Runner(Requester(model, load_prompts(self.plan.prompts)), self._memory)
-                lost = await replay(
-                    network,
-                    runner,
-                    NormalisedText(),
-                    lambda done, _lost: self._tell_comparison(done) if done < total else None,
-                )
-        except PXPError as error:
-            self._tell_comparison(0, failure=str(error))
-        else:
-            self._tell_comparison(total, lost)
+            serialization.save(found, lan.version, serialization.path_of(self.studio.path))
+        except OSError as error:
+            self._tell({"type": "notice", "text": f"the run is not kept: {error}"})
 
-    async def _train(self, examples: tuple[Example, ...] | None) -> None:
-        self.training = TrainingView(going=True)
+    def look(self) -> None:
+        """Show the last run that another process has made, if there is one."""
+        now = self._stamp_of_last()
+        if now != self._last and not self.busy:
+            self._last = now
+            self._show_last()
+            self._tell(self._run_message())
+
+    def _stamp_of_last(self) -> Stamp | None:
+        return stamp_of(serialization.path_of(self.studio.path))
+
+    def _show_last(self) -> None:
+        """Show the last run that is kept; one that cannot be read is shown as none."""
+        if self._last is not None:
+            with suppress(PXPError):
+                found, version = serialization.load(serialization.path_of(self.studio.path))
+                self.run = LastRun(version=version)
+                self.run.complete(found)
+
+    async def _train(
+        self, examples: tuple[Example, ...] | None, developer: Developer | Remote | None
+    ) -> None:
+        self.training, self._attended = TrainingView(going=True), isinstance(developer, Remote)
         self._tell(self._training_message())
         plan = setup.Training(
             self.studio.path,
             examples or (),
             self.plan.model_name,
-            Remote(),
+            developer,
             limits=self.plan.limits,
             judge=self.plan.judge,
             settings=self.plan.settings,
@@ -326,9 +308,9 @@ class Work:
         self._tell(self._training_message())
 
     async def cancel(self) -> None:
-        """Stop a run; take a training over, and end one that was taken over."""
+        """Stop a run; take a training over, and end one that was taken over or nobody looks at."""
         trainer = self._trainer
-        if trainer is not None and trainer.machine.state != "HANDED":
+        if trainer is not None and self._attended and trainer.machine.state != "HANDED":
             trainer.cancel()
         elif self.busy and self._task is not None:
             self._task.cancel()
@@ -339,10 +321,9 @@ class Work:
 
     async def close(self) -> None:
         """Stop what is under way; a training goes on when the studio is started again."""
-        for task in (self._task, self._comparing):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
     def _clock(self, event: Told) -> None:
         """Keep the time in which models are waited for."""

@@ -6,6 +6,7 @@ import { AgentForm, Examples as ModuleExamples, LastTurn, Structure } from "./ag
 import { Dialogue } from "./dialogue.js";
 import { begin, useDraft } from "./drafts.js";
 import { Examples, rowsOf } from "./examples.js";
+import { followFocus } from "./focus.js";
 import { countGestures, giveBack, taken } from "./gestures.js";
 import { Measures } from "./measures.js";
 import { Network } from "./network.js";
@@ -109,12 +110,12 @@ function useActs(network, select, setNotice) {
       tidy: () => attempt("network", () => post("/api/tidy", {})),
       create: (task) => attempt("network", () => post("/api/new", { task })),
       run: (input) => attempt("examples", () => post("/api/run", { input })),
-      train: (examples) => attempt("examples", () => post("/api/train", { examples })),
+      train: (query) => attempt("examples", () => post("/api/train", query)),
       cancel: () => attempt("examples", () => post("/api/cancel", {})),
       compare: () => attempt("examples", () => post("/api/compare", {})),
       setCompares: (compares) => attempt("measures", () => post("/api/compares", { compares })),
       test: (query) => attempt("measures", () => post("/api/test", query)),
-      actions: () => attempt("measures", () => post("/api/actions", {})),
+      actions: (query) => attempt("measures", () => post("/api/actions", query)),
       distance: (file) => attempt("measures", () => post("/api/distance", file)),
       distanceSince: (number) => attempt("measures", () => post(`/api/distance/${number}`, {})),
       threeWays: (query) => attempt("measures", () => post("/api/three-ways", query)),
@@ -181,6 +182,7 @@ export function App() {
   const act = useActs(network, select, setNotice);
   const opened = useRef(null);
   useEffect(countGestures, []);
+  useEffect(followFocus, []);
   const file = parts.network?.file ?? "";
   useEffect(() => { if (file) document.title = `${file} – pxp studio`; }, [file]);
   if (network && opened.current === null) opened.current = network.version;
@@ -199,7 +201,7 @@ export function App() {
   const { ued, least, total, waiting } = parts.effort;
   const hasModel = parts.begin.model !== "";
   const regions = {
-    one: html`<section key="one" data-region="network" aria-labelledby="network-title">
+    one: html`<section key="one" tabIndex="-1" data-region="network" aria-labelledby="network-title">
       <h2 id="network-title">Network</h2>
       <div className="buttons">
         <button type="button" onClick=${() => select({ agent: null })}>New agent</button>
@@ -217,10 +219,10 @@ export function App() {
           onChange=${(event) => act.require(edge.target, edge.source, event.target.checked)} /> required</label>
         <button type="button" onClick=${() => act.remove(edge)}>Remove</button></p>`}
       <p className="muted">Drag an agent onto another to connect them, with Shift to merge them; elsewhere to move it.
-        Delete removes what is selected.</p>
+        Delete removes what is selected. Arrow keys go to the next agent, with Shift they move it.</p>
       <${Log} network=${network} act=${act} />
     </section>`,
-    two: html`<section key="two" data-region="network" aria-labelledby="agent-title">
+    two: html`<section key="two" tabIndex="-1" data-region="network" aria-labelledby="agent-title">
       <h2 id="agent-title">${agent ? `Agent ${agent.name}` : isNew ? "New agent" : "Agent"}</h2>
       ${agent || isNew ? html`
         ${agent && html`<h3>Last run</h3><${LastTurn} turn=${run.agents[agent.name]} />`}
@@ -229,16 +231,16 @@ export function App() {
           <${ModuleExamples} key=${`e${agent.name}`} agent=${agent} version=${network.version} />`}`
         : html`<p className="muted">Select an agent in the diagram.</p>`}
     </section>`,
-    three: html`<section key="three" data-region="examples" aria-labelledby="examples-title">
+    three: html`<section key="three" tabIndex="-1" data-region="examples" aria-labelledby="examples-title">
       <h2 id="examples-title">Run and examples</h2>
       <${Examples} ...${{ network, run, training, notes, act }} comparison=${parts.comparison?.comparison}
         hasModel=${hasModel} />
     </section>`,
-    four: html`<section key="four" data-region="dialogue" aria-labelledby="dialogue-title">
+    four: html`<section key="four" tabIndex="-1" data-region="dialogue" aria-labelledby="dialogue-title">
       <h2 id="dialogue-title">Dialogue</h2>
       <${Dialogue} training=${training} automaton=${parts.begin.automaton} act=${act} />
       <p className="muted measures">UED ${ued} (at least ${least}) · ${duration(total)}, ${duration(waiting)} of it waiting for models</p>
-      <${Measures} ...${{ network, act }} report=${parts.measures.report} tasks=${parts.begin.tasks} hasModel=${hasModel}
+      <${Measures} ...${{ network, act }} report=${parts.measures.report} stores=${parts.begin.stores} tasks=${parts.begin.tasks} hasModel=${hasModel}
         examples=${rowsOf(network, training, notes).filter((one) => one.output).map(({ input, output }) => ({ input, output }))} />
     </section>`,
   };

@@ -81,7 +81,7 @@ function Review({ question, view, training, automaton, act }) {
   const send = (choice, more = {}) => act.answer(question, {
     kind: "Act", choice, result: changed ? value : null, hint: hint.trim(), to: null, ...more });
 
-  return html`<div>
+  return html`<div tabIndex="-1" data-question=${question.id} role="group" aria-label=${`step ${view.step}`}>
     ${view.rationale && html`<p className="rationale"><span className="muted">The system: </span>${view.rationale}</p>`}
     ${view.refused && html`<p className="alert" role="alert">Refused: ${view.refused}</p>`}
     <div className="versions">
@@ -133,7 +133,7 @@ function Session({ messages, automaton }) {
 
 function Regressions({ question, view, act }) {
   const choose = (choice) => act.answer(question, { kind: "RegressionChoice", choice });
-  return html`<div>
+  return html`<div tabIndex="-1" data-question=${question.id} role="group" aria-label="earlier examples">
     <p>With this update (${view.about}) earlier examples would no longer be right:</p>
     <${Compared} regressions=${view.regressions} />
     <p className="buttons">
@@ -155,7 +155,7 @@ export function Compared({ regressions }) {
 
 function Handed({ question, view, act }) {
   const choose = (choice) => act.answer(question, { kind: "Continuation", choice });
-  return html`<div>
+  return html`<div tabIndex="-1" data-question=${question.id} role="group" aria-label="taken over">
     <p>It is yours now: ${view.why}. Edit the network, and let the training go on.</p>
     <p className="buttons">
       <button type="button" className="primary" onClick=${() => choose("RESUME")}>Resume: run it again</button>
@@ -166,7 +166,7 @@ function Handed({ question, view, act }) {
 
 export function Dialogue({ training, automaton, act }) {
   if (!training.going) {
-    return html`<p className="muted">${training.ended || "Nothing is being trained. Send an input with the output that you want, on the left."}</p>`;
+    return html`<p className="muted" tabIndex="-1" data-question=${training.ended || null}>${training.ended || "Nothing is being trained. Send an input with the output that you want, on the left."}</p>`;
   }
   const { question } = training;
   const view = question?.view;

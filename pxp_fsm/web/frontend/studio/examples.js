@@ -3,7 +3,7 @@ import { useState } from "react";
 import { html } from "../html.js";
 import { Compared } from "./dialogue.js";
 import { useDraft } from "./drafts.js";
-import { FileButton } from "./measures.js";
+import { asked, Developer, FileButton, PERSON } from "./measures.js";
 
 const STATUS = {
   handled: "✓ handled", now: "● in training", waiting: "waiting", failed: "✕ not handled", noted: "not trained yet",
@@ -12,7 +12,7 @@ const STATUS = {
 function Judge({ question, view, act }) {
   const [truth, setTruth] = useDraft(`truth:${question.id}`, view.truth);
   const send = (satisfied) => act.answer(question, { kind: "Judged", satisfied, truth: satisfied ? "" : truth });
-  return html`<div className="judge">
+  return html`<div className="judge" tabIndex="-1" data-question=${question.id} role="group" aria-label="output">
     <p><strong>Will this output do?</strong></p>
     <p className="buttons"><button type="button" className="primary" onClick=${() => send(true)}>Satisfied</button></p>
     <label className="field"><span>Else, the right output</span>
@@ -25,10 +25,12 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
   const [input, setInput] = useDraft("input");
   const [truth, setTruth] = useDraft("truth");
   const [showAll, setShowAll] = useState(false);
+  const [developer, setDeveloper] = useState({ kind: "person" });
   const view = training.question?.view;
   const busy = run.running || training.going;
+  const trainOn = (examples) => act.train({ examples, ...asked(developer) });
   const train = async () => {
-    if (await act.train([{ input, output: truth }])) {
+    if (await trainOn([{ input, output: truth }])) {
       setInput(null);
       setTruth(null);
     }
@@ -49,10 +51,12 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       }}>Note it</button>
       <${FileButton} label="Note a file" accept=".jsonl,.json,.txt" take=${act.addExamples} />
       <button type="button" disabled=${!busy} onClick=${act.cancel}>Stop</button>
+      ${hasModel && html`<${Developer} kinds=${PERSON} value=${developer} onChange=${setDeveloper} />`}
     </p>
     ${!hasModel && html`<p className="muted">Start the studio with --model to run and train the network.</p>`}
     ${run.external !== null && html`<div className="output" aria-live="polite">
-      <p className="muted">${run.reason ? `Run, since ${run.reason}: ` : ""}${run.external}</p>
+      <p className="muted">${run.reason ? `Run, since ${run.reason}: ` : ""}${run.external}
+        ${!run.running && run.version < network.version ? ` (in version ${run.version})` : ""}</p>
       <p className="text" data-output="true">${run.output ?? run.failure ?? (run.text || "…")}</p>
     </div>`}
     ${view?.kind === "OutputView" && html`<${Judge} key=${training.question.id} question=${training.question} ...${{ view, act }} />`}
@@ -66,7 +70,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
         ${one.status !== "now" && html`<button type="button" disabled=${busy || !hasModel} onClick=${() => act.run(one.input)}
           aria-label=${`Run ${one.input}`}>Run</button>`}
         ${(one.status === "noted" || one.status === "failed") && html`<button type="button" disabled=${busy || !hasModel}
-          aria-label=${`Train on ${one.input}`} onClick=${() => act.train([{ input: one.input, output: one.output }])}>Train</button>
+          aria-label=${`Train on ${one.input}`} onClick=${() => trainOn([{ input: one.input, output: one.output }])}>Train</button>
           <button type="button" aria-label=${`Drop ${one.input}`} onClick=${() => act.dropExample(one.input)}>✕</button>`}
         ${one.status === "handled" && html`<button type="button" aria-label=${`Forget ${one.input}`}
           onClick=${() => act.edit([{ do: "forget", external: one.input }], `forget ${one.input}`)}>Forget</button>`}
@@ -74,7 +78,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
     ${rows.length > shown.length && html`<button type="button" onClick=${() => setShowAll(true)}>All ${rows.length} examples</button>`}
     <p className="buttons">
       ${left.length > 0 && html`<button type="button" disabled=${busy || !hasModel}
-        onClick=${() => act.train(left.map(({ input: one, output }) => ({ input: one, output })))}>Train on the ${left.length} left</button>`}
+        onClick=${() => trainOn(left.map(({ input: one, output }) => ({ input: one, output })))}>Train on the ${left.length} left</button>`}
       ${network.handled.length > 0 && html`<button type="button" disabled=${!hasModel} onClick=${act.compare}>Compare earlier results</button>
         <label className="check"><input type="checkbox" checked=${notes.compares}
           onChange=${(event) => act.setCompares(event.target.checked)} /> after each change</label>`}

@@ -15,6 +15,25 @@ export function FileButton({ label, accept, disabled = false, take }) {
   return html`<button type="button" disabled=${disabled} onClick=${choose}>${label} …</button>`;
 }
 
+const SIMULATED = { confirms: "who confirms all", nobody: "nobody", edits: "who edits some", follows: "who follows a file" };
+export const PERSON = { person: "me", ...SIMULATED };
+
+/** What the server is asked of a developer; a person's and nobody's name is the kind. */
+export function asked({ kind, probability = "0.2", acts = null }) {
+  return { developer: kind === "edits" ? `edits:${probability}` : kind, acts };
+}
+
+/** Who supervises a training, with how often they edit, or the file that they (or others) follow. */
+export function Developer({ kinds, value, follows = value.kind === "follows", onChange }) {
+  const { kind, probability = "0.2", acts } = value;
+  return html`<label>Supervised by <select value=${kind} onChange=${(event) => onChange({ ...value, kind: event.target.value })}>
+      ${Object.entries(kinds).map(([name, title]) => html`<option key=${name} value=${name}>${title}</option>`)}</select></label>
+    ${kind === "edits" && html`<label>with probability <input inputMode="decimal" size="4" value=${probability}
+      onChange=${(event) => onChange({ ...value, probability: event.target.value })} /></label>`}
+    ${follows && html`<${FileButton} label=${acts ? acts.name : "The file"} accept=".toml,.json"
+      take=${(file) => onChange({ ...value, acts: file })} />`}`;
+}
+
 function Table({ sheet }) {
   return html`<table className="examples">${sheet.title && html`<caption>${sheet.title}</caption>`}
     <thead><tr>${sheet.headings.map((one, index) => html`<th scope="col" key=${index}>${one}</th>`)}</tr></thead>
@@ -34,10 +53,12 @@ function Report({ report, act }) {
 const whole = (text) => /^\d{1,9}$/.test(text.trim());
 
 /** What measures the network; `examples` are those with an output, `tasks` those of the package. */
-export function Measures({ network, report, examples, tasks, hasModel, act }) {
+export function Measures({ network, report, examples, tasks, stores, hasModel, act }) {
   const [task, setTask] = useState({ name: Object.keys(tasks)[0], text: "" });
   const [seeds, setSeeds] = useState("1");
-  const [developer, setDeveloper] = useState("confirms");
+  const [developer, setDeveloper] = useState({ kind: "confirms" });
+  const [hand, setHand] = useState("adds-examples");
+  const [stored, setStored] = useState("");
   const [resume, setResume] = useState(false);
   const [version, setVersion] = useState(1);
   const busy = report.doing !== "";
@@ -47,7 +68,9 @@ export function Measures({ network, report, examples, tasks, hasModel, act }) {
   return html`<details className="tools" data-region="measures"><summary>Measures: test, actions, distance, comparison</summary>
     <p className="buttons">
       <button type="button" disabled=${!idle || !examples.length} onClick=${() => act.test({ examples })}>Test on the ${examples.length} examples</button>
-      <button type="button" disabled=${busy} onClick=${act.actions}>Actions by hand</button></p>
+      <button type="button" disabled=${busy} onClick=${() => act.actions({})}>Actions by hand</button>
+      ${stores && html`<button type="button" disabled=${busy} onClick=${() => act.actions({ run: stored.trim() })}>Actions in steps too</button>
+        <label>of the training <input value=${stored} size="12" placeholder="the latest" onChange=${(event) => setStored(event.target.value)} /></label>`}</p>
     <p className="buttons"><label>Distance from version <select value=${version} onChange=${(event) => setVersion(Number(event.target.value))}>
         ${network.log.map((one) => html`<option key=${one.number} value=${one.number}>${one.number}</option>`)}</select></label>
       <button type="button" disabled=${busy} onClick=${() => act.distanceSince(version)}>Measure</button>
@@ -59,12 +82,15 @@ export function Measures({ network, report, examples, tasks, hasModel, act }) {
         <${FileButton} label="A task's file" accept=".toml,.json" take=${setTask} />
         <label>Seeds <input value=${seeds} size="6" aria-invalid=${!sound} onChange=${(event) => setSeeds(event.target.value)} /></label>
         <button type="button" disabled=${!idle || !sound} onClick=${() => act.test({ task, seed: Number(numbers[0]) })}>Test on the task</button></p>
-      <p className="buttons"><label>Supervised by <select value=${developer} onChange=${(event) => setDeveloper(event.target.value)}>
-          <option value="confirms">who confirms all</option><option value="nobody">nobody</option>
-          <option value="edits:0.2">who edits a fifth</option></select></label>
+      <p className="buttons"><${Developer} kinds=${SIMULATED} value=${developer} onChange=${setDeveloper}
+          follows=${[developer.kind, hand].includes("follows")} />
+        <label>By hand <select value=${hand} onChange=${(event) => setHand(event.target.value)}>
+          <option value="adds-examples">who adds examples</option>
+          <option value="follows">who follows the file</option></select></label>
         <label className="check"><input type="checkbox" checked=${resume} onChange=${(event) => setResume(event.target.checked)} /> resume the last one</label>
         <button type="button" disabled=${!idle || !sound}
-          onClick=${() => act.threeWays({ task, seeds: numbers.map(Number), developer, resume })}>Compare three ways to train</button></p>
+          onClick=${() => act.threeWays({
+            task, seeds: numbers.map(Number), resume, ...asked(developer), hand })}>Compare three ways to train</button></p>
     </fieldset>
     <${Report} report=${report} act=${act} />
   </details>`;

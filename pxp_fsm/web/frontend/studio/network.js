@@ -3,7 +3,8 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { shortened } from "../chart.js";
 import { html } from "../html.js";
 
-const FAR = 5, STATE = 11, MARGIN = 26, CHARACTER = 5.6;
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FAR = 5, STATE = 11, NUDGE = 10, MARGIN = 26, CHARACTER = 5.6;
 
 /** The ellipse of an agent as it is drawn: its middle and its size. */
 function boxOf({ width, height }, { x, y }) {
@@ -33,6 +34,16 @@ function extent(boxes) {
   return { x: left, y: top, width: right - left, height: bottom - top };
 }
 
+/** The agent that is nearest in a direction, one straight ahead before one aside; undefined: none. */
+function nextTo(boxes, name, [right, down]) {
+  const from = boxes.get(name);
+  const ahead = [...boxes].map(([other, { x, y }]) => {
+    const along = (x - from.x) * right + (y - from.y) * down;
+    return { other, along, far: along + 2 * Math.abs((x - from.x) * down - (y - from.y) * right) };
+  }).filter((one) => one.along > 1);
+  return ahead.sort((one, other) => one.far - other.far)[0]?.other;
+}
+
 const WORDS = {
   waiting: "waiting", deciding: "deciding …", active: "active …", blocked: "inactive",
   done: "done ✓", failed: "failed ✕",
@@ -60,7 +71,7 @@ const Agent = memo(function Agent({ agent, x, y, state, selected, target, act })
 
 export function Network({ network, states, selected, act }) {
   const [drag, setDrag] = useState(null);
-  const svg = useRef(null), held = useRef(null);
+  const svg = useRef(null), held = useRef(null), nudged = useRef(null);
   const boxes = useMemo(
     () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent, agent)])), [network]);
   const frame = useRef(null);
@@ -77,6 +88,27 @@ export function Network({ network, states, selected, act }) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, [selected, act]);
+
+  useEffect(() => { nudged.current = null; }, [boxes]);
+
+  const arrow = (event) => {
+    const way = ARROWS[event.key], name = event.target.closest?.("[data-agent]")?.dataset.agent;
+    if (!way || name === undefined) return;
+    event.preventDefault();
+    if (!event.shiftKey) {
+      const next = nextTo(boxes, name, way);
+      if (next !== undefined) svg.current.querySelector(`[data-agent="${CSS.escape(next)}"]`).focus();
+      return;
+    }
+    const { x, y } = nudged.current?.name === name ? nudged.current : boxes.get(name);
+    nudged.current = { name, x: x + NUDGE * way[0], y: y + NUDGE * way[1], over: null };
+    setDrag(nudged.current);
+  };
+  const settle = (event) => {
+    if (!drag || drag !== nudged.current || (event.type === "keyup" && event.key !== "Shift")) return;
+    act.move(drag.name, drag.x, drag.y);
+    setDrag(null);
+  };
 
   const here = (event) => {
     const point = new DOMPoint(event.clientX, event.clientY);
@@ -118,6 +150,7 @@ export function Network({ network, states, selected, act }) {
   return html`<div className="scroll canvas" tabIndex="0" role="group" aria-label="diagram of the network">
     <svg ref=${svg} viewBox=${`${view.x} ${view.y} ${view.width} ${view.height}`} width=${view.width}
       height=${view.height} style=${{ minWidth: `min(${view.width}px, ${Math.max(300, view.width * 0.6)}px)` }}
+      onKeyDown=${arrow} onKeyUp=${settle} onBlur=${settle}
       onPointerDown=${begin} onPointerMove=${move} onPointerUp=${end} onPointerCancel=${stop}>
       <defs><marker id="edge-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"
         markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.5 L8,4 L0,7.5 z" className="tip" /></marker></defs>
