@@ -1,8 +1,8 @@
 // Region 3: an input and its output, the examples, and what became of each.
 import { useState } from "react";
-import { html } from "../html.js";
+import { SINGLE, html } from "../html.js";
 import { Compared } from "./dialogue.js";
-import { useDraft } from "./drafts.js";
+import { useDraft, without } from "./drafts.js";
 import { FileButton } from "./measures.js";
 
 const STATUS = {
@@ -14,10 +14,10 @@ function Judge({ question, view, act }) {
   const send = (satisfied) => act.answer(question, { kind: "Judged", satisfied, truth: satisfied ? "" : truth });
   return html`<div className="judge">
     <p><strong>Will this output do?</strong></p>
-    <p className="buttons"><button type="button" className="primary" onClick=${() => send(true)}>Satisfied</button></p>
+    <p className="buttons" ...${SINGLE}><button type="button" className="primary" onClick=${() => send(true)}>Satisfied</button></p>
     <label className="field"><span>Else, the right output</span>
       <textarea rows="2" value=${truth} onChange=${(event) => setTruth(event.target.value)} /></label>
-    <p className="buttons"><button type="button" disabled=${!truth.trim()} onClick=${() => send(false)}>Not yet: improve the network</button></p>
+    <p className="buttons" ...${SINGLE}><button type="button" disabled=${!truth.trim()} onClick=${() => send(false)}>Not yet: improve the network</button></p>
   </div>`;
 }
 
@@ -27,10 +27,10 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
   const [showAll, setShowAll] = useState(false);
   const view = training.question?.view;
   const busy = run.running || training.going;
-  const train = async () => {
-    if (await act.train([{ input, output: truth }])) {
-      setInput(null);
-      setTruth(null);
+  const send = async (done) => {
+    if (await done) {
+      setInput(without(input));
+      setTruth(without(truth));
     }
   };
   const rows = rowsOf(network, training, notes);
@@ -43,10 +43,8 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <textarea rows="2" value=${truth} onChange=${(event) => setTruth(event.target.value)} /></label>
     <p className="buttons">
       <button type="button" disabled=${busy || !hasModel || !input.trim()} onClick=${() => act.run(input)}>Run</button>
-      <button type="button" className="primary" disabled=${busy || !hasModel || !input.trim()} onClick=${train}>Train on it</button>
-      <button type="button" disabled=${!input.trim()} onClick=${async () => {
-        if (await act.addExample({ input, output: truth })) { setInput(null); setTruth(null); }
-      }}>Note it</button>
+      <button type="button" className="primary" disabled=${busy || !hasModel || !input.trim()} onClick=${() => send(act.train([{ input, output: truth }]))}>Train on it</button>
+      <button type="button" disabled=${!input.trim()} onClick=${() => send(act.addExample({ input, output: truth }))}>Note it</button>
       <${FileButton} label="Note a file" accept=".jsonl,.json,.txt" take=${act.addExamples} />
       <button type="button" disabled=${!busy} onClick=${act.cancel}>Stop</button>
     </p>

@@ -59,10 +59,12 @@ const Agent = memo(function Agent({ agent, x, y, state, selected, target, act })
 });
 
 export function Network({ network, states, selected, act }) {
-  const [drag, setDrag] = useState(null);
+  const [dragged, setDrag] = useState(null);
   const svg = useRef(null), held = useRef(null);
   const boxes = useMemo(
     () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent, agent)])), [network]);
+  // an agent may be deleted elsewhere while it is dragged, or while another one is over it
+  const drag = dragged && boxes.has(dragged.name) && (!dragged.over || boxes.has(dragged.over)) ? dragged : null;
   const frame = useRef(null);
   if (!drag || !frame.current) frame.current = extent([...boxes.values()]);
   const view = frame.current;
