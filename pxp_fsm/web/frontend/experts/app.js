@@ -2,7 +2,8 @@
 import { useEffect, useState } from "react";
 import { get } from "../http.js";
 import { html } from "../html.js";
-import { listen, useAsked } from "./news.js";
+import { useAsked } from "./asked.js";
+import { listen } from "./news.js";
 import { Pairing } from "./pairing.js";
 import { Participant } from "./participant.js";
 import { Research } from "./research.js";

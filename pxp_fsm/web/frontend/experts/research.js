@@ -3,7 +3,7 @@ import { useState } from "react";
 import { post } from "../http.js";
 import { SINGLE, html } from "../html.js";
 import { Curves } from "./curves.js";
-import { useAsked } from "./news.js";
+import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
 const WAITS = { you: "for the expert", partner: "for the machine", later: "not begun", paused: "paused", over: "over" };

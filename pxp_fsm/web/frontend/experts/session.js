@@ -2,8 +2,8 @@
 import { memo, useCallback } from "react";
 import { Automaton } from "../automaton.js";
 import { html } from "../html.js";
+import { useAsked } from "./asked.js";
 import { Form } from "./form.js";
-import { useAsked } from "./news.js";
 import { Viewer } from "./viewer.js";
 
 /** What a tag says, of the other side and of oneself. */

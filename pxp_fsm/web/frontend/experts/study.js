@@ -2,7 +2,7 @@
 import { useCallback, useRef, useState } from "react";
 import { get, post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { useAsked } from "./news.js";
+import { useAsked } from "./asked.js";
 import { who } from "./session.js";
 
 const BASE = "/api/study", PAUSE = 300;

@@ -44,18 +44,16 @@ addEventListener("pagehide", () => {
   }));
 });
 
-/** To be set once `sent` is done: it is forgotten, unless something else was typed since. */
-export const without = (sent) => (now) => (now === sent ? null : now);
-
-/** A text in `field`, which is `initial` until something is typed; setting it to null forgets it, and
- * a function makes it of what it is then. */
+/** A text in `field`, which is `initial` until something is typed; setting it to null forgets it, unless
+ * something else was typed since: who sends a text may write the next one before the reply. */
 export function useDraft(field, initial = "") {
   const [, setTick] = useState(0);
   const text = kept.get(field) || null;
   const set = useCallback((next) => {
-    keep(field, (typeof next === "function" ? next(kept.get(field) || null) : next) ?? "");
+    if (next === null && (kept.get(field) || null) !== text) return;
+    keep(field, next ?? "");
     setTick((tick) => tick + 1);
-  }, [field]);
+  }, [field, text]);
   return [text ?? initial, set, text !== null];
 }
 

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { SINGLE, html } from "../html.js";
 import { Compared } from "./dialogue.js";
-import { useDraft, without } from "./drafts.js";
+import { useDraft } from "./drafts.js";
 import { FileButton } from "./measures.js";
 
 const STATUS = {
@@ -27,10 +27,10 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
   const [showAll, setShowAll] = useState(false);
   const view = training.question?.view;
   const busy = run.running || training.going;
-  const send = async (done) => {
-    if (await done) {
-      setInput(without(input));
-      setTruth(without(truth));
+  const train = async () => {
+    if (await act.train([{ input, output: truth }])) {
+      setInput(null);
+      setTruth(null);
     }
   };
   const rows = rowsOf(network, training, notes);
@@ -43,8 +43,10 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <textarea rows="2" value=${truth} onChange=${(event) => setTruth(event.target.value)} /></label>
     <p className="buttons">
       <button type="button" disabled=${busy || !hasModel || !input.trim()} onClick=${() => act.run(input)}>Run</button>
-      <button type="button" className="primary" disabled=${busy || !hasModel || !input.trim()} onClick=${() => send(act.train([{ input, output: truth }]))}>Train on it</button>
-      <button type="button" disabled=${!input.trim()} onClick=${() => send(act.addExample({ input, output: truth }))}>Note it</button>
+      <button type="button" className="primary" disabled=${busy || !hasModel || !input.trim()} onClick=${train}>Train on it</button>
+      <button type="button" disabled=${!input.trim()} onClick=${async () => {
+        if (await act.addExample({ input, output: truth })) { setInput(null); setTruth(null); }
+      }}>Note it</button>
       <${FileButton} label="Note a file" accept=".jsonl,.json,.txt" take=${act.addExamples} />
       <button type="button" disabled=${!busy} onClick=${act.cancel}>Stop</button>
     </p>

@@ -59,12 +59,10 @@ const Agent = memo(function Agent({ agent, x, y, state, selected, target, act })
 });
 
 export function Network({ network, states, selected, act }) {
-  const [dragged, setDrag] = useState(null);
+  const [drag, setDrag] = useState(null);
   const svg = useRef(null), held = useRef(null);
   const boxes = useMemo(
     () => new Map(network.agents.map((agent) => [agent.name, boxOf(agent, agent)])), [network]);
-  // an agent may be deleted elsewhere while it is dragged, or while another one is over it
-  const drag = dragged && boxes.has(dragged.name) && (!dragged.over || boxes.has(dragged.over)) ? dragged : null;
   const frame = useRef(null);
   if (!drag || !frame.current) frame.current = extent([...boxes.values()]);
   const view = frame.current;
@@ -145,7 +143,7 @@ export function Network({ network, states, selected, act }) {
           state=${states[agent.name] ?? null} selected=${selected?.agent === agent.name}
           target=${drag?.over === agent.name} />`;
       })}
-      ${drag?.over && html`<g className="connecting">
+      ${drag?.over && boxes.has(drag.name) && boxes.has(drag.over) && html`<g className="connecting">
         <path d=${pathOf(boxes.get(drag.name), boxes.get(drag.over))} markerEnd="url(#edge-tip)" />
         <text x=${boxes.get(drag.over).x} y=${boxes.get(drag.over).y - 26} textAnchor="middle">
           ${drag.merging ? "merge" : "connect"}</text>
