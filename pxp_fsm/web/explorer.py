@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from proofs.systems.folding import Fold, folds
 from proofs.systems.paths import states_along
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import PXPError, Refused, UsageError
 from pxp_fsm.web.checks import Process, question
 from pxp_fsm.web.editing import Editor
 from pxp_fsm.web.graphs import StatePicture
@@ -28,6 +28,10 @@ from pxp_fsm.web.views import Views
 
 PAUSE = 0.5
 """The seconds between two readings of a stored session that is not over."""
+
+
+class EditedSince(Refused):
+    """A query is about a system that is explored no longer."""
 
 
 class Explorer:
@@ -62,6 +66,14 @@ class Explorer:
         self._latest: tuple[tuple[int, ...], tuple[int, ...]] = ((), (views.start,))
         self._pictures: dict[Fold, StatePicture] = {}
 
+    def check_meant(self, system: str) -> None:
+        """Raise `EditedSince` where a query is about another system than the one explored now.
+
+        `system` is a fingerprint; "" means whatever is explored.
+        """
+        if system not in ("", self.shown.system.fingerprint):
+            raise EditedSince("the tables were edited since, in another window: reload this page")
+
     def states(self, choices: tuple[int, ...]) -> tuple[int, ...]:
         """The states along a trace; the latest trace is remembered, and gone on from."""
         known, states = self._latest
@@ -95,6 +107,7 @@ class Explorer:
         if editor is None:
             raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
         async with self.editing:
+            self.check_meant(query.system)
             actions = self.views.actions(query.choices)
             faults = await asyncio.to_thread(editor.edit, query.table, query.text)
             if faults:
@@ -102,11 +115,13 @@ class Explorer:
             subject = editor.subject
             if subject == self.subject:  # its comments alone are others
                 self.shown.tables = editor.tables
-                return Edited(choices=query.choices)
+                return Edited(choices=query.choices, system=self.shown.system.fingerprint)
             views = await asyncio.to_thread(lambda: Views(subject.system()))
             self._open(subject, views)
             self.check()
-        return Edited(choices=views.choices_along(actions))
+            return Edited(
+                choices=views.choices_along(actions), system=self.shown.system.fingerprint
+            )
 
     def check(self) -> None:
         """Begin the standard checks, and end those of the system before."""

@@ -20,12 +20,15 @@ MOST_LETTERS = 200_000
 
 Choices = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_STEPS)]
 Text = Annotated[str, Field(max_length=10_000)]
+Fingerprint = Annotated[str, Field(max_length=64)]
+"""That of the system which a query is about; "" is the one that is explored now."""
 
 
 class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     choices: Choices = ()
+    system: Fingerprint = ""
 
 
 class TraceQuery(_Query):
@@ -83,13 +86,18 @@ class SaveQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     table: Annotated[int, Field(ge=0)]
+    system: Fingerprint = ""
 
 
 class Edited(BaseModel):
-    """What is wrong with a text; or nothing, and the trace as far as the new system has it."""
+    """What is wrong with a text; or nothing, and the trace as far as the new system has it.
+
+    `system` is the fingerprint of what is explored then.
+    """
 
     faults: tuple[FaultView, ...] = ()
     choices: tuple[int, ...] = ()
+    system: str = ""
 
 
 class CheckQuestion(BaseModel):

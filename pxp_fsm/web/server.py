@@ -25,7 +25,7 @@ from pxp_fsm.diagrams import render
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.web.checks import Process, answers, question
 from pxp_fsm.web.editing import Editor
-from pxp_fsm.web.explorer import Explorer
+from pxp_fsm.web.explorer import EditedSince, Explorer
 from pxp_fsm.web.graphs import GraphView
 from pxp_fsm.web.interface import (
     EVENT,
@@ -89,6 +89,10 @@ def application(
     async def give_up(_: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": f"not found: {error}"}, 422)
 
+    @app.exception_handler(EditedSince)
+    async def moved_on(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 409)
+
     return app
 
 
@@ -101,12 +105,14 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     @app.post("/api/trace")
     async def trace(query: TraceQuery) -> tuple[StateView, ...]:
         """The states along a trace."""
+        explorer.check_meant(query.system)
         states = explorer.states(query.choices)
         return tuple(map(explorer.views.state, states[query.start :]))
 
     @app.post("/api/path")
     def path(query: PathQuery) -> tuple[int, ...]:
         """How to come to the nearest state in which the goal holds: the choices from there on."""
+        explorer.check_meant(query.system)
         composition, effort = explorer.apart().composition, Effort(MOST_SEARCHED)
         here = states_along(composition, query.choices)[-1]
         if query.goal:
@@ -121,17 +127,20 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
     def colored(query: FormulaQuery) -> tuple[Part, ...]:
         """Where along a trace each part of a formula holds, the whole formula first."""
         formula, effort = parse(query.formula), Effort(MOST_COLORED)
+        explorer.check_meant(query.system)
         composition = explorer.apart().composition
         return color(composition, formula, query.choices, query.cycle, effort)
 
     @app.post("/api/answers")
     def answered(query: AnswersQuery) -> tuple[Answers, ...]:
         """What MATCH and AGREE may answer after a trace of a session, and the replies to it."""
+        explorer.check_meant(query.system)
         return answers(explorer.subject, query.choices, query.assumptions)
 
     @app.post("/api/graph")
     async def graph(query: GraphQuery) -> GraphView:
         """The picture of the reachable states, folded, and where a trace is in it."""
+        explorer.check_meant(query.system)
         return (await explorer.picture(query.fold)).view(query.choices)
 
     @app.post("/api/export/{form}", response_class=Response)
@@ -139,6 +148,7 @@ def _add_queries(app: FastAPI, explorer: Explorer) -> None:
         """A trace, or the picture of the reachable states, as a file in one of `FORMS`."""
         if form not in FORMS:
             raise HTTPException(404, f"there is no form {form}; there are {', '.join(FORMS)}")
+        explorer.check_meant(query.system)
         if query.fold is not None:
             picture = await explorer.picture(query.fold)
             text = await asyncio.to_thread(render, picture.diagram, form)
@@ -160,6 +170,7 @@ def _add_editing(app: FastAPI, explorer: Explorer) -> None:
         if explorer.editor is None:
             raise UsageError("no table was opened to be edited: start pxp explore --edit TABLE")
         async with explorer.editing:
+            explorer.check_meant(query.system)
             await asyncio.to_thread(explorer.editor.save, query.table)
             explorer.shown.tables = explorer.editor.tables
         return explorer.shown

@@ -29,6 +29,38 @@ PATIENCE = 120_000
 
 Theme = Literal["light", "dark"]
 
+_LATE = """
+(() => {
+  const most = 1000 * %f, ask = window.fetch, Socket = window.WebSocket;
+  const later = () => new Promise((done) => setTimeout(done, most * (0.5 + Math.random() / 2)));
+  window.fetch = async (path, given) => {
+    if (given?.keepalive) return ask(path, given);
+    await later();
+    const found = await ask(path, given);
+    await later();
+    return found;
+  };
+  window.sockets = [];
+  window.WebSocket = class extends Socket {
+    constructor(address) {
+      super(address);
+      window.sockets.push(this);
+    }
+    set onmessage(tell) {
+      let before = Promise.resolve();
+      super.onmessage = (event) => {
+        const due = later();
+        before = before.then(() => due).then(() => tell(event));
+      };
+    }
+  };
+})();
+"""
+"""Requests and replies come late and overtake each other; news come late, in their order.
+
+`sockets` are the page's WebSockets, to be cut, or to be told more.
+"""
+
 
 def require_browser() -> None:
     """Skip a test where there is no browser to run it in."""
@@ -94,10 +126,12 @@ def opened(
     calm: bool = True,
     wait: bool = True,
     lenient: bool = False,
+    late: float = 0.0,
 ) -> Iterator[Any]:
     """A page; it fails a test by any error in its console, and any request to another host.
 
-    If `lenient`, requests to a server that is away are no error.
+    If `lenient`, requests to a server that is away are no error. Each request, each reply and all
+    news come up to so many seconds `late`, requests and replies in any order.
     """
     width, height = size
     context = browser.new_context(
@@ -107,6 +141,8 @@ def opened(
         offline=offline,
         permissions=["clipboard-read", "clipboard-write"],
     )
+    if late:
+        context.add_init_script(_LATE % late)
     errors = list[str]()
     page = context.new_page()
     page.set_default_timeout(PATIENCE)

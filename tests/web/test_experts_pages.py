@@ -18,9 +18,12 @@ from tests.web.experts import MINE, Server
 pytestmark = pytest.mark.deep
 
 PHONE = (390, 844)
-PRESS = """text => [...document.querySelectorAll("button:enabled")]
-    .find(one => one.textContent === text)?.click()"""
-"""Press a button, if it is there and can be pressed."""
+PRESS = """([heading, text]) => {
+  const headings = [...document.querySelectorAll("h2")];
+  if (headings.some(one => one.textContent.includes(heading))) return true;
+  [...document.querySelectorAll("button:enabled")].find(one => one.textContent === text)?.click();
+}"""
+"""Whether there is a heading; else press a button, if it is there and can be pressed."""
 SMILES, WORDS = MINE["prediction"], MINE["explanation"]
 
 
@@ -67,10 +70,7 @@ def go_on(page: Any, heading: str) -> None:
 
 def go_on_when_asked(page: Any, heading: str, button: str = "Continue") -> None:
     """Go on where the server may not have asked yet: until then it refuses."""
-    wanted = page.get_by_role("heading", name=heading)
-    while not wanted.is_visible():
-        page.evaluate(PRESS, button)
-        page.wait_for_timeout(1000)
+    page.wait_for_function(PRESS, arg=[heading, button], polling=500)
 
 
 def send(page: Any, tag: str) -> None:
@@ -179,12 +179,13 @@ def test_a_whole_session_about_an_x_ray(browser: Any, tmp_path: Path) -> None:
         wait(page, "Chosen: Pneumonia")
         page.get_by_label("Your explanation").fill("An opacity in the right lower zone.")
         go_on(page, "Is it the same prediction?")
-        while "A last look" not in page.inner_text(".form"):
+        while (asked := page.inner_text("#form-title")) != "A last look before it is sent":
             page.get_by_label("No", exact=True).check()
             page.get_by_role("button", name="Continue").click()
             page.wait_for_function(
-                "() => !document.querySelector('.form button.main').disabled &&"
-                "!document.querySelector('.form input:checked')"
+                "asked => ![asked, undefined].includes("
+                "document.querySelector('#form-title')?.innerText)",
+                arg=asked,
             )
         page.get_by_role("button", name="Send").click()
         page.wait_for_function("() => document.querySelectorAll('.messages li').length >= 2")

@@ -339,8 +339,10 @@ def test_a_table_is_edited_and_what_is_explored_follows(
         assert client.get("/api/system").json()["system"] == opened["system"]
         new = text.replace("REFUTE", "DOUBT")
         query = {"table": 0, "text": new, "choices": [0, 1]}
-        assert client.post("/api/edit", json=query).json() == {"faults": [], "choices": [0, 1]}
+        edited = client.post("/api/edit", json=query).json()
         now = client.get("/api/system").json()
+        stands = {"faults": [], "choices": [0, 1], "system": now["system"]["fingerprint"]}
+        assert edited == stands
         assert now["system"]["fingerprint"] != opened["system"]["fingerprint"]
         assert path.read_text("utf-8") == text
         assert client.post("/api/save", json={"table": 1}).status_code == 422
@@ -348,6 +350,33 @@ def test_a_table_is_edited_and_what_is_explored_follows(
         assert path.read_text("utf-8") == new
         with client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
             assert socket.receive_json()["fingerprint"] == now["system"]["fingerprint"]
+
+
+def test_a_query_about_tables_that_were_edited_since_is_refused(
+    tmp_path: Path, quick: None
+) -> None:
+    path = tmp_path / "my.toml"
+    text = to_toml(load_automaton("pxp"))
+    path.write_text(text, "utf-8")
+    editor = Editor((str(path),), "fifo:1")
+    app = Guarded(application(editor.subject, editor=editor), ACCESS)
+    headers = {"authorization": "Bearer secret"}
+    more = {"path": {"goal": ""}, "color": {"formula": "F ended"}, "export/svg": {}}
+    more |= {"answers": {}, "graph": {}, "trace": {}, "save": {"table": 0}}
+    edit = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
+    with TestClient(app, base_url=BASE, headers=headers) as client:
+
+        def ask(name: str, query: dict[str, Any]) -> int:
+            return client.post(f"/api/{name}", json=query).status_code
+
+        system = client.get("/api/system").json()["system"]["fingerprint"]
+        assert ask("edit", edit | {"system": system}) == 200
+        assert {ask(name, query | {"system": system}) for name, query in more.items()} == {409}
+        assert ask("edit", edit | {"system": system, "text": text}) == 409
+        assert path.read_text("utf-8") == text
+        now = client.get("/api/system").json()["system"]["fingerprint"]
+        assert 409 not in {ask(name, query | {"system": now}) for name, query in more.items()}
+        assert path.read_text("utf-8") == edit["text"]
 
 
 @pytest.mark.deep

@@ -12,6 +12,7 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
+from pxp_fsm.web.studio.notes import load, path_of
 from tests.web.browsers import (
     AXE,
     ROOT,
@@ -223,7 +224,8 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 field.wait_for()
                 if way == "killed":
                     field.fill(typed)
-                    page.wait_for_timeout(600)
+                    while typed not in load(path_of(path)).drafts.values():
+                        page.wait_for_timeout(50)
                     process.kill()
                     process.wait()
                     wait(page, "The server has ended.")

@@ -3,3 +3,13 @@ import htm from "htm";
 import { createElement } from "react";
 
 export const html = htm.bind(createElement);
+
+/** For buttons of which one brings the next: the second click of a double click is none on the button
+ * that the first has brought. */
+export const SINGLE = {
+  onClickCapture: (event) => {
+    if (event.detail < 2) return;
+    event.preventDefault();
+    event.stopPropagation();
+  },
+};

@@ -7,8 +7,8 @@ async function answered(response) {
   throw Object.assign(error, { status: response.status });
 }
 
-export async function get(path) {
-  return answered(await fetch(path));
+export async function get(path, signal = undefined) {
+  return answered(await fetch(path, { signal }));
 }
 
 function sent(method) {

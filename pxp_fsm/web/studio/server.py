@@ -286,17 +286,16 @@ def _add_events(app: FastAPI, studio: Studio, plan: StudioPlan) -> None:
                 "tasks": {name: load_task(name).title for name in BUNDLED},
             }
 
-        with studio.listeners.joined() as queue:
-
-            async def send() -> None:
-                await studio.ready()
+        async def send() -> None:
+            await studio.ready()
+            with studio.listeners.joined() as queue:  # at once with what it is told first
                 for part in (*studio.messages(), begin()):
                     await socket.send_json(part)
                 while (message := await queue.get()) is not None:
                     await socket.send_json(message)
-                await socket.close(1013)
+            await socket.close(1013)
 
-            await until_left(socket, send())
+        await until_left(socket, send())
 
 
 def serve_studio(

@@ -1,7 +1,8 @@
 // The page of an expert: a queue of sessions, and the one that is open. A researcher sees runs.
-import { useCallback, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { get } from "../http.js";
 import { html } from "../html.js";
+import { useAsked } from "./asked.js";
 import { listen } from "./news.js";
 import { Pairing } from "./pairing.js";
 import { Participant } from "./participant.js";
@@ -47,24 +48,8 @@ function Bench({ me }) {
 }
 
 function Desk({ news }) {
-  const [lines, setLines] = useState(null);
+  const { found: lines, trouble, refresh } = useAsked("/api/sessions", news);
   const [open, setOpen] = useState(inAddress);
-  const [trouble, setTrouble] = useState("");
-  const [own, setOwn] = useState(0);
-  const refresh = useCallback(() => setOwn((old) => old + 1), []);
-
-  useEffect(() => {
-    let wanted = true;
-    (async () => {
-      try {
-        const found = await (await get("/api/sessions")).json();
-        if (wanted) { setLines(found); setTrouble(""); }
-      } catch (error) {
-        if (wanted && error.status) setTrouble(error.message);
-      }
-    })();
-    return () => { wanted = false; };
-  }, [news, own]);
 
   useEffect(() => {
     const go = () => setOpen(inAddress());

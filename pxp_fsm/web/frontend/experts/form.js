@@ -1,11 +1,10 @@
 // The form of an answer: the answer itself, then its tag (or MATCH and AGREE), then a last look.
 import { useCallback, useEffect, useRef, useState } from "react";
-import { post, put } from "../http.js";
-import { html } from "../html.js";
+import { post } from "../http.js";
+import { SINGLE, html } from "../html.js";
 import { Labels, Molecules } from "./predictions.js";
-import { Notes, rounded, useSpent } from "./spent.js";
+import { Notes, rounded, useKept, useSpent } from "./spent.js";
 
-const TYPING = 600;
 const SAME = { match: "Is it the same prediction?", agree: "Do the explanations say the same?" };
 const WORDS = { yes: "Yes", no: "No", unsure: "I am unsure (counts as no)" };
 const HEADINGS = { answer: "Your answer", tag: "What do you say to the other side?", look: "A last look before it is sent" };
@@ -24,38 +23,20 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
   const [saved, setSaved] = useState(draft ? "Your draft is kept." : "");
   const [busy, setBusy] = useState(false);
   const spent = useSpent(draft?.spent), heading = useRef(null), first = useRef(true);
-  const unsaved = useRef(TYPED.has(place)), pending = useRef(null);
   const now = useRef(typed);
-
-  /** Keep what is typed now; one request at a time, so that none overtakes a later one. */
-  const save = useCallback((keepalive = false) => {
-    if (!unsaved.current || (pending.current && !keepalive)) return;
-    unsaved.current = false;
-    const body = { number: asked.number, ...now.current, spent: rounded(spent.current) };
-    pending.current = put(`${base}/draft`, body, keepalive)
-      .then(() => { if (!unsaved.current) setSaved("Your draft is kept."); })
-      .catch((error) => {
-        unsaved.current = true; // tried again in a while: a server that starts again has not asked yet
-        if (error.status !== 409) setSaved("Your draft is not kept yet.");
-      })
-      .finally(() => { pending.current = null; });
-  }, [base, asked.number, spent]);
-  useEffect(() => {
-    const timer = setInterval(() => save(), TYPING);
-    const leave = () => save(true);
-    addEventListener("pagehide", leave);
-    return () => { clearInterval(timer); removeEventListener("pagehide", leave); leave(); };
-  }, [save]);
+  const kept = useKept(`${base}/draft`,
+    () => ({ number: asked.number, ...now.current, spent: rounded(spent.current) }), TYPED.has(place), setSaved);
+  useEffect(() => kept.save, [kept]); // also where another session is opened
 
   const change = useCallback((part) => {
     now.current = { ...now.current, ...part };
     spent.current.edits += 1;
-    unsaved.current = true;
+    kept.touch();
     TYPED.set(place, now.current);
     setTyped(now.current);
     setSaved("");
     setTrouble("");
-  }, [spent, place]);
+  }, [kept, spent, place]);
 
   useEffect(() => {
     setChoice("");
@@ -68,12 +49,11 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
     setBusy(true);
     setTrouble("");
     try {
-      unsaved.current = false;
-      await pending.current; // it could arrive after the answer, and what is kept would be older
-      unsaved.current = false;
+      await kept.settle();
       const body = { key: asked.key, choice: picked, ...answer, spent: rounded(spent.current) };
       await onReply(post(`${base}/reply`, body).then((found) => found.json()));
     } catch (error) {
+      if (asked.step === "answer") kept.touch();
       if (error.status === 409) onMoved();
       else setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
     } finally {
@@ -105,7 +85,7 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
           choices=${Object.entries(WORDS).map(([value, title]) => ({ value, title, allowed: true, about: "" }))} />`}
       ${asked.step === "look" && html`<${Look} view=${view} />`}
       ${trouble && html`<p className="alert" role="alert">${trouble}</p>`}
-      <p className="buttons">
+      <p className="buttons" ...${SINGLE}>
         <button type="submit" className="main" disabled=${busy}>${asked.step === "look" ? "Send" : "Continue"}</button>
         ${asked.step === "look" && html`<button type="button" disabled=${busy}
           onClick=${() => send("edit")}>Edit</button>`}

@@ -1,9 +1,9 @@
 // The page of a participant of a study: what their status offers, and the session that they are in.
 import { useCallback, useEffect, useRef, useState } from "react";
-import { get, post, put } from "../http.js";
-import { html } from "../html.js";
+import { get, post } from "../http.js";
+import { SINGLE, html } from "../html.js";
 import { listen } from "./news.js";
-import { Notes, useSpent, rounded } from "./spent.js";
+import { Notes, rounded, useKept, useSpent } from "./spent.js";
 import { Pairing } from "./pairing.js";
 import { SessionPane, who } from "./session.js";
 
@@ -60,14 +60,22 @@ export function Participant({ notice }) {
       show(found);
     } else refresh();
   }, [refresh, show]);
-  const act = useCallback(async (label, payload = null, spent = undefined) => {
+  const doing = useRef(new Set());
+  /** Do it, and not twice at once. */
+  const perform = useCallback(async (name, path, body) => {
+    if (doing.current.has(name)) return;
+    doing.current.add(name);
     try {
-      await keep(post(`${BASE}/act`, { label, payload, ...(spent ? { spent } : {}) }).then((found) => found.json()));
+      await keep(post(path, body).then((found) => found.json()));
     } catch (error) {
       setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
       if (error.status) refresh();
     }
+    doing.current.delete(name);
   }, [keep, refresh]);
+  const act = useCallback((label, payload = null, spent = undefined) =>
+    perform(label, `${BASE}/act`, { label, payload, ...(spent ? { spent } : {}) }), [perform]);
+  const finish = useCallback(() => perform("finish", `${BASE}/finish`, {}), [perform]);
   useEffect(() => { // a new page begins at its top, also for who does not see it
     if (page && shown.current && shown.current !== page.status && page.status !== "ANSWERING" && page.status !== "WAITING") {
       heading.current?.focus();
@@ -92,9 +100,9 @@ export function Participant({ notice }) {
       ${page.consent && html`<${Consent} consent=${page.consent} tools=${page.tools} />`}
       ${page.status === "READING" && html`<${Tools} tools=${page.tools} />`}
       ${page.items && html`<${Questions} key=${`${page.status}/${page.items.some((one) => one.explanation)}`} page=${page} onSend=${act} />`}
-      ${page.task && html`<${Task} page=${page} keep=${keep} refresh=${refresh} />`}
+      ${page.task && html`<${Task} page=${page} ...${{ keep, refresh, finish }} />`}
       ${page.arms && html`<${Debrief} page=${page} />`}
-      <p className="buttons">${Object.entries(page.offers).filter(([label]) => label !== "WITHDRAW" && !page.items)
+      <p className="buttons" ...${SINGLE}>${Object.entries(page.offers).filter(([label]) => label !== "WITHDRAW" && !page.items)
         .map(([label, text], place) => html`<button type="button" key=${label} className=${place ? "" : "main"}
           onClick=${() => act(label, label === "CONSENT" ? { version: page.consent.version } : null)}>${text}</button>`)}</p>
       ${page.leave && html`<p><a className="button" href=${page.leave} rel="noreferrer">Go back to where you came from</a></p>`}
@@ -127,20 +135,11 @@ function Tools({ tools }) {
 function Questions({ page, onSend }) {
   const [typed, setTyped] = useState(() => page.draft ?? {});
   const [busy, setBusy] = useState(false);
-  const spent = useSpent(), now = useRef(typed), unsaved = useRef(false);
-  useEffect(() => {
-    const save = () => {
-      if (!unsaved.current) return;
-      unsaved.current = false;
-      put(`${BASE}/answers`, { answers: now.current }, true).catch((error) => { unsaved.current = !error.status; });
-    };
-    const timer = setInterval(save, 600);
-    addEventListener("pagehide", save);
-    return () => { clearInterval(timer); removeEventListener("pagehide", save); };
-  }, []);
+  const spent = useSpent(), now = useRef(typed);
+  const kept = useKept(`${BASE}/answers`, () => ({ answers: now.current }));
   const change = (name, value) => {
     now.current = { ...now.current, [name]: value };
-    unsaved.current = true;
+    kept.touch();
     spent.current.edits += 1;
     setTyped(now.current);
   };
@@ -150,14 +149,15 @@ function Questions({ page, onSend }) {
     const answers = Object.fromEntries(page.items.map((item) => [item.name, valued(item, now.current[item.name])])
       .filter(([, value]) => value !== undefined));
     setBusy(true);
-    unsaved.current = false;
+    await kept.settle();
     await onSend(label, answers, rounded(spent.current));
     setBusy(false);
+    kept.touch(); // where it was not taken, and these are asked still
   };
   return html`<form className="questions" onSubmit=${submit} ...${Notes(spent, page.pasting)}>
     ${page.items.map((item) => html`<${Item} key=${item.name} item=${item} value=${typed[item.name] ?? ""}
       onChange=${(value) => change(item.name, value)} />`)}
-    <p className="buttons"><button type="submit" className="main" disabled=${busy}>${text}</button></p></form>`;
+    <p className="buttons" ...${SINGLE}><button type="submit" className="main" disabled=${busy}>${text}</button></p></form>`;
 }
 
 function valued(item, value) {
@@ -179,9 +179,8 @@ function Item({ item, value, onChange }) {
       : html`<textarea rows="3" maxLength="20000" ...${field} />`}</div>`;
 }
 
-function Task({ page, keep, refresh }) {
+function Task({ page, keep, refresh, finish }) {
   const { task, session } = page;
-  const finish = () => keep(post(`${BASE}/finish`, {}).then((found) => found.json()));
   return html`<section className="task" aria-label="task">
     <p className="muted">Task ${task.place} of ${task.of}${task.about ? `: ${task.about}` : ""}</p>
     ${task.network && html`<${Network} task=${task} onDone=${finish} />`}
@@ -195,7 +194,7 @@ function Network({ task, onDone }) {
     ? "Edit the network by hand until its outputs on the examples will do."
     : "The studio proposes each change of the network: confirm it, correct it, or give a hint."}
     ${" "}You work in the studio that the researchers have opened for you: the task is ${task.network}.</p>
-    <p><button type="button" className="main" onClick=${onDone}>This task is done</button></p>`;
+    <p ...${SINGLE}><button type="button" className="main" onClick=${onDone}>This task is done</button></p>`;
 }
 
 function Earlier({ sessions }) {
@@ -217,7 +216,7 @@ function Withdraw({ text, onAct }) {
   const [sure, setSure] = useState(false);
   return html`<section className="withdraw" aria-label="withdraw">${sure
     ? html`<p>What you said is erased at once, and cannot be brought back.</p>
-        <p className="buttons"><button type="button" onClick=${() => onAct("WITHDRAW")}>Yes, withdraw and erase</button>
+        <p className="buttons" ...${SINGLE}><button type="button" onClick=${() => onAct("WITHDRAW")}>Yes, withdraw and erase</button>
           <button type="button" onClick=${() => setSure(false)}>No, go back</button></p>`
     : html`<button type="button" onClick=${() => setSure(true)}>${text}</button>`}</section>`;
 }

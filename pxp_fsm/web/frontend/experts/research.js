@@ -1,30 +1,19 @@
 // The researcher's page: runs as they go, whom they wait for, links of experts, pause and resume.
-import { useEffect, useState } from "react";
-import { get, post } from "../http.js";
-import { html } from "../html.js";
+import { useState } from "react";
+import { post } from "../http.js";
+import { SINGLE, html } from "../html.js";
 import { Curves } from "./curves.js";
+import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
 const WAITS = { you: "for the expert", partner: "for the machine", later: "not begun", paused: "paused", over: "over" };
+const PAUSE = 300;
 const messages = (count) => `${count} message${count === 1 ? "" : "s"}`;
 
 export function Research({ news }) {
-  const [runs, setRuns] = useState(null);
+  const { found: runs, trouble, refresh } = useAsked("/api/research/runs", news, PAUSE);
   const [told, setTold] = useState("");
-  const [own, setOwn] = useState(0);
   const [open, setOpen] = useState(null);
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(async () => {
-      try {
-        const found = await (await get("/api/research/runs")).json();
-        if (wanted) setRuns(found);
-      } catch (error) {
-        if (wanted && error.status) setTold(error.message);
-      }
-    }, runs ? 300 : 0);
-    return () => { wanted = false; clearTimeout(timer); };
-  }, [news, own]);
 
   const act = (path, tell) => async () => {
     try {
@@ -32,12 +21,12 @@ export function Research({ news }) {
     } catch (error) {
       setTold(error.message);
     }
-    setOwn((old) => old + 1);
+    refresh();
   };
-  if (!runs) return html`<main className="loading"><p role="status">${told || "Loading …"}</p></main>`;
+  if (!runs) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
   const subjects = [...new Set(runs.map((one) => one.subject))];
   return html`<main className="research">
-    <p className="notice" role="status">${told}</p>
+    <p className="notice" role="status">${trouble || told}</p>
     ${runs.map((one) => html`<section key=${one.number} aria-label=${`run ${one.name}`}>
       <h2>${one.name} <span className="muted">${one.task} · ${one.protocol} · ${one.subject}</span></h2>
       <p><progress max=${one.total} value=${one.over} aria-label=${`sessions of ${one.name} that are over`} />
@@ -52,7 +41,7 @@ export function Research({ news }) {
         <tbody>${one.table.map((row) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>
           ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>`}
       ${Object.keys(one.curves).length > 0 && html`<${Curves} curves=${one.curves} total=${one.over} name=${one.name} />`}
-      <p className="buttons">
+      <p className="buttons" ...${SINGLE}>
         ${one.state === "running" && html`<button type="button" onClick=${act(`/api/research/runs/${one.number}/pause`,
           (found) => `${found.name} is ${found.state}`)}>Pause <span className="unseen">${one.name}</span></button>`}
         ${["paused", "stopped"].includes(one.state) && html`<button type="button"
@@ -75,14 +64,8 @@ export function Research({ news }) {
 
 /** The sessions of a run; one that is chosen is shown, and beside it the one that was chosen before. */
 function Sessions({ number, news }) {
-  const [lines, setLines] = useState([]);
+  const lines = useAsked(`/api/research/runs/${number}`, news, PAUSE).found ?? [];
   const [shown, setShown] = useState([]);
-  useEffect(() => {
-    let wanted = true;
-    get(`/api/research/runs/${number}`).then((found) => found.json())
-      .then((found) => wanted && setLines(found)).catch(() => {});
-    return () => { wanted = false; };
-  }, [number, news]);
   const pick = (id) => setShown((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old.slice(-1), id]));
   return html`<div><ul className="sessions">${lines.map((one) => html`<li key=${one.id}>
       <button type="button" disabled=${one.standing === "later"} aria-pressed=${shown.includes(one.id)}

@@ -1,10 +1,11 @@
 // The page of who conducts a study: how far everybody is, whom they wait for, two sessions side by side.
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import { get, post } from "../http.js";
-import { html } from "../html.js";
+import { SINGLE, html } from "../html.js";
+import { useAsked } from "./asked.js";
 import { who } from "./session.js";
 
-const BASE = "/api/study";
+const BASE = "/api/study", PAUSE = 300;
 const WORDS = { open: "Open", pause: "Pause", resume: "Resume", close: "Close", anonymise: "Anonymise" };
 const FINAL = ["close", "anonymise", "withdraw", "reassign"];
 const AGAIN = {
@@ -15,40 +16,36 @@ const AGAIN = {
 };
 
 export function Study({ news }) {
-  const [study, setStudy] = useState(null);
+  const { found: study, trouble, refresh } = useAsked(BASE, news, PAUSE);
   const [told, setTold] = useState("");
   const [open, setOpen] = useState("");
   const [pair, setPair] = useState([]);
   const [sure, setSure] = useState(null);
 
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(() => get(BASE).then((found) => found.json())
-      .then((found) => wanted && setStudy(found)).catch((error) => wanted && error.status && setTold(error.message)), study ? 300 : 0);
-    return () => { wanted = false; clearTimeout(timer); };
-  }, [news]);
-
+  const doing = useRef(new Set());
+  /** Do it, and not twice at once. */
   const act = useCallback(async (path, tell) => {
     setSure(null);
+    if (doing.current.has(path)) return;
+    doing.current.add(path);
     try {
-      const found = await (await post(`${BASE}/${path}`, {})).json();
-      if (found.lines) setStudy(found);
-      setTold(tell(found));
-      if (!found.lines) setStudy(await (await get(BASE)).json());
+      setTold(tell(await (await post(`${BASE}/${path}`, {})).json()));
     } catch (error) {
       setTold(error.message);
     }
-  }, []);
+    doing.current.delete(path);
+    refresh();
+  }, [refresh]);
   const ask = (word, path, tell) => (FINAL.includes(word) ? setSure({ word, path, tell }) : act(path, tell));
   const pick = (one) => setPair((old) => (old.some((each) => each.key === one.key)
     ? old.filter((each) => each.key !== one.key) : [...old.slice(-1), one]));
 
-  if (!study) return html`<main className="loading"><p role="status">${told || "Loading …"}</p></main>`;
-  const done = study.statuses.DONE ?? 0;
+  if (!study) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
+  const done = study.statuses.DONE ?? 0, opened = study.lines.find((one) => one.subject === open);
   return html`<main className="research">
-    <p className="notice" role="status">${told}</p>
+    <p className="notice" role="status">${trouble || told}</p>
     ${sure && html`<section role="alertdialog" aria-label="are you sure?" className="alert"><p>${AGAIN[sure.word]}</p>
-      <p className="buttons"><button type="button" onClick=${() => act(sure.path, sure.tell)}>Yes</button>
+      <p className="buttons" ...${SINGLE}><button type="button" onClick=${() => act(sure.path, sure.tell)}>Yes</button>
         <button type="button" onClick=${() => setSure(null)}>No</button></p></section>`}
     <section aria-labelledby="study-title"><h2 id="study-title">${study.title} <span className="muted">${study.name}</span></h2>
       <p><progress max=${study.experts} value=${done} aria-label="participants who have finished" />
@@ -59,7 +56,7 @@ export function Study({ news }) {
       ${study.costs && html`<p className="muted">${study.costs}</p>`}
       ${study.unclean && html`<p className="alert">The database’s files may still hold what was erased, while another
         process has them open.</p>`}
-      <p className="buttons">${study.events.map((event) => html`<button type="button" key=${event}
+      <p className="buttons" ...${SINGLE}>${study.events.map((event) => html`<button type="button" key=${event}
         onClick=${() => ask(event, `events/${event}`, (found) => `The study is ${found.state}.`)}>${WORDS[event]}</button>`)}
         ${["PREPARED", "OPEN"].includes(study.state) && study.places > 0 && html`<button type="button"
           onClick=${() => act("participants", (found) => `${found.subject}: ${found.link}`)}>Invite somebody</button>`}</p>
@@ -77,7 +74,7 @@ export function Study({ news }) {
           <td><button type="button" aria-expanded=${open === one.subject}
             onClick=${() => setOpen(open === one.subject ? "" : one.subject)}>More <span className="unseen">of ${one.subject}</span></button></td>
           </tr>`)}</tbody></table></div>
-      ${open && html`<${More} key=${open} line=${study.lines.find((one) => one.subject === open)} news=${news} ask=${ask}
+      ${opened && html`<${More} key=${open} line=${opened} news=${news} ask=${ask} tell=${setTold}
         pair=${pair} pick=${pick} />`}
     </section>
     ${pair.length > 0 && html`<section aria-labelledby="pair-title"><h2 id="pair-title">${pair.length > 1
@@ -86,16 +83,12 @@ export function Study({ news }) {
   </main>`;
 }
 
-function More({ line, news, ask, pair, pick }) {
-  const [sessions, setSessions] = useState([]);
+function More({ line, news, ask, tell, pair, pick }) {
   const [arms, setArms] = useState(null);
   const path = `participants/${line.subject}`;
-  useEffect(() => {
-    let wanted = true;
-    get(`${BASE}/${path}/sessions`).then((found) => found.json()).then((found) => wanted && setSessions(found)).catch(() => {});
-    return () => { wanted = false; };
-  }, [path, news]);
-  const reveal = async () => setArms(await (await get(`${BASE}/${path}/arms`)).json());
+  const sessions = useAsked(`${BASE}/${path}/sessions`, news, PAUSE).found ?? [];
+  const reveal = () => get(`${BASE}/${path}/arms`).then((found) => found.json()).then(setArms)
+    .catch((error) => tell(error.message));
   const state = (found) => `${line.subject} is ${found.lines.find((one) => one.subject === line.subject)?.status}.`;
   return html`<div className="more"><h3>${line.subject}: ${line.status}</h3>
     <ul className="sessions">${sessions.map((one) => html`<li key=${one.id}><button type="button"
@@ -112,14 +105,8 @@ function More({ line, news, ask, pair, pick }) {
 }
 
 function Transcript({ one, news }) {
-  const [said, setSaid] = useState(null);
-  useEffect(() => {
-    let wanted = true;
-    get(`${BASE}/participants/${one.subject}/sessions/${one.id}`).then((found) => found.json())
-      .then((found) => wanted && setSaid(found)).catch(() => {});
-    return () => { wanted = false; };
-  }, [one.subject, one.id, news]);
-  if (!said) return null;
+  const { found: said, trouble } = useAsked(`${BASE}/participants/${one.subject}/sessions/${one.id}`, news, PAUSE);
+  if (!said || trouble) return null; // where it was erased, it is shown no longer
   return html`<article aria-label=${`${one.subject}, task ${one.place}, ${one.instance}`}>
     <h3>${one.subject}, task ${one.place}: ${one.instance}</h3>
     <ol className="messages">${said.messages.map((each) => html`<li key=${each.number} className=${each.mine ? "mine" : "theirs"}>

@@ -10,7 +10,9 @@ import { Graph } from "./graph.js";
 import { Channels, Formula, Moves, Verdicts, described } from "./panels.js";
 import { Session, alike } from "./session.js";
 
-const WALK = 20, PAUSE = 700, TYPING = 200, CHANGED = 3000;
+const WALK = 20, PAUSE = 700, TYPING = 200;
+const back = ({ position }) => position - 1, forward = ({ position }) => position + 1;
+const last = ({ choices }) => choices.length;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** The trace in the address: #t=0.1.2 its choices, p the place, l the steps that repeat, s the system. */
@@ -53,7 +55,7 @@ export function App({ source }) {
   const [trouble, setTrouble] = useState("");
   const [claims, setClaims] = useState({ results: [], done: false });
   const asked = useRef(0), claimed = useRef(0), question = useRef(0);
-  const happened = useRef([]), fingerprint = useRef("");
+  const happened = useRef([]), fingerprint = useRef(""), heard = useRef(""), made = useRef(new Set());
 
   const keep = useCallback((next) => {
     now.current = next;
@@ -79,8 +81,10 @@ export function App({ source }) {
     keep({ choices, states, position, cycle });
   }, [keep, source]);
 
-  const take = useCallback((choice) => serially(async () => {
+  /** Take a move by its number; of the state `shown`, or not at all, where one is given. */
+  const take = useCallback((choice, shown = null) => serially(async () => {
     const { choices, position, states } = now.current;
+    if (shown && states[position] !== shown) return;
     const move = states[position].moves[choice];
     if (move === undefined) return;
     if (choices[position] === choice) keep({ ...now.current, position: position + 1 });
@@ -93,12 +97,14 @@ export function App({ source }) {
     const { position, states } = now.current;
     const found = states[position].moves.flatMap((move, number) =>
       move.rows.some(([member, row]) => member === place && rows.includes(row)) ? [number] : []);
-    if (found.length === 1) take(found[0]);
+    if (found.length === 1) take(found[0], states[position]);
     else setNotice(`${found.length} moves take this row; choose one in the list`);
   }, [take]);
 
-  const goTo = useCallback((position) => serially(async () => {
+  /** Go to a place, or to the one that a function gives for the trace that there is then. */
+  const goTo = useCallback((wanted) => serially(async () => {
     const { choices, cycle } = now.current;
+    const position = typeof wanted === "function" ? wanted(now.current) : wanted;
     const past = position > choices.length;
     const place = past && cycle ? choices.length - cycle + 1 : Math.max(0, Math.min(position, choices.length));
     keep({ ...now.current, position: place });
@@ -153,23 +159,35 @@ export function App({ source }) {
     }
   }), [open, serially]);
 
-  /** The tables were edited: show the new system, at the same place as far as it has it. */
-  const edited = useCallback((choices) => serially(async () => {
-    const all = await source.open();
-    const { position } = now.current ?? { position: 0 };
-    fingerprint.current = all.system.fingerprint;
-    now.current = null;
-    setOpened(all);
-    setShown((old) => all.system.members.map((member) => member.name).filter((name) => old.includes(name)));
-    await open(choices, Math.min(position, choices.length));
-  }), [open, serially, source]);
+  /** Edit a table: what is wrong with its text; or the new system is shown, at the same place as far
+   * as it has it. */
+  const edit = useCallback((table, text) => new Promise((done, fail) => serially(async () => {
+    try {
+      const found = await source.edit(table, text, now.current.choices);
+      if (!found.faults.length) {
+        made.current.add(found.system);
+        const all = await source.open();
+        const states = await source.states(found.choices, 0);
+        fingerprint.current = all.system.fingerprint;
+        setOpened(all);
+        setShown((old) => all.system.members.map((member) => member.name).filter((name) => old.includes(name)));
+        keep({ choices: found.choices, states, position: Math.min(now.current.position, found.choices.length), cycle: 0 });
+      }
+      done(found);
+    } catch (error) {
+      fail(error);
+    }
+  })), [keep, serially, source]);
 
-  const getChoices = useCallback(() => now.current.choices, []);
-
-  /** They may have been edited in another window; this one's own edit is on its way. */
-  const changed = useCallback((found) => setTimeout(() => {
-    if (fingerprint.current !== found) setNotice("The tables were edited in another window: reload this page.");
-  }, CHANGED), []);
+  /** The tables are others now, by this page's own edit, which may be on its way, or by another's. */
+  const changed = useCallback((found) => {
+    heard.current = found;
+    return serially(async () => {
+      if (fingerprint.current !== heard.current && !made.current.has(heard.current)) {
+        setNotice("The tables were edited in another window: reload this page.");
+      }
+    });
+  }, [serially]);
 
   useEffect(() => {
     (async () => {
@@ -180,6 +198,18 @@ export function App({ source }) {
       happened.current = begin;
       setOpened(all);
       setShown(found.members.map((member) => member.name));
+      const given = inAddress(found.fingerprint);
+      const choices = (given.other ? null : given.choices) ?? begin;
+      const begun = serially(async () => { // first: what is told of a session follows it
+        try {
+          await open(choices, Math.min(given.position ?? choices.length, choices.length),
+            Math.min(given.cycle, choices.length));
+          if (given.other) setNotice("The address is of another system, or of another version of it.");
+        } catch (error) {
+          await open([], 0);
+          setNotice(error.message);
+        }
+      });
       ask.current = source.listen((event) => {
         const own = event.id === null;
         if (event.type === "session") {
@@ -188,7 +218,7 @@ export function App({ source }) {
           setTrouble(event.error);
         } else if (event.type === "system") {
           setVerdicts({ results: [], done: false, trouble: "" });
-          if (event.fingerprint !== fingerprint.current) changed(event.fingerprint);
+          changed(event.fingerprint);
         } else if (event.id === claimed.current && !own) {
           setClaims((old) => ({
             results: event.result ? [...old.results, event.result] : old.results,
@@ -203,19 +233,10 @@ export function App({ source }) {
           setAnswer(event);
         }
       }, () => setNotice("The server has ended; start pxp explore again."));
-      const given = inAddress(found.fingerprint);
-      const choices = (given.other ? null : given.choices) ?? begin;
-      try {
-        await open(choices, Math.min(given.position ?? choices.length, choices.length),
-          Math.min(given.cycle, choices.length));
-        if (given.other) setNotice("The address is of another system, or of another version of it.");
-      } catch (error) {
-        setNotice(error.message);
-        await open([], 0);
-      }
+      await begun;
       if (source.live) setFormula(given.formula);
     })().catch((error) => setNotice(error.message));
-  }, [changed, follow, open, source]);
+  }, [changed, follow, open, serially, source]);
 
   useEffect(() => {
     if (!system || !trace) return;
@@ -254,7 +275,7 @@ export function App({ source }) {
   useEffect(() => {
     if (!playing || !trace) return undefined;
     if (trace.position === trace.choices.length && !trace.cycle) return setPlaying(false);
-    const timer = setTimeout(() => goTo(now.current.position + 1), PAUSE);
+    const timer = setTimeout(() => goTo(forward), PAUSE);
     return () => clearTimeout(timer);
   }, [playing, trace, goTo]);
 
@@ -262,12 +283,11 @@ export function App({ source }) {
     const press = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !now.current) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-      const { position, choices: taken } = now.current;
       const picture = event.target.closest?.(".scroll");
       const inPicture = picture && picture.scrollWidth > picture.clientWidth; // arrows scroll it
       const does = {
-        ArrowLeft: () => !inPicture && goTo(position - 1), ArrowRight: () => !inPicture && goTo(position + 1),
-        Home: () => goTo(0), End: () => goTo(taken.length),
+        ArrowLeft: () => !inPicture && goTo(back), ArrowRight: () => !inPicture && goTo(forward),
+        Home: () => goTo(0), End: () => goTo(last),
         r: walk, e: () => extend(""), p: () => setPlaying((one) => !one),
       }[event.key] ?? (/^[1-9]$/.test(event.key) ? () => take(Number(event.key) - 1) : null);
       if (!does) return;
@@ -300,8 +320,8 @@ export function App({ source }) {
     </header>
     <nav aria-label="steps">
       <button type="button" onClick=${() => goTo(0)} disabled=${!trace.position}>Restart</button>
-      <button type="button" onClick=${() => goTo(trace.position - 1)} disabled=${!trace.position}>← Back</button>
-      <button type="button" onClick=${() => goTo(trace.position + 1)}
+      <button type="button" onClick=${() => goTo(back)} disabled=${!trace.position}>← Back</button>
+      <button type="button" onClick=${() => goTo(forward)}
         disabled=${trace.position === choices.length && !cycle}>Forward →</button>
       <button type="button" onClick=${() => setPlaying(!playing)} aria-pressed=${playing}
         disabled=${!choices.length}>${playing ? "Pause" : "Play"}</button>
@@ -329,11 +349,11 @@ export function App({ source }) {
       <div className="middle">
         <${Chart} names=${names} moves=${moves} position=${trace.position} cycle=${cycle}
           deadlock=${trace.states.at(-1).deadlock} onStep=${goTo} />
-        ${opened.tables?.length ? html`<${Editor} tables=${opened.tables} source=${source} onEdited=${edited}
-          getChoices=${getChoices} setNotice=${setNotice} />` : null}
+        ${opened.tables?.length ? html`<${Editor} tables=${opened.tables} source=${source} edit=${edit}
+          setNotice=${setNotice} />` : null}
       </div>
       <div className="side">
-        <${Moves} ...${{ system, state, shown }} onMove=${take} />
+        <${Moves} ...${{ system, state, shown }} onMove=${(number) => take(number, state)} />
         ${session && html`<${Session} ...${{ session, trouble, choices, setNotice }} position=${trace.position}
           onNow=${() => serially(() => open(session.choices, session.choices.length))} />`}
         ${source.live

@@ -4,13 +4,14 @@ import { html } from "../html.js";
 
 const TYPING = 250;
 
-export const Editor = memo(function Editor({ tables, source, onEdited, getChoices, setNotice }) {
+export const Editor = memo(function Editor({ tables, source, edit, setNotice }) {
   const [chosen, setChosen] = useState(0);
   const [texts, setTexts] = useState(() => tables.map((one) => one.text));
   const [saved, setSaved] = useState(() => tables.map((one) => (one.saved ? one.text : null)));
   const [faults, setFaults] = useState([]);
   const [state, setState] = useState("");
   const area = useRef(null), gutter = useRef(null), latest = useRef(0), timer = useRef(0);
+  const work = useRef(Promise.resolve());
   const text = texts[chosen], lines = text.split("\n");
   const wrong = new Set(faults.map((one) => one.line));
   const dirty = texts[chosen] !== saved[chosen];
@@ -19,25 +20,26 @@ export const Editor = memo(function Editor({ tables, source, onEdited, getChoice
     const mine = (latest.current += 1);
     clearTimeout(timer.current);
     setState("checking …");
-    timer.current = setTimeout(async () => {
+    const send = async () => {
+      if (mine !== latest.current) return;
       try {
-        const found = await source.edit(number, typed, getChoices());
+        const found = await edit(number, typed);
         if (mine !== latest.current) return;
         setFaults(found.faults);
         setState(found.faults.length ? "" : "no fault: this is what is explored now");
-        if (!found.faults.length) await onEdited(found.choices);
       } catch (error) {
         if (mine === latest.current) {
           setFaults([{ line: 0, text: error.message }]);
           setState("");
         }
       }
-    }, TYPING);
+    };
+    timer.current = setTimeout(() => { work.current = work.current.then(send); }, TYPING);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
 
   const type = (typed) => {
-    setTexts(texts.map((one, number) => (number === chosen ? typed : one)));
+    setTexts((old) => old.map((one, number) => (number === chosen ? typed : one)));
     check(chosen, typed);
   };
   const choose = (number) => {
@@ -52,8 +54,8 @@ export const Editor = memo(function Editor({ tables, source, onEdited, getChoice
   };
   const save = async () => {
     try {
-      await source.save(chosen);
-      setSaved(saved.map((one, number) => (number === chosen ? text : one)));
+      const written = (await source.save(chosen)).tables[chosen].text;
+      setSaved((old) => old.map((one, number) => (number === chosen ? written : one)));
       setNotice(`Written: ${tables[chosen].file}`);
     } catch (error) {
       setNotice(error.message);

@@ -3,6 +3,7 @@ import { memo, useCallback, useEffect, useState } from "react";
 import { Drawing } from "../automaton.js";
 import { html } from "../html.js";
 import { PICTURES, Save } from "./exports.js";
+import { alike } from "./session.js";
 
 const PAUSE = 150;
 const TITLES = { none: "each state", symmetry: "up to symmetry", control: "by control" };
@@ -17,7 +18,7 @@ export function Graph({ source, folds, choices, position, fingerprint, onGo, set
       try {
         const found = await source.graph(choices, fold);
         if (wanted) setView((old) => (old.fold === fold && old.of === fingerprint
-          ? { ...old, path: found.path } : { ...found, fold, of: fingerprint }));
+          ? { ...old, path: found.path, along: choices } : { ...found, fold, of: fingerprint, along: choices }));
       } catch (error) {
         if (wanted) setView({ error: error.message });
       }
@@ -25,7 +26,8 @@ export function Graph({ source, folds, choices, position, fingerprint, onGo, set
     return () => { wanted = false; clearTimeout(timer); };
   }, [open, source, fold, path, fingerprint]);
   const write = useCallback((form) => source.exported(form, { choices: [], fold }), [source, fold]);
-  const here = view.path?.[position] ?? null, before = position ? view.path?.[position - 1] ?? null : null;
+  const known = view.layout && view.of === fingerprint && alike(view.along, choices) >= position; // of this trace
+  const here = known ? view.path[position] ?? null : null, before = known && position ? view.path[position - 1] ?? null : null;
   return html`<section className="graph" aria-labelledby="graph-title">
     <details onToggle=${(event) => setOpen(event.currentTarget.open)}>
       <summary><h2 id="graph-title">Reachable states</h2></summary>
@@ -36,7 +38,7 @@ export function Graph({ source, folds, choices, position, fingerprint, onGo, set
         ${source.live && html`<${Save} forms=${PICTURES} name="graph" ...${{ write, setNotice }} />`}
       </div>
       <p className="muted" aria-live="polite">${view.error ?? view.count ?? "drawing …"}
-        ${view.layout && here === null ? " The present state is not drawn." : ""}</p>
+        ${known && here === null ? " The present state is not drawn." : ""}</p>
       ${view.layout && html`<div className="scroll" tabIndex="0" role="group" aria-label="picture of the states">
         <${Picture} layout=${view.layout} nodes=${view.nodes} ...${{ here, before, onGo }} /></div>`}
     </details>

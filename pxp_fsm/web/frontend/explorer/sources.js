@@ -6,41 +6,49 @@ import { get, post, socket } from "../http.js";
 /** The server of `pxp explore`. */
 export class ServerSource {
   live = true;
+  system = "";
 
   async open() {
-    return (await get("/api/system")).json();
+    const opened = await (await get("/api/system")).json();
+    this.system = opened.system.fingerprint;
+    return opened;
+  }
+
+  /** Ask about the system that was opened; the server refuses where it is another one by now. */
+  async ask(path, query) {
+    return post(path, { ...query, system: this.system });
   }
 
   async states(choices, start) {
-    return (await post("/api/trace", { choices, start })).json();
+    return (await this.ask("/api/trace", { choices, start })).json();
   }
 
   async path(choices, goal) {
-    return (await post("/api/path", { choices, goal })).json();
+    return (await this.ask("/api/path", { choices, goal })).json();
   }
 
   async color(choices, cycle, formula) {
-    return (await post("/api/color", { choices, cycle, formula })).json();
+    return (await this.ask("/api/color", { choices, cycle, formula })).json();
   }
 
   async exported(form, what) {
-    return (await post(`/api/export/${form}`, what)).blob();
+    return (await this.ask(`/api/export/${form}`, what)).blob();
   }
 
   async graph(choices, fold) {
-    return (await post("/api/graph", { choices, fold })).json();
+    return (await this.ask("/api/graph", { choices, fold })).json();
   }
 
   async answers(choices, assumptions) {
-    return (await post("/api/answers", { choices, assumptions })).json();
+    return (await this.ask("/api/answers", { choices, assumptions })).json();
   }
 
   async edit(table, text, choices) {
-    return (await post("/api/edit", { table, text, choices })).json();
+    return (await this.ask("/api/edit", { table, text, choices })).json();
   }
 
   async save(table) {
-    return (await post("/api/save", { table })).json();
+    return (await this.ask("/api/save", { table })).json();
   }
 
   /** Listen to events; the function that is returned asks a question. */

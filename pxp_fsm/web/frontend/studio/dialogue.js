@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
 import { Chart } from "../chart.js";
-import { html } from "../html.js";
+import { SINGLE, html } from "../html.js";
 import { useDraft } from "./drafts.js";
 
 const HOLE = "<??>";
@@ -103,7 +103,7 @@ function Review({ question, view, training, automaton, act }) {
     <label className="field"><span>Hint</span>
       <textarea rows="2" value=${hint} onChange=${(event) => setHint(event.target.value)} /></label>
     ${hint.trim() && html`<p className="muted">Retry sends the hint; Confirm ${changed && !holes ? "takes your version as it is" : "confirms what stands there"} and leaves the hint out.</p>`}
-    <p className="buttons">
+    <p className="buttons" ...${SINGLE}>
       <button type="button" className="primary" disabled=${Boolean(fault) || holes} onClick=${() => send("confirm", { hint: "" })}>Confirm</button>
       <button type="button" disabled=${Boolean(fault)} onClick=${() => send("retry")}>Retry</button>
       <button type="button" onClick=${reset}>Reset</button>
@@ -136,7 +136,7 @@ function Regressions({ question, view, act }) {
   return html`<div tabIndex="-1" data-question=${question.id} role="group" aria-label="earlier examples">
     <p>With this update (${view.about}) earlier examples would no longer be right:</p>
     <${Compared} regressions=${view.regressions} />
-    <p className="buttons">
+    <p className="buttons" ...${SINGLE}>
       <button type="button" onClick=${() => choose("ACCEPT")}>Accept the new outputs</button>
       <button type="button" onClick=${() => choose("FORGET")}>Forget these examples</button>
       <button type="button" onClick=${() => choose("RETRY")}>Retry the update</button>
@@ -157,7 +157,7 @@ function Handed({ question, view, act }) {
   const choose = (choice) => act.answer(question, { kind: "Continuation", choice });
   return html`<div tabIndex="-1" data-question=${question.id} role="group" aria-label="taken over">
     <p>It is yours now: ${view.why}. Edit the network, and let the training go on.</p>
-    <p className="buttons">
+    <p className="buttons" ...${SINGLE}>
       <button type="button" className="primary" onClick=${() => choose("RESUME")}>Resume: run it again</button>
       <button type="button" onClick=${() => choose("SKIP")}>Skip this example</button>
     </p>

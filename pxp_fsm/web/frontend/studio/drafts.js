@@ -5,25 +5,29 @@ import { post } from "../http.js";
 
 const PAUSE = 150;
 const kept = new Map(), waiting = new Map();
-let timer = null;
+let timer = null, sending = false;
 
-/** What the server has kept, as the page begins. */
+/** What the server has kept, as the page begins or is connected again: of a field that the page has
+ * already, its own text is the newer one. */
 export function begin(drafts) {
-  Object.entries(drafts).forEach(([field, text]) => kept.set(field, text));
+  Object.entries(drafts).forEach(([field, text]) => { if (!kept.has(field)) kept.set(field, text); });
+  flush();
 }
 
+/** Send what waits; one text at a time, so that none overtakes a later one of its field. */
 async function flush() {
-  clearTimeout(timer);
-  timer = null;
-  const now = [...waiting];
-  waiting.clear();
-  for (const [field, text] of now) {
+  if (sending) return;
+  sending = true;
+  while (waiting.size) {
+    const [field, text] = waiting.entries().next().value;
     try {
       await post("/api/draft", { field, text });
-    } catch {
-      if (!waiting.has(field)) waiting.set(field, text); // the server is away; with the next key again
+    } catch (error) {
+      if (!error.status) break; // the server is away; with the next key again, or when it is back
     }
+    if (waiting.get(field) === text) waiting.delete(field);
   }
+  sending = false;
 }
 
 export function keep(field, text) {
@@ -40,14 +44,16 @@ addEventListener("pagehide", () => {
   }));
 });
 
-/** A text in `field`, which is `initial` until something is typed; setting it to null forgets it. */
+/** A text in `field`, which is `initial` until something is typed; setting it to null forgets it, unless
+ * something else was typed since: who sends a text may write the next one before the reply. */
 export function useDraft(field, initial = "") {
   const [, setTick] = useState(0);
   const text = kept.get(field) || null;
   const set = useCallback((next) => {
+    if (next === null && (kept.get(field) || null) !== text) return;
     keep(field, next ?? "");
     setTick((tick) => tick + 1);
-  }, [field]);
+  }, [field, text]);
   return [text ?? initial, set, text !== null];
 }
 

@@ -1,6 +1,6 @@
 // Region 3: an input and its output, the examples, and what became of each.
 import { useState } from "react";
-import { html } from "../html.js";
+import { SINGLE, html } from "../html.js";
 import { Compared } from "./dialogue.js";
 import { useDraft } from "./drafts.js";
 import { asked, Developer, FileButton, PERSON } from "./measures.js";
@@ -14,10 +14,10 @@ function Judge({ question, view, act }) {
   const send = (satisfied) => act.answer(question, { kind: "Judged", satisfied, truth: satisfied ? "" : truth });
   return html`<div className="judge" tabIndex="-1" data-question=${question.id} role="group" aria-label="output">
     <p><strong>Will this output do?</strong></p>
-    <p className="buttons"><button type="button" className="primary" onClick=${() => send(true)}>Satisfied</button></p>
+    <p className="buttons" ...${SINGLE}><button type="button" className="primary" onClick=${() => send(true)}>Satisfied</button></p>
     <label className="field"><span>Else, the right output</span>
       <textarea rows="2" value=${truth} onChange=${(event) => setTruth(event.target.value)} /></label>
-    <p className="buttons"><button type="button" disabled=${!truth.trim()} onClick=${() => send(false)}>Not yet: improve the network</button></p>
+    <p className="buttons" ...${SINGLE}><button type="button" disabled=${!truth.trim()} onClick=${() => send(false)}>Not yet: improve the network</button></p>
   </div>`;
 }
 

@@ -176,7 +176,7 @@ export function Network({ network, states, selected, act }) {
           state=${states[agent.name] ?? null} selected=${selected?.agent === agent.name}
           target=${drag?.over === agent.name} />`;
       })}
-      ${drag?.over && html`<g className="connecting">
+      ${drag?.over && boxes.has(drag.name) && boxes.has(drag.over) && html`<g className="connecting">
         <path d=${pathOf(boxes.get(drag.name), boxes.get(drag.over))} markerEnd="url(#edge-tip)" />
         <text x=${boxes.get(drag.over).x} y=${boxes.get(drag.over).y - 26} textAnchor="middle">
           ${drag.merging ? "merge" : "connect"}</text>

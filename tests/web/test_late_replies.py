@@ -1,0 +1,99 @@
+"""Pages whose requests, replies and news come late, in any order: quick acts, two windows, cuts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.browsers import ROOT, expect, opened, served, server
+from tests.web.studios import network_file
+
+pytestmark = pytest.mark.deep
+
+LATE = 1.0
+NEWS = (
+    """sockets.at(-1).dispatchEvent(new MessageEvent("message", { data: '{"type":"changed"}' }))"""
+)
+TABLE = ROOT / "pxp_fsm" / "automata" / "data" / "pxp.toml"
+
+
+@contextmanager
+def edited(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The address of an explorer of a table that is edited, and the table."""
+    path = folder / "my.toml"
+    shutil.copy(TABLE, path)
+    with served("--edit", str(path), "--channel", "fifo:1") as address:
+        yield address, path
+
+
+def renamed(text: str, title: str) -> str:
+    """The table with another tag, so that its system is another one, and with a title."""
+    return text.replace('"REFUTE"', '"DOUBT"').replace('title = "PXP"', f'title = "{title}"', 1)
+
+
+def test_keys_act_on_what_the_key_before_has_left(browser: Any) -> None:
+    with served() as address, opened(browser, address, late=LATE) as page:
+        for key in ("1", "3", "Home", "End", "ArrowLeft", "ArrowLeft", "ArrowRight"):
+            page.keyboard.press(key)
+        expect(page.get_by_role("status")).to_contain_text("At step 1 of 2")
+        expect(page).to_have_url(re.compile(r"t=0\.2&p=1"))
+        move = page.locator(".move").first
+        move.dblclick()  # the second click finds the list of moves that the first has left behind
+        page.keyboard.press("End")
+        expect(page.get_by_role("status")).to_contain_text("At step 2 of 2")
+        expect(page).to_have_url(re.compile(r"t=0\.0(&|$)"))
+
+
+def test_a_table_is_edited_while_its_system_is_walked(browser: Any, tmp_path: Path) -> None:
+    with (
+        edited(tmp_path) as (address, path),
+        opened(browser, f"{address}#t=0.1", late=LATE) as page,
+        opened(browser, address) as other,
+    ):
+        text = path.read_text("utf-8")
+        area = page.locator("textarea")
+        area.fill(renamed(text, "first"))
+        page.get_by_role("button", name="← Back").click()
+        page.wait_for_timeout(400)  # so that this one is on its way
+        area.fill(text.replace('to = "WAIT"', 'to = "NOWHERE"', 1))
+        page.get_by_role("button", name="line ").first.wait_for()
+        area.fill(renamed(text, "second"))
+        expect(page.locator("figcaption").first).to_contain_text("second")
+        expect(page.get_by_role("status")).not_to_contain_text("another window")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Written:")
+        assert path.read_text("utf-8") == renamed(text, "second")
+        expect(other.get_by_role("status")).to_contain_text("another window")
+        other.keyboard.press("1")
+        expect(other.get_by_role("status")).to_contain_text("reload this page")
+        expect(other.locator(".now")).to_have_text(["IDLE", "IDLE"])
+        other.reload()
+        expect(other.locator("figcaption").first).to_contain_text("second")
+
+
+def test_what_is_typed_meanwhile_is_not_lost_in_the_studio(browser: Any, tmp_path: Path) -> None:
+    path = network_file(tmp_path)
+    with (
+        server("lan", "serve", str(path), cwd=tmp_path) as (address, _process),
+        opened(browser, address, late=LATE) as page,
+    ):
+        field = page.locator("[data-region=examples] textarea").first
+        field.fill("one")
+        page.get_by_role("button", name="Note it").click()
+        field.fill("two")
+        page.locator(".example-list li", has_text="one").wait_for()
+        page.get_by_role("button", name="Note it").click()
+        page.locator(".example-list li", has_text="two").wait_for()
+        expect(field).to_have_value("")
+        field.fill("three")
+        page.evaluate("sockets.at(-1).close()")
+        page.get_by_text("The server has ended.").wait_for()
+        field.fill("three and more")
+        page.get_by_text("The server has ended.").wait_for(state="detached")
+        expect(field).to_have_value("three and more")
