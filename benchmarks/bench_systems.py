@@ -102,8 +102,8 @@ def promela(agents: int, capacity: int) -> str:
 
 def probe(agents: int, capacity: int, how: str, runs: int) -> None:
     """Explore in a process of its own, and print what the fastest of the runs took."""
-    from proofs.core.kernel import explore_tables
     from proofs.core.limits import Effort
+    from proofs.core.table_search import explore_tables
     from proofs.logic.fairness import demand
     from proofs.logic.parsing import parse
     from proofs.systems import check

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from proofs.core.explore import Trace
-from proofs.core.kernel import WIDEST, Visited, explore_tables
+from proofs.core.kernel import WIDEST
 from proofs.core.limits import Effort
 from proofs.core.model import Step
 from proofs.core.results import Status, Verdict
+from proofs.core.table_search import Visited, explore_tables
 from proofs.logic import parsing
 from proofs.logic.checking import Runs
 from proofs.logic.fairness import AGENTS, ROWS, Demand
