@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -63,7 +62,6 @@ def check_graph(
     if visited.cut:
         return Verdict(Status.UNKNOWN, visited.cut)
     offsets, targets = visited.edges()
-    visited = replace(visited, slots=None)  # the largest array, which is not needed any more
     truth = partial(_truth, adds, visited)
     classes, labels = _labels(adds, visited, offsets, targets, truth, demands, vocabulary)
     checker = GraphChecker(Graph(offsets, targets, truth, classes, labels), (0,), runs)
