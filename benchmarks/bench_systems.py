@@ -1,4 +1,4 @@
-"""Systems over channels beside SPIN, from 10 to 10^7 states: the same counts, seconds and memory.
+"""Systems over channels beside SPIN, from 10 to 10^8 states: the same counts, seconds and memory.
 
 Workers report BEGIN and END in turn to a hub, which takes them as they come: 2(C + 1) states a
 worker over FIFO channels of capacity C. SPIN explores the same system, written with its own
@@ -39,6 +39,12 @@ FORMULA = "G (worker1@BUSY -> F worker1@IDLE)"
 HAS_STORM = importlib.util.find_spec("stormpy") is not None
 STORM_MOST = 200_000
 """The states of the largest system that Storm builds: it takes seconds for each 100,000."""
+
+LARGEST = (9, 4)
+"""10^8 states, searched with `--largest`."""
+
+SHARED = ((6, 8), (8, 4))
+"""What two cores share."""
 
 REDUCED = ((6, 4), (6, 8))
 COMPILED = ("-O3", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=8000")
@@ -102,8 +108,8 @@ def promela(agents: int, capacity: int) -> str:
 
 def probe(agents: int, capacity: int, how: str, runs: int) -> None:
     """Explore in a process of its own, and print what the fastest of the runs took."""
-    from proofs.core.kernel import explore_tables
     from proofs.core.limits import Effort
+    from proofs.core.table_search import explore_tables
     from proofs.logic.fairness import demand
     from proofs.logic.parsing import parse
     from proofs.systems import check
@@ -130,11 +136,19 @@ def probe(agents: int, capacity: int, how: str, runs: int) -> None:
         check(model, asked[0], demands=asked[1], compiled=True)
         print(json.dumps([0, time.process_time() - started, peak() - before, 0]))
         return
-    explore_tables(tables_of(composition(2, 1)), Effort())  # compiles, or loads what was compiled
+    workers = 2 if how == "two" else 1
+    # compiles, or loads what was compiled
+    explore_tables(tables_of(composition(2, 1)), Effort(), workers)
     tables, seconds, before = tables_of(model), float("inf"), peak()
+    if how in {"one", "two"}:
+        started, used = time.perf_counter(), time.process_time()
+        found = explore_tables(tables, Effort(), workers)
+        seconds, used = time.perf_counter() - started, time.process_time() - used
+        print(json.dumps([len(found.states), seconds, used, found.transitions]))
+        return
     for _ in range(runs):
         started = time.process_time()
-        found = explore_tables(tables, Effort())
+        found = explore_tables(tables, Effort(), workers)
         seconds = min(seconds, time.process_time() - started)
         counts = len(found.states), found.transitions
         del found
@@ -266,18 +280,37 @@ def row(agents: int, capacity: int, folder: Path, runs: int, text: str) -> None:
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
+def share(folder: Path, runs: int) -> None:
+    """One core beside two, by the clock: on a machine that does nothing else."""
+    print("\nBy the clock, on one core and on two, taken in turn:\n")
+    print("| agents | FIFO | one, s | two, s | one by two | CPU s of two by those of one |")
+    print("|--:|--:|--:|--:|--:|--:|")
+    for agents, capacity in SHARED:
+        found = [
+            [ours(agents, capacity, folder, 1, how)[0] for how in ("one", "two")]
+            for _ in range(runs)
+        ]
+        one, two = (min(runs, key=_search) for runs in zip(*found, strict=True))
+        if one.states != two.states:
+            raise SystemExit(f"one core finds {one.states:,} states, two find {two.states:,}")
+        cells = f"{one.search:.2f} | {two.search:.2f} | {one.search / two.search:.2f}"
+        print(f"| {agents} | {capacity} | {cells} | {two.memory / one.memory:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--probe", nargs=4, metavar=("AGENTS", "FIFO", "HOW", "RUNS"))
     parser.add_argument("--exported", action="store_true", help="SPIN on our exported model")
+    parser.add_argument("--largest", action="store_true", help="10^8 states, without peers")
     parser.add_argument("--runs", type=int, default=3, help="of each; the least counts (default 3)")
     asked = parser.parse_args()
     if asked.probe:
         agents, capacity, how, runs = asked.probe
         probe(int(agents), int(capacity), how, int(runs))
         return
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set[int]()
+    if allowed:
+        os.sched_setaffinity(0, {max(allowed)})
     peer = all(map(shutil.which, ("spin", "gcc")))
     print(f"Workers that report to a hub; least of {asked.runs}, {time.strftime('%Y-%m-%d')}\n")
     heads = "| agents | FIFO | states | transitions | search, s | M/s | MB | whole, s |"
@@ -293,10 +326,19 @@ def main() -> None:
         for agents, capacity in ROWS:
             text = written(agents, capacity) if peer else ""
             row(agents, capacity, folder, asked.runs, text)
+        if asked.largest:
+            us, transitions = ours(*LARGEST, folder, 1, "search")
+            agents, capacity = LARGEST
+            speed = us.states / us.search / 1e6
+            found = f"{us.search:.1f} | {speed:.1f} | {us.memory:.0f}"
+            print(f"| {agents} | {capacity} | {us.states:,} | {transitions:,} | {found} |")
         print(f"\n`{FORMULA}`, fair to rows:\n\n| agents | FIFO | CPU s | MB |\n|--:|--:|--:|--:|")
         for agents, capacity in FAIR:
             us, _ = ours(agents, capacity, folder, 1, "formula")
             print(f"| {agents} | {capacity} | {us.search:.2f} | {us.memory:.0f} |", flush=True)
+        if allowed:
+            os.sched_setaffinity(0, allowed)
+        share(folder, asked.runs)
         print("\nWith a reduction:\n\n| agents | FIFO | how | states | CPU s | MB |")
         print("|--:|--:|---|--:|--:|--:|")
         for agents, capacity in REDUCED:

@@ -33,9 +33,8 @@ REVISED = ["m INIT", "h REVISE", "m REVISE", "h RATIFY", "m RATIFY"]
 RATIFIED, REFUTED = [REVISED[0], *REVISED[3:]], ["m INIT", "h REFUTE", "m REFUTE", "h RATIFY"]
 REPLIES = {"INIT": {"RATIFY", "REFUTE", "REVISE", "REJECT"}, "REJECT": {"REJECT"}}  # or TERM
 REPLIES |= {"RATIFY": {"RATIFY"}, "REVISE": {"RATIFY"}, "REFUTE": {"REFUTE", "REVISE", "REJECT"}}
-ASSUMED = {"d": "deterministic", "h": "shared", "r": "reflexive", "s": "symmetric"}
-ASSUMED |= {"t": "transitive"}
 EQUALITY = {"reflexive", "symmetric", "transitive"}
+ASSUMED = {"h": "shared"} | {name[0]: name for name in ("deterministic", *EQUALITY)}
 PARTS: tuple[tuple[str, str, list[str], str], ...] = (
     # subject, assumptions, the sequence that sessions are followed along, claims
     ("interact", "", [], "terminates never-stuck silent-end reject-after-k"),
@@ -56,6 +55,7 @@ PARTS: tuple[tuple[str, str, list[str], str], ...] = (
 )  # fmt: skip
 
 _text = json.JSONEncoder(sort_keys=True).encode
+_once = cache(json.loads)  # equal values are one object
 
 
 def _fits(r: Any, points: Any, given: Any) -> bool:
@@ -100,9 +100,9 @@ def amalgamates(given: frozenset[str]) -> bool:
     return True
 
 
-def _cut(world: Any, *points: int) -> Any:  # relations on some of their points, numbered anew
-    new = {p: i for i, p in enumerate(points)}
-    return world and [sorted([new[a], new[b]] for a, b in r if {a, b} <= {*new}) for r in world]
+def _cut(w: Any, *points: int) -> Any:  # relations on some of their points, numbered anew
+    n = {p: i for i, p in enumerate(points)}
+    return _once(_text(w and [sorted([n[a], n[b]] for a, b in r if {a, b} <= {*n}) for r in w]))
 
 
 class Part:
@@ -119,8 +119,8 @@ class Part:
         self.laws = (self.given if self.interact else self.given | {"reflexive"}) & EQUALITY
         fit = _relations(3, self.laws) if "deterministic" in self.given else []
         pairs = zip(fit, fit, strict=True) if "shared" in self.given else product(fit, fit)
-        self.worlds: list[Any] = [*pairs] if self.free is None else [({*()}, s) for s in fit]
-        self.worlds = self.worlds if fit else [None]
+        worlds: Any = [*pairs] if self.free is None else [({*()}, s) for s in fit]
+        self.worlds = worlds or [None]
         self.none, self.known = _cut(self.worlds[0]), dict[str, Any]()
         self.states, self.steps = [self.first(initial)], list[Any]()
         self.texts = {_text(self.states[0])}
@@ -131,8 +131,7 @@ class Part:
                     self.states += [target] if (text := _text(target)) not in self.texts else []
                     self.texts.add(text)
             self.steps += new
-        self.whole = len(self.states) < MOST
-        self.stated = self._stated()
+        self.whole, self.stated = len(self.states) < MOST, self._stated()
 
     def first(self, initial: str) -> Any:
         numbers = {"sent": "0"} | ({"room": "< n"} if self.interact else {})
@@ -169,13 +168,15 @@ class Part:
                 yield from self.sends(state, 0, "INIT", 0, y, e)
             return
         yield from () if self.interact else self.sends(state, who, "TERM", 0, None, None)
-        ys, es = (self.judged(state[v], who, sent == "1") for v in "ye")
+        (ys, es), met = (self.judged(state[v], who, sent == "1") for v in "ye"), set[Any]()
         for (match, y, *y2), (agree, e, *e2), late in product(ys, es, (0, 1)):
             guard = "REV" if (y and e) != self.interact else "REF"  # changed; PXP: reconciled
             if match == agree and (match or late or not self.interact):
                 guard = "RAT" if match else "REJ"
             new = self.interact or guard in ("REF", "REV")
-            yield from self.sends(state, who, guard, late, y2[new], e2[new])
+            if (step := (guard, late, id(y2[new]), id(e2[new]))) not in met:
+                yield from self.sends(state, who, guard, late, y2[new], e2[new])
+            met.add(step)
 
     def sends(self, state: Any, who: int, row: str, late: int, y: Any, e: Any) -> Any:
         tag, goes = self.rows.get((state["at"][who], "+", row), ("", ""))
@@ -234,18 +235,17 @@ class Part:
             claim["verdict"] = "not inductive" if self.against(name) else "proved"
             if name == "terminates" and self.subject in RANKS:
                 claim["ranking"] = RANKS[self.subject]
-        found: dict[str, Any] = {"subject": self.subject, "claims": claims}
-        found["assumptions"] = sorted(self.given)
+        found: dict[str, Any] = {"subject": self.subject, "claims": claims, "along": self.along}
         laws = self.laws if "deterministic" in self.given else EQUALITY  # else only what is equal
         found |= {"amalgamates": amalgamates(frozenset(laws)), "bounds": BOUNDS[self.subject]}
-        return found | {"along": self.along, "free": self.free}
+        return found | {"assumptions": sorted(self.given), "free": self.free}
 
 
 @cache
 def _parts(protocol: str, table: str) -> list[Part]:
     initial, final, rows = json.loads(table)
     known = {(at, sign, name): (label, to) for at, sign, name, label, to in rows}
-    mine = [i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol]
+    mine = (i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol)
     return [Part(which, initial, final, known) for which in mine]
 
 

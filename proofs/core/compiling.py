@@ -46,15 +46,16 @@ def _by_numba(
     import numba
 
     _compile_prefetch()
+    _compile_exchange()
     for one in called:
         numba.extending.register_jitable(inline="always")(one)
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        return cast(Callable[..., Any], numba.njit(cache=True)(function))
+        return cast(Callable[..., Any], numba.njit(cache=True, nogil=True)(function))
     except (RuntimeError, OSError):  # no folder in which it may write
-        return cast(Callable[..., Any], numba.njit(function))
+        return cast(Callable[..., Any], numba.njit(nogil=True)(function))
     finally:
         settings.CACHE_DIR = before
 
@@ -120,3 +121,37 @@ def _compile_prefetch() -> None:
         return lambda _table, _place: fetch(_table, _place)  # noqa: PLW0108 - Numba needs it
 
     overload(prefetch, strict=False, inline="always")(compiled)
+
+
+def exchange(table: Any, place: Any, old: Any, new: Any) -> Any:
+    """Put `new` into an entry of a table of 64-bit integers that has `old`; what it had before.
+
+    Compiled, that is one step that no other thread divides.
+    """
+    there = table[place]
+    if there == old:
+        table[place] = new
+    return there
+
+
+@cache
+def _compile_exchange() -> None:
+    """Let Numba compile `exchange` to the processor's instruction."""
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def exchanged(_context: Any, table: Any, place: Any, _old: Any, _new: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, values[0])
+            address = builder.gep(array.data, [values[1]])
+            found = builder.cmpxchg(address, values[2], values[3], "monotonic", "monotonic")
+            return builder.extract_value(found, 0)
+
+        return types.int64(table, place, types.int64, types.int64), generate
+
+    swap: Any = intrinsic(exchanged)
+
+    def compiled(_table: Any, _place: Any, _old: Any, _new: Any) -> Any:
+        return lambda _table, _place, _old, _new: swap(_table, _place, _old, _new)  # noqa: PLW0108
+
+    overload(exchange, strict=False, inline="always")(compiled)

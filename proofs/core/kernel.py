@@ -6,8 +6,13 @@ targets of a batch are computed and hashed before the first is looked up, so tha
 fetched from memory at the same time. The order is that of a queue, one state after another: the
 numbers of the states, their parents and every count are those of the interpreter.
 
-Numba compiles `search` once and keeps it in the user's cache folder; Python grows the arrays
-between its runs, and looks whether the limits are kept.
+Two cores share a wide level. The first expands the states in its first half, the second those in
+its other half; both enter what they meet in the one table, the second with a mark. What the first
+meets with a mark, it takes over: in a queue it would have been met there. What still has a mark at
+the end is the second's, and follows. So the order does not depend on who is faster.
+
+Numba compiles `search` once and keeps it in the user's cache folder; `proofs.core.table_search`
+grows the arrays between its runs, and looks whether the limits are kept.
 """
 
 from __future__ import annotations
@@ -16,8 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from proofs.core.compiling import cached_by_numba, prefetch
-from proofs.core.limits import UNLIMITED, Effort
+from proofs.core.compiling import cached_by_numba, exchange, prefetch
 
 WIDEST = 62
 """How many bits a state may have."""
@@ -25,25 +29,15 @@ WIDEST = 62
 BATCH = 32
 """How many states are expanded before their targets are looked up."""
 
-CHUNK = 1 << 19
-"""After how many states the loop returns, so that limits and interrupts are seen."""
-
 COUNT, DONE, STEPS, ENDS, DEPTH, LEVEL = range(6)
 """What `progress` counts: states, states that are expanded, their steps, those without a step;
 the depth of the next state, and the number of the first state of the next level."""
 
+ALONE, FIRST, SECOND = range(3)
+"""Who searches: one, or each of two."""
+
 POSITIVE = (1 << 63) - 1
-"""A mask that changes no index."""
-
-_FIRST_SLOTS = 1 << 13
-_LARGE = 1 << 19
-"""From how many entries on an array is in huge pages and grows where it stands."""
-
-_HUGE = 1 << 23
-"""From how many slots on memory counts for more than the length of searches in them."""
-
-_MOST = (1 << 31) - 1
-"""How many states can be numbered."""
+"""A mask that changes no index, and takes the second's mark from an entry of the table."""
 
 
 @dataclass(frozen=True)
@@ -78,142 +72,23 @@ class Tables:
         return (self.units, self.first, self.starts, self.rest, self.joint, self.parts, self.ready)
 
 
-@dataclass(frozen=True)
-class Visited:
-    """What a search has found: the states in breadth-first order, and the parent of each.
-
-    `ends` are the numbers of states without a step. States from number `expanded` on have not been
-    looked at, since the search was `cut` for this reason.
-    """
-
-    tables: Tables
-    states: Any
-    parents: Any
-    ends: Any
-    slots: Any
-    expanded: int
-    transitions: int
-    depth: int
-    cut: str
-
-    def edges(self) -> tuple[Any, Any]:
-        """Where each step leads: the targets of state i are `targets[offsets[i]:offsets[i + 1]]`.
-
-        They are computed again, since few questions need them.
-        """
-        import numpy as np
-
-        offsets = np.empty(self.expanded + 1, np.int64)
-        targets = np.empty(self.transitions + BATCH * (self.tables.widest + 1), np.int32)
-        progress = np.array([len(self.states), 0, 0, 0, 0, 0], np.int64)
-        index = np.empty(len(self.slots), np.int32)
-        arrays = (self.states, self.parents, self.ends, self.slots, self.slots[:0])
-        compiled_search()(
-            *arrays, index, offsets, targets, *_room(self.tables), progress, 0, UNLIMITED,
-            self.expanded, self.tables.keep, *self.tables.arrays,
-        )  # fmt: skip
-        return offsets, targets[: self.transitions]
-
-
-def explore_tables(tables: Tables, effort: Effort, name: str = "") -> Visited:
-    """Every state that can be reached, breadth first, or as many as `effort` allows."""
-    import numpy as np
-
-    loop, scratch = compiled_search(), _room(tables)
-    most = BATCH * (tables.widest + 1)
-    states, parents = np.empty(2 * most, np.int64), np.empty(2 * most, np.int32)
-    ends, nothing = np.empty(2 * BATCH, np.int32), np.empty(0, np.int64)
-    slots, old = np.zeros(_slots_for(2 * most), np.int64), nothing
-    states[0], parents[0] = tables.start, -1
-    slots[_place(tables.start, len(slots))] = tables.start + 1
-    progress = np.array([1, 0, 0, 0, 0, 1], np.int64)
-    unused, cut = np.empty(0, np.int32), ""
-    while progress[DONE] < progress[COUNT]:
-        count, done = int(progress[COUNT]), int(progress[DONE])
-        cut = effort.spent(count, int(progress[DEPTH]), count - done)
-        if cut:
-            break
-        room = min(len(states), _holds(len(slots)))
-        loop(
-            states, parents, ends, slots, old, unused, nothing, unused, *scratch, progress,
-            room, effort.states, done + CHUNK, tables.keep, *tables.arrays,
-        )  # fmt: skip
-        old, count = nothing, int(progress[COUNT])
-        if count + most > len(states):
-            if len(states) >= _MOST:
-                cut = f"more than {_MOST:,} states, which is all that can be numbered"
-                break
-            states, parents = _larger(states, count, most), _larger(parents, count, most)
-        if progress[ENDS] + BATCH > len(ends):
-            ends.resize(2 * len(ends), refcheck=False)
-        if count + most > _holds(len(slots)):
-            wide = len(slots) << (2 if len(slots) < _LARGE else 1)
-            old, slots = slots, np.zeros(max(wide, _slots_for(count + most)), np.int64)
-    if len(old):
-        slots = old
-    count, ended = int(progress[COUNT]), int(progress[ENDS])
-    found = (states[:count], parents[:count], ends[:ended], slots)
-    return Visited(
-        tables, *found, int(progress[DONE]), int(progress[STEPS]), int(progress[DEPTH]), cut
-    )
-
-
-def _larger(array: Any, count: int, room: int) -> Any:
-    """The array, of which `count` entries are used, with room for more."""
-    import numpy as np
-
-    size = min(_MOST, len(array) + room + (len(array) >> 2))
-    if len(array) >= 2 * _LARGE:
-        array.resize(size, refcheck=False)
-        return array
-    larger = np.empty(max(size, 2 * len(array)), array.dtype)
-    larger[:count] = array[:count]
-    return larger
-
-
-def _holds(slots: int) -> int:
-    """How many states so many slots hold: a quarter is faster, five eighths take less memory."""
-    return slots // 4 if slots < _HUGE else slots * 5 // 8
-
-
-def _slots_for(states: int) -> int:
-    """How many slots hold so many states; a power of two."""
-    slots = _FIRST_SLOTS
-    while _holds(slots) < states:
-        slots *= 2
-    return slots
-
-
-def _room(tables: Tables) -> tuple[Any, Any, Any]:
-    """Where a batch puts its targets, their places, and where those of each state begin."""
-    import numpy as np
-
-    most = BATCH * (tables.widest + 1)
-    return np.empty(most, np.int64), np.empty(most, np.int64), np.empty(BATCH + 1, np.int64)
-
-
-def _place(state: int, slots: int) -> int:
-    """Where a state belongs among so many slots: `_hash` for Python's integers."""
-    most = (1 << 64) - 1
-    mixed = state * 0x9E3779B97F4A7C15 & most
-    mixed ^= mixed >> 32
-    mixed = mixed * 0xD6E8FEB86659FD93 & most
-    return mixed >> 65 - slots.bit_length()
-
-
 def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is not inlined
     states: Any,
-    parents: Any,
+    children: Any,
     ends: Any,
     slots: Any,
     old: Any,
     index: Any,
     offsets: Any,
     targets: Any,
+    met: Any,
+    spots: Any,
     keys: Any,
     places: Any,
     begins: Any,
     progress: Any,
+    who: int,
+    base: int,
     room: int,
     limit: int,
     until: int,
@@ -228,9 +103,10 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
 ) -> None:
     """Expand states up to number `until`, as long as there is room and at most `limit` are met.
 
-    The slots `old` are entered before. With an `index`, a number for each slot, nothing new is
-    met: then `offsets` and `targets` are filled. (Numba leaves out the test for a negative index
-    where the index is seen to be none: hence `& POSITIVE`.)
+    The slots `old` are entered before. What is new is put into `met`, from number `base` on; the
+    `SECOND` of two notes the slots of what it meets in `spots`. With an `index`, a number for each
+    slot, nothing new is met: then `offsets` and `targets` are filled. (Numba leaves out the test
+    for a negative index where the index is seen to be none: hence `& POSITIVE`.)
     """
     mask, shift = len(slots) - 1, 64
     while (1 << (64 - shift)) < len(slots):
@@ -238,12 +114,13 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
     for o in range(len(old)):
         if old[o] != 0:
             slot = _hash(old[o] - 1) >> shift & mask & POSITIVE
-            while slots[slot] != 0:
+            while slots[slot] != 0 or (who != ALONE and exchange(slots, slot, 0, old[o]) != 0):
                 slot = (slot + 1) & mask & POSITIVE
             slots[slot] = old[o]
     count, done, steps, ended = progress[0], progress[1], progress[2], progress[3]
     depth, level = progress[4], progress[5]
     numbering, most, wide = len(index) > 0, len(keys), len(units) // 6
+    mark = -POSITIVE - 1 if who == SECOND else 0
     if numbering:
         offsets[0] = 0
         for begin in range(0, count, most):
@@ -253,8 +130,9 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
                 prefetch(slots, places[k])
             for k in range(size):
                 slot = places[k] & POSITIVE
-                while slots[slot] != states[begin + k] + 1:
+                while slots[slot] != 0:
                     slot = (slot + 1) & mask & POSITIVE
+                slots[slot] = states[begin + k] + 1
                 index[slot] = begin + k
     while done < count and done < until:
         batch = min(len(begins) - 1, count - done)
@@ -262,6 +140,8 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
             batch = min(batch, until - done)
         elif count + most > room or ended + batch > len(ends):
             break
+        elif who != ALONE:
+            batch = min(batch, until - done)
         found = 0
         for b in range(batch):
             begins[b] = found
@@ -308,18 +188,24 @@ def search(  # noqa: PLR0912, PLR0915 - one loop: what it calls with arrays is n
                 done += 1
                 offsets[done] = steps
                 continue
+            known = count
             for k in range(here, beyond):
                 key, slot = keys[k] + 1, places[k] & POSITIVE
                 there = slots[slot]
-                while there != key:
-                    if there == 0:
-                        slots[slot] = key
-                        states[count & POSITIVE] = keys[k]
-                        parents[count & POSITIVE] = done
-                        count += 1
+                while there & POSITIVE != key:
+                    if there != 0:
+                        slot = (slot + 1) & mask & POSITIVE
+                    elif who == ALONE or exchange(slots, slot, 0, key | mark) == 0:
                         break
-                    slot = (slot + 1) & mask & POSITIVE
                     there = slots[slot]
+                if there == 0 or (there < 0 and who == FIRST):
+                    if who == SECOND:
+                        spots[(count - base) & POSITIVE] = slot
+                    else:
+                        slots[slot] = key
+                    met[(count - base) & POSITIVE] = keys[k]
+                    count += 1
+            children[done & POSITIVE] = count - known
             if here == beyond:
                 ends[ended] = done
                 ended += 1
@@ -343,7 +229,44 @@ def _hash(state: Any) -> Any:
     return mixed * -2965442102133645933
 
 
+def settle(
+    states: Any,
+    children: Any,
+    slots: Any,
+    met: Any,
+    spots: Any,
+    begin: int,
+    end: int,
+    count: int,
+) -> int:
+    """Put what the second has met, and the first has not, behind the others; how many there are.
+
+    The second has expanded the states from number `begin` to `end`.
+    """
+    at = 0
+    for number in range(begin, end):
+        kept = 0
+        for k in range(at, at + children[number]):
+            if k + BATCH < len(spots):
+                prefetch(slots, spots[k + BATCH] & len(slots) - 1)
+            slot = spots[k] & POSITIVE
+            if slots[slot] < 0:
+                slots[slot] &= POSITIVE
+                states[count + kept] = met[k]
+                kept += 1
+        at += children[number]
+        children[number] = kept
+        count += kept
+    return count
+
+
 @cache
 def compiled_search() -> Any:
     """`search`, compiled when first called, or loaded from the user's cache folder."""
     return cached_by_numba(search, (_hash,))
+
+
+@cache
+def compiled_settling() -> Any:
+    """`settle`, compiled in the same way."""
+    return cached_by_numba(settle)

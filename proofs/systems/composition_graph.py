@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from proofs.core.explore import Trace
-from proofs.core.kernel import WIDEST, Visited, explore_tables
+from proofs.core.kernel import WIDEST
 from proofs.core.limits import Effort
 from proofs.core.model import Step
 from proofs.core.results import Status, Verdict
+from proofs.core.table_search import Visited, explore_tables
 from proofs.logic import parsing
 from proofs.logic.checking import Runs
 from proofs.logic.fairness import AGENTS, ROWS, Demand
@@ -62,7 +62,6 @@ def check_graph(
     if visited.cut:
         return Verdict(Status.UNKNOWN, visited.cut)
     offsets, targets = visited.edges()
-    visited = replace(visited, slots=None)  # the largest array, which is not needed any more
     truth = partial(_truth, adds, visited)
     classes, labels = _labels(adds, visited, offsets, targets, truth, demands, vocabulary)
     checker = GraphChecker(Graph(offsets, targets, truth, classes, labels), (0,), runs)

@@ -14,9 +14,9 @@ from functools import cached_property
 
 from proofs.core.explore import Trace
 from proofs.core.graphs import leading_to
-from proofs.core.kernel import explore_tables
 from proofs.core.limits import UNLIMITED, Effort
 from proofs.core.model import Step
+from proofs.core.table_search import explore_tables
 from proofs.systems.partial_order import PartialOrder
 from proofs.systems.product import Action, Composition
 from proofs.systems.symmetry import Symmetry, unfolded
@@ -30,21 +30,25 @@ Edges = tuple[Sequence[int], Sequence[int]]
 class Reached:
     """The states that are reached, in breadth-first order.
 
-    `parents` is the number of the state from which each was reached first, `ends` are the numbers
-    of those in which nothing can happen. Where `cut` says why exploring stopped, states from number
-    `expanded` on have not been looked at.
+    `ends` are the numbers of those in which nothing can happen. Where `cut` says why exploring
+    stopped, states from number `expanded` on have not been looked at.
     """
 
     composition: Composition
     reduction: Symmetry | PartialOrder | None
     states: Sequence[int]
-    parents: Sequence[int]
     ends: Sequence[int]
     expanded: int
     transitions: int
     depth: int
     cut: str = ""
+    find_parents: Callable[[], Sequence[int]] = field(default=list, repr=False, compare=False)
     find_edges: Callable[[], Edges] = field(default=lambda: ([0], []), repr=False, compare=False)
+
+    @cached_property
+    def parents(self) -> Sequence[int]:
+        """The number of the state from which each was reached first; -1 where it starts."""
+        return self.find_parents()
 
     @cached_property
     def edges(self) -> Edges:
@@ -139,12 +143,12 @@ def _by_tables(composition: Composition, effort: Effort) -> Reached:
         composition,
         None,
         found.states,
-        found.parents,
         found.ends,
         found.expanded,
         found.transitions,
         found.depth,
         found.cut,
+        lambda: found.parents,
         found.edges,
     )
 
@@ -196,11 +200,11 @@ def _by_python(
         composition,
         reduction,
         states,
-        parents,
         ends,
         len(offsets) - 1,
         len(targets),
         depth,
         cut,
+        lambda: parents,
         lambda: (offsets, targets),
     )

@@ -5,14 +5,19 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs.core import table_search
 from proofs.core.explore import explore
-from proofs.core.kernel import Tables, Visited, explore_tables
+from proofs.core.kernel import Tables
 from proofs.core.limits import Effort
+from proofs.core.table_search import Visited, explore_tables
 from proofs.systems import Channel, Composition, system_of
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.standard_checks import Standing
@@ -22,6 +27,8 @@ from tests.proofs.text_tables import table
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba", reason="Numba compiles the loop")
+
+T = TypeVar("T")
 
 MOST = 600
 
@@ -49,6 +56,76 @@ def test_every_number_is_the_interpreters(seed: int, guards: float, limit: int) 
     assert everything(fast) == everything(slow)
     for number in range(0, len(slow.states), 7):
         assert fast.trace_to(number) == slow.trace_to(number)
+
+
+class Together(ThreadPoolExecutor):
+    """The second of two searches at the same time as the first."""
+
+
+class Before(Together):
+    """All of it before the first has begun."""
+
+    def submit(self, job: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
+        found = super().submit(job, *given, **named)
+        wait((found,))
+        return found
+
+
+class After(Together):
+    """All of it after the first is done."""
+
+    def submit(self, job: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
+        class Late(Future[T]):
+            def result(self, timeout: float | None = None) -> T:
+                return job(*given, **named)
+
+        return Late()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 100_000),
+    st.sampled_from((0.0, 0.5)),
+    st.integers(20, MOST),
+    st.sampled_from((Together, Before, After)),
+)
+def test_two_cores_number_the_states_as_one_does(
+    seed: int, guards: float, limit: int, how: type[Together]
+) -> None:
+    composition = random_composition(seed, guards)
+    slow = reach(composition, Effort(limit), compiled=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_search, "_SHARED", 2)
+        patch.setattr(table_search, "BATCH", 1)
+        patch.setattr(table_search, "ThreadPoolExecutor", how)
+        found = explore_tables(tables_of(composition), Effort(limit), 2)
+    counts = found.expanded, found.transitions, found.depth, found.cut
+    assert counts == (slow.expanded, slow.transitions, slow.depth, slow.cut)
+    assert found.states.tolist() == slow.states
+    assert found.parents.tolist() == list(slow.parents)
+    assert found.ends.tolist() == slow.ends
+
+
+@pytest.mark.parametrize("how", [Together, Before, After])
+def test_two_cores_share_wide_levels(how: type[Together], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[int]()
+
+    class Counting(how):  # type: ignore[misc, valid-type] # one of three
+        def submit(self, job: Callable[..., T], /, *given: Any) -> Future[T]:
+            begun.append(1)
+            return super().submit(job, *given)  # type: ignore[no-any-return]
+
+    tables = counters(6, 6, 2)
+    alone = explore_tables(tables, Effort(), 1)
+    monkeypatch.setattr(table_search, "_SHARED", 500)
+    monkeypatch.setattr(table_search, "ThreadPoolExecutor", Counting)
+    both = explore_tables(tables, Effort(), 2)
+    assert begun
+    assert len(both.states) == 6**6
+    assert both.transitions == 12 * 6**6
+    assert both.depth == alone.depth
+    assert np.array_equal(both.states, alone.states)
+    assert np.array_equal(both.children, alone.children)
 
 
 @settings(max_examples=30, deadline=None)
@@ -94,9 +171,15 @@ def plain_search(digits: int, base: int, skip: int) -> tuple[int, int, int]:
     return len(seen), len(seen) * 2 * digits, depth
 
 
-@pytest.mark.parametrize(("digits", "base", "skip"), [(4, 16, 3), (3, 40, 7), (9, 3, 2), (1, 9, 2)])
-def test_the_table_grows_and_loses_nothing(digits: int, base: int, skip: int) -> None:
-    found = explore_tables(counters(digits, base, skip), Effort())
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("digits", "base", "skip"), [(4, 11, 3), (3, 25, 7), (9, 3, 2), (1, 9, 2)])
+def test_the_table_grows_and_loses_nothing(
+    digits: int, base: int, skip: int, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_search, "_SHARED", 64)
+    monkeypatch.setattr(table_search, "_PIECE", 1 << 12)
+    monkeypatch.setattr(table_search, "_LARGE", 1 << 11)
+    found = explore_tables(counters(digits, base, skip), Effort(), workers)
     expected = plain_search(digits, base, skip)
     assert (len(found.states), found.transitions, found.depth) == expected
     assert len(np.unique(found.states)) == len(found.states)

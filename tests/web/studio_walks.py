@@ -31,13 +31,18 @@ def wait_until(page: Any, path: Path, holds: Any) -> Network:
     return network
 
 
-def until_file(page: Any, path: Path, holds: Any) -> Network:
+def until_file(page: Any, path: Path, holds: Callable[[Network], bool]) -> Network:
     """The network in a file, once something holds of it."""
+    until(page, lambda: holds(Lan.load(path).network))
+    return Lan.load(path).network
+
+
+def until(page: Any, holds: Callable[[], bool]) -> None:
+    """Wait until something holds that the page does not show."""
     ends = time.monotonic() + PATIENCE / 1000
-    while not holds(network := Lan.load(path).network):
-        assert time.monotonic() < ends, f"it did not come to that: {network}"
+    while not holds():
+        assert time.monotonic() < ends, "it did not come to that"
         page.wait_for_timeout(50)
-    return network
 
 
 def middle(page: Any, name: str) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from tests.web.browsers import (
     require_browser,
     server,
 )
-from tests.web.studio_walks import agents, button, drag, middle, served, wait, wait_until
+from tests.web.studio_walks import agents, button, drag, middle, served, until, wait, wait_until
 from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
@@ -224,8 +224,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 field.wait_for()
                 if way == "killed":
                     field.fill(typed)
-                    while typed not in load(path_of(path)).drafts.values():
-                        page.wait_for_timeout(50)
+                    until(page, lambda: typed in load(path_of(path)).drafts.values())
                     process.kill()
                     process.wait()
                     wait(page, "The server has ended.")
