@@ -115,6 +115,7 @@ class CallsOf:
 
     def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
         run, row = self.run, reservation_row(model, request, dollars)
+        self.board.check_lock(run)
         tried: list[int] = []
 
         def store(connection: Connection) -> int:
