@@ -82,9 +82,9 @@ class SqlBlackboard:
         """Let other processes work on `run`."""
         self._locks.free(run)
 
-    def holds(self, run: str) -> bool:
-        """Whether this blackboard has locked `run`."""
-        return run in self._locks
+    def holds(self, run: str, *, shared: bool = False) -> bool:
+        """Whether this blackboard has locked `run`; with `shared`, whether others may have too."""
+        return self._locks.holds(run, shared)
 
     def check_lock(self, name: str) -> None:
         """Raise `locks.RunLocked` where another process has the run, or session, `name` now."""

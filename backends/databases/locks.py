@@ -62,15 +62,18 @@ class Locks:
         """Lock `run`, unless it is held; raises `RunLocked` where another process has.
 
         A `shared` lock is one of many that keep out a process that wants the run alone; workers
-        have it while each locks its own part. Only PostgreSQL has such locks: `BlackboardError`
-        elsewhere.
+        have it while each locks its own part. Who holds it alone may share it from then on. Only
+        PostgreSQL has such locks: `BlackboardError` elsewhere.
         """
 
         def take() -> None:
             self._take_again()
-            if run not in self._held:
+            held = self._held.get(run)
+            if held is None or (shared and not held.shared):
                 self._held[run] = self._lock(run, shared)
                 self._taken_over.discard(run)
+                if held is not None:  # only now: nobody gets it alone in between
+                    held.release()
 
         self._patiently(take)
 
@@ -148,8 +151,10 @@ class Locks:
         for run in (*self._held, *self._taken_over):
             self.free(run)
 
-    def __contains__(self, run: str) -> bool:
-        return run in self._held
+    def holds(self, run: str, shared: bool) -> bool:
+        """Whether `run` is held; with `shared`, whether others may hold it too."""
+        lock = self._held.get(run)
+        return lock is not None and (lock.shared or not shared)
 
     def _lock(self, run: str, shared: bool) -> RunLock:
         number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import time
@@ -17,7 +16,6 @@ from sqlalchemy import event
 from backends.databases import CallsOf, SqlBlackboard
 from backends.databases.locks import RunLocked
 from backends.databases.verify import verify_engine
-from backends.models.middleware.budget import Budget
 from pxp_fsm.errors import BlackboardError, Halted
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.prompting.model import Request
@@ -264,9 +262,9 @@ def test_a_run_whose_models_were_asked_elsewhere_meanwhile_asks_them_nothing(
     """It had lost its lock, and another process began and ended in between."""
     board.start_run(RUN)
     first, other = CallsOf(board, RUN.run), CallsOf(board, RUN.run)
-    budget = Budget(calls=3, ledger=first)
-    asyncio.run(budget.reserve("m", Request("", ()), None))
-    for _ in range(2):
-        other.settle(other.reserve("m", Request("", ()), None), None)
-    with pytest.raises(Halted, match="another process has asked the models of this run"):
-        asyncio.run(budget.reserve("m", Request("", ()), None))
+    board.lock(RUN.run)
+    first.settle(first.reserve("m", Request("", ()), 1.0), 1.0)
+    other.settle(other.reserve("m", Request("", ()), 1.0), 1.0)
+    with pytest.raises(Halted, match="another process has asked the models of run"):
+        first.reserve("m", Request("", ()), 1.0)
+    assert board.spending(RUN.run).dollars == 2.0

@@ -90,8 +90,8 @@ class Budget:
     async def reserve(self, model: str, request: Request, worst: float | None) -> Reserved:
         """Reserve `worst` dollars for a call (None: not known), which counts from now.
 
-        Raises `Halted` where there is no room and no call under way that could make some, or others
-        have reserved calls of the run, and what the ledger raises: nothing may be sent then.
+        Raises `Halted` where there is no room and no call under way that could make some, and what
+        the ledger raises: nothing may be sent then.
         """
         part = _parts(worst or 0.0)
         while not self._room(part):
@@ -108,14 +108,7 @@ class Budget:
         except BaseException:
             self.leave(Reserved(part, None))  # it may have been stored all the same
             raise
-        reserved = Reserved(part, stored)
-        if stored is not None and stored[1] > self._made:
-            self.settle(reserved, None if worst is None else 0.0)
-            raise Halted(
-                "another process has asked the models of this run since it was resumed, so that "
-                "its caps cannot be kept here: resume it once more"
-            )
-        return reserved
+        return Reserved(part, stored)
 
     def settle(self, reserved: Reserved, cost: float | None) -> None:
         """A reserved call is over and did cost so much (None: the price is not known)."""
