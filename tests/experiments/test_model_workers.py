@@ -25,8 +25,8 @@ limits = st.none() | st.integers(1, 50)
 
 
 def plan(table: Table, **more: Any) -> Plan:
-    models = {"machine": table.model, "judge": table.model}
-    return Plan("drug", instances="1", repetitions=3, **models, **more)
+    one = table.model
+    return Plan("drug", instances="1", repetitions=3, machine=one, judge=one, **more)
 
 
 def said(board: SqlBlackboard, run: str) -> dict[str, list[object]]:
