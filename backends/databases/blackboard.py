@@ -56,7 +56,7 @@ class SqlBlackboard:
         self.patience = patience
         self._tips: dict[str, tuple[int, str]] = {}
         self._salts: dict[str, str] = {}
-        self._locks = Locks(self.engine)
+        self._locks = Locks(self.engine, self.shown, patience)
         self._started: set[str] = set()
 
     def __enter__(self) -> SqlBlackboard:
@@ -76,20 +76,19 @@ class SqlBlackboard:
         Several may have a `shared` lock (see `locks.Locks`); `run` may name a part of one.
         Raises `locks.RunLocked`, a `BlackboardError`, where another process works on it.
         """
-
-        def once() -> None:
-            with translated_errors(self.shown):
-                self._locks.take(run, shared=shared)
-
-        retried(once, self.patience)
+        self._locks.take(run, shared=shared)
 
     def unlock(self, run: str) -> None:
         """Let other processes work on `run`."""
         self._locks.free(run)
 
-    def holds(self, run: str) -> bool:
-        """Whether this blackboard has locked `run`."""
-        return run in self._locks
+    def holds(self, run: str, *, shared: bool = False) -> bool:
+        """Whether this blackboard has locked `run`; with `shared`, whether others may have too."""
+        return self._locks.holds(run, shared)
+
+    def check_lock(self, name: str) -> None:
+        """Raise `locks.RunLocked` where another process has the run, or session, `name` now."""
+        self._locks.check(name)
 
     def start_run(self, record: RunRecord) -> None:
         """Record a run; its name must be new."""
@@ -110,6 +109,7 @@ class SqlBlackboard:
 
         Position 0 is the next one in its run. Raises `BlackboardError` where there is no such run.
         """
+        self.check_lock(record.run)
         opening = openings.Opening(self.shown, record)
         self._tips[record.session] = 0, self.write(opening.store)
         self._salts[record.session] = opening.salt
@@ -186,6 +186,7 @@ class SqlBlackboard:
         self, rows: NumberedRows, row: Row, judged: list[Row], said: list[dict[str, str]]
     ) -> None:
         session, latest = row["session"], row["number"]
+        self.check_lock(session)
         self._started.discard(session)
 
         def steps(link: str) -> tuple[str, sql.Steps]:
@@ -220,6 +221,7 @@ class SqlBlackboard:
         records.check_values(
             f"the ending of session {quoted(session)}", {"ending": ending, "cause": cause}, set()
         )
+        self.check_lock(session)
         salt = self._salt(session)
 
         def store(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from backends.databases import statements as sql
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.records import Row, check_values
 from backends.databases.reservations import RESERVATION, reservation_row
-from pxp_fsm.errors import BlackboardError, quoted
+from pxp_fsm.errors import BlackboardError, Halted, quoted
 from pxp_fsm.prompting.model import (
     Call,
     Rendered,
@@ -52,6 +52,7 @@ class _Prepared(NamedTuple):
     add_call: str
     add_reservation: str
     settle: str
+    lock_run: str
 
 
 def _prepared(dialect: Dialect) -> _Prepared:
@@ -61,6 +62,7 @@ def _prepared(dialect: Dialect) -> _Prepared:
         sql.prepared(dialect, sql.NEXT_CALL, [column.name for column in schema.calls.c]),
         sql.prepared(dialect, sql.NEXT_RESERVATION, RESERVATION),
         sql.prepared(dialect, sql.SETTLE),
+        sql.prepared(dialect, sql.RUN_HEAD),
     )
 
 
@@ -69,12 +71,14 @@ class CallsOf:
     """The record of a run's calls on a blackboard.
 
     Fills `CallLog` and `Ledger` of `pxp_fsm.prompting.model`; `run` may change between calls.
-    Raises `BlackboardError` where there is no such run, or the database refuses.
+    Raises `BlackboardError` where there is no such run, or the database refuses, and `Halted` where
+    another process has reserved calls of a run that this one should have alone.
     """
 
     board: SqlBlackboard
     run: str = ""
     _prompts: dict[str, Prompts] = field(default_factory=dict, repr=False)
+    _reserved: dict[str, int] = field(default_factory=dict, repr=False)
     _sql: _Prepared = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +97,7 @@ class CallsOf:
         tried: list[int] = []
 
         def store(connection: Connection) -> None:
-            _check_run(connection, run)
+            _check_run(connection, run, sql.RUN_HEAD)
             if session and connection.scalar(sql.ERASURE, {"named": session}) is not None:
                 raise BlackboardError(f"session {quoted(session)} was erased: no call is kept")
             if _is_stored(connection, sql.CALL, run, tried, row):
@@ -108,24 +112,33 @@ class CallsOf:
 
         steps = [(self._sql.add_prompt, [new] if new else []), (self._sql.keep_text, texts)]
         if not self._commit(
-            [*steps, (self._sql.add_call, [{**_in(run, row), "of": session}])], tried
+            [*steps, (self._sql.add_call, [{**_in(run, row), "of": session}])], tried, run
         ):
             self.board.write(store)
         known[asked] = prompt, salt
 
     def reserve(self, model: str, request: Request, dollars: float | None) -> Reservation:
         run, row = self.run, reservation_row(model, request, dollars)
+        self.board.check_lock(run)
         tried: list[int] = []
 
         def store(connection: Connection) -> int:
-            _check_run(connection, run)
+            _check_run(connection, run, sql.RUN_HEAD)
             if not _is_stored(connection, sql.RESERVATION, run, tried, row):
                 tried.append(connection.execute(sql.NEXT_RESERVATION, _in(run, row)).scalar_one())
             return tried[-1]
 
-        if self._commit([(self._sql.add_reservation, [_in(run, row)])], tried):
-            return run, tried[-1]
-        return run, self.board.write(store)
+        if not self._commit([(self._sql.add_reservation, [_in(run, row)])], tried, run):
+            self.board.write(store)
+        number, before = tried[-1], self._reserved.get(run)
+        self._reserved[run] = number
+        if before is not None and number != before + 1 and not self.board.holds(run, shared=True):
+            self.settle((run, number), None if dollars is None else 0.0)
+            raise Halted(
+                f"another process has asked the models of run {run} since this one did, so that "
+                f"its caps cannot be kept here: resume it"
+            )
+        return run, number
 
     def settle(self, reservation: Reservation, dollars: float | None) -> None:
         run, number = reservation
@@ -142,11 +155,16 @@ class CallsOf:
         if not self._commit([(self._sql.settle, [{**at, "dollars": dollars}])], settled):
             self.board.write(store)
 
-    def _commit(self, steps: sql.Steps, numbers: list[int]) -> bool:
-        """Whether `steps` are done; the number that the last one returns is added to `numbers`."""
+    def _commit(self, steps: sql.Steps, numbers: list[int], numbered: str = "") -> bool:
+        """Whether `steps` are done; the number that the last one returns is added to `numbers`.
+
+        Who shares the run `numbered` gets numbers one after the other.
+        """
         returned: list[Any] = []
+        if self.board.holds(numbered, shared=True):
+            steps = [(self._sql.lock_run, [{"named": numbered}]), *steps]
         done = self.board.commit(steps, returned)
-        numbers += [number for (number,) in returned]
+        numbers += [row[0] for row in returned[-1:]]
         return done and bool(numbers)
 
 
@@ -317,6 +335,7 @@ def _prompts_of(connection: Connection, run: str) -> Prompts:
     return {(of or "", chain.text_digest(said)): (digest, salt) for of, digest, salt, said in found}
 
 
-def _check_run(connection: Connection, run: str) -> None:
-    if connection.scalar(sql.RUN_OPENING, {"named": run}) is None:
+def _check_run(connection: Connection, run: str, query: Select[Any] = sql.RUN_OPENING) -> None:
+    """Raise where there is no run; `RUN_HEAD` lets nobody else number its calls meanwhile."""
+    if connection.scalar(query, {"named": run}) is None:
         raise BlackboardError(f"a call was refused: there is no run {quoted(run)}")

@@ -2,21 +2,33 @@
 
 Nothing is written and no clock is read: PostgreSQL keeps an advisory lock as long as the connection
 lives; beside an SQLite file, another one is held locked. A process that was killed leaves no lock.
+A connection that is cut ends its locks: they are taken again before more is stored, or it is said
+that another process has one of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import selectors
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from backends.databases.faults import retried, translated_errors
 from pxp_fsm.errors import BlackboardError
+
+_KEPT_ALIVE = text(
+    "SELECT set_config('tcp_keepalives_idle', '15', false), "
+    "set_config('tcp_keepalives_interval', '5', false), "
+    "set_config('tcp_keepalives_count', '3', false)"
+)
+"""Half a minute after the machine of a process was lost, its server ends what it locked."""
 
 
 class RunLocked(BlackboardError):
@@ -24,7 +36,9 @@ class RunLocked(BlackboardError):
 
 
 class RunLock(Protocol):
-    """What is held while a run is worked on."""
+    """What is held while a run is worked on; `shared` by several processes, or by one alone."""
+
+    shared: bool
 
     def release(self) -> None:
         """Let others have it."""
@@ -34,12 +48,13 @@ class Locks:
     """The locks on runs that one blackboard holds, in however many threads.
 
     On PostgreSQL one connection of the pool holds all of them: as many runs as one likes go on at
-    once.
+    once. A server that is away is waited for, `patience` seconds at most.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, shown: str, patience: float) -> None:
+        self._engine, self._shown, self._patience = engine, shown, patience
         self._held: dict[str, RunLock] = {}
+        self._taken_over: set[str] = set()
         self._connection: Connection | None = None
         self._one_at_a_time = threading.Lock()
 
@@ -47,16 +62,85 @@ class Locks:
         """Lock `run`, unless it is held; raises `RunLocked` where another process has.
 
         A `shared` lock is one of many that keep out a process that wants the run alone; workers
-        have it while each locks its own part. Only PostgreSQL has such locks: `BlackboardError`
-        elsewhere.
+        have it while each locks its own part. Who holds it alone may share it from then on. Only
+        PostgreSQL has such locks: `BlackboardError` elsewhere.
         """
-        with self._one_at_a_time:
-            if run not in self._held:
+
+        def take() -> None:
+            self._take_again()
+            held = self._held.get(run)
+            if held is None or (shared and not held.shared):
                 self._held[run] = self._lock(run, shared)
+                self._taken_over.discard(run)
+                if held is not None:  # only now: nobody gets it alone in between
+                    held.release()
+
+        self._patiently(take)
+
+    def check(self, name: str) -> None:
+        """Raise `RunLocked` where the lock on the run of `name` was lost, and another has it now.
+
+        `name` is a run or one of its sessions. Where the connection was cut and nobody has taken
+        the locks that it held, they are taken again.
+        """
+        if self._engine.dialect.name == "postgresql" and (self._held or self._taken_over):
+            self._patiently(self._take_again)
+            if any(f"{name}/".startswith(f"{self._run_of(one)}/") for one in self._taken_over):
+                raise RunLocked(
+                    f"the connection that locked the run of {name} was cut, and another process is "
+                    f"working on the run now, so this one stores nothing more; let the other "
+                    f"finish, or stop it and resume the run"
+                )
+
+    def _patiently(self, work: Callable[[], None]) -> None:
+        """`work`, by one thread at a time, and again where the database was away."""
+
+        def once() -> None:
+            with translated_errors(self._shown), self._one_at_a_time:
+                work()
+
+        retried(once, self._patience)
+
+    def _run_of(self, locked: str) -> str:
+        """The run of a lock: of a part of one, that which is shared."""
+        known = (*self._held, *self._taken_over)
+        return next((run for run in known if locked.startswith(f"{run}/")), locked)
+
+    def _take_again(self) -> None:
+        """Take what was held by a connection that is lost."""
+        server = self._engine.dialect.name == "postgresql"
+        if not (server and self._held) or self._is_connected():
+            return
+        self._disconnect()
+        for run, lock in self._held.items():
+            try:
+                self._held[run] = self._lock(run, lock.shared)
+            except RunLocked:
+                self._taken_over.add(run)
+        for run in self._taken_over:
+            self._held.pop(run, None)
+
+    def _is_connected(self) -> bool:
+        """Whether the connection that holds the locks lives; the server is asked where it spoke.
+
+        A server that ends a connection says so: nothing is sent while nothing has come.
+        """
+        connection = self._connection
+        if connection is None or connection.invalidated:
+            return False
+        driver: Any = connection.connection.driver_connection
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(driver.fileno(), selectors.EVENT_READ)
+                silent = not selector.select(0)
+            return silent or connection.scalar(text("SELECT true")) is True
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
+            return False
 
     def free(self, run: str) -> None:
         """Let other processes have `run`."""
         with self._one_at_a_time:
+            self._taken_over.discard(run)
             lock = self._held.pop(run, None)
             if lock is not None:
                 lock.release()
@@ -64,16 +148,18 @@ class Locks:
 
     def free_all(self) -> None:
         """Let other processes have every run."""
-        for run in tuple(self._held):
+        for run in (*self._held, *self._taken_over):
             self.free(run)
 
-    def __contains__(self, run: str) -> bool:
-        return run in self._held
+    def holds(self, run: str, shared: bool) -> bool:
+        """Whether `run` is held; with `shared`, whether others may hold it too."""
+        lock = self._held.get(run)
+        return lock is not None and (lock.shared or not shared)
 
     def _lock(self, run: str, shared: bool) -> RunLock:
         number = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], signed=True)
         if self._engine.dialect.name == "postgresql":
-            return self._advisory_lock(run, number, "_shared" if shared else "")
+            return self._advisory_lock(run, number, shared)
         if shared:
             raise BlackboardError("only a PostgreSQL blackboard can be shared by several workers")
         name = self._engine.url.database
@@ -81,13 +167,14 @@ class Locks:
             return _NoLock()
         return _LockedFile(Path(name), run, f"{number & (2**64 - 1):016x}")
 
-    def _advisory_lock(self, run: str, number: int, kind: str) -> RunLock:
+    def _advisory_lock(self, run: str, number: int, shared: bool) -> RunLock:
         if self._connection is not None and self._connection.invalidated:
             self._disconnect()
         if self._connection is None:
             options = {"isolation_level": "AUTOCOMMIT"}
             self._connection = self._engine.connect().execution_options(**options)
-        lock = _AdvisoryLock(self._connection, number, kind)
+            self._connection.scalar(_KEPT_ALIVE)
+        lock = _AdvisoryLock(self._connection, number, shared)
         try:
             free = lock.is_free()
         except SQLAlchemyError:
@@ -121,13 +208,16 @@ def _locked(run: str) -> RunLocked:
 class _NoLock:
     """A database in memory belongs to one process."""
 
+    shared = False
+
     def release(self) -> None:
         return
 
 
 class _AdvisoryLock:
-    def __init__(self, connection: Connection, number: int, kind: str) -> None:
-        self._connection, self._number, self._kind = connection, {"number": number}, kind
+    def __init__(self, connection: Connection, number: int, shared: bool) -> None:
+        self._connection, self._number, self.shared = connection, {"number": number}, shared
+        self._kind = "_shared" if shared else ""
 
     def is_free(self) -> bool:
         """Take it, if nobody has it."""
@@ -144,6 +234,8 @@ class _AdvisoryLock:
 
 class _LockedFile:
     """SQLite's own lock on an empty file: the same on every system, gone with the process."""
+
+    shared = False
 
     def __init__(self, database: Path, run: str, name: str) -> None:
         self._path = database.with_name(f"{database.name}-claim-{name}")

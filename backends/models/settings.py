@@ -11,6 +11,7 @@ from backends.models.middleware.retry import ATTEMPTS
 from pxp_fsm import defaults, options
 from pxp_fsm.errors import UsageError
 from pxp_fsm.options import option
+from pxp_fsm.prompting.model import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,39 @@ class Settings:
         {'dollars': 0.5, 'calls': 9}
         """
         return replace(self, **{**stored, **self.caps})
+
+    def shares(self, processes: int, spent: Spending) -> tuple[Settings, ...]:
+        """These settings for each of at most so many `processes` that ask models at once.
+
+        Limits, and what is left of the caps after what was `spent`, are divided among them, so that
+        together they keep what one would.
+
+        >>> from pxp_fsm.prompting.model import Spending
+        >>> [share.calls for share in Settings(calls=9).shares(2, Spending(calls=2))]
+        [4, 3]
+        """
+        left: dict[str, int | None] = {
+            "requests": self.requests,
+            "tokens": self.tokens,
+            "in_flight": self.in_flight,
+            "calls": None if self.calls is None else max(0, self.calls - spent.calls),
+        }
+        number = max(1, min(processes, *(most for most in left.values() if most is not None)))
+        divided = {name: _divided(most, number) for name, most in left.items() if most is not None}
+        if self.dollars is not None:
+            rest = 0.0 if spent.exceeded else max(0.0, self.dollars - spent.dollars)
+            divided["dollars"] = [part / _PARTS for part in _divided(int(rest * _PARTS), number)]
+        return tuple(
+            replace(self, **{name: parts[place] for name, parts in divided.items()})
+            for place in range(number)
+        )
+
+
+_PARTS = 10**9
+"""A cap in dollars is divided in whole billionths, none of which is given twice."""
+
+
+def _divided(whole: int, number: int) -> list[Any]:
+    """`whole` in so many parts, the first of which are larger where it has a remainder."""
+    part, more = divmod(whole, number)
+    return [part + (place < more) for place in range(number)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from backends.databases import CallsOf, Cost, SqlBlackboard
 from backends.models.registry import Serving
 from backends.models.settings import Settings
-from pxp_fsm.prompting.model import Call, CallLog
+from pxp_fsm.prompting.model import NOTHING_SPENT, Call, CallLog
 
 
 @dataclass(slots=True)
@@ -102,12 +102,15 @@ async def serving_of(
     meter: Meter,
     on_wait: Callable[[str], None],
 ) -> AsyncIterator[Serving]:
-    """The models of `run`: its calls are stored, within its caps, and none is sent twice."""
+    """The models of `run`: its calls are stored, within its caps, and none is sent twice.
+
+    Who shares the run with other processes has its own part of what is left of the caps.
+    """
     async with Serving(
         settings,
         meter,
         ledger=CallsOf(board, run),
-        spent=board.spending(run),
+        spent=NOTHING_SPENT if board.holds(run, shared=True) else board.spending(run),
         known=board.replies(run),
         on_wait=on_wait,
     ) as serving:

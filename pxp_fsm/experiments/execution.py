@@ -18,9 +18,11 @@ from pathlib import Path
 
 from backends.databases import Origin, SessionRecord, SqlBlackboard
 from backends.databases.own_sessions import session_record
+from backends.models.middleware.budget import Budget
 from backends.models.registry import Serving
 from backends.models.settings import Settings
 from backends.people.browser import Desk
+from guards.relations.judge import Scope
 from pxp_fsm import defaults
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments import costs, participants
@@ -30,7 +32,7 @@ from pxp_fsm.experiments.forks import carry_over, copies, forkable
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plan_data import gate_of
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.units import ONE_BUDGET, ONE_TERMINAL, Unit, together, units
+from pxp_fsm.experiments.units import ONE_BATCH, ONE_MEMORY, ONE_TERMINAL, Unit, together, units
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
@@ -132,7 +134,10 @@ class Run:
         """Why one process has to carry the run, if it has to."""
         if self.plan.person is not None:
             return ONE_TERMINAL
-        return ONE_BUDGET if self.selection.any else ""
+        if self.settings.batches:
+            return ONE_BATCH
+        remembers = participants.scope_of(self.plan) in (Scope.RUN, Scope.PAIR)
+        return ONE_MEMORY if self.selection.judge is not None and remembers else ""
 
     def sent(self) -> str:
         """Nothing has to be sent of it to a worker: plan and data are stored by their names."""
@@ -177,11 +182,19 @@ class Run:
         finally:
             self._blackboard.unlock(self.name)
 
-    def execute_unit(
-        self, unit: Unit, on_step: Callable[[Progress], None] = lambda _step: None
+    def shares(self, workers: int) -> tuple[Settings, ...]:
+        """What each of at most so many `workers` may ask models; none where it asks none."""
+        if not self.selection.any:
+            return ()
+        spent, settings = self._blackboard.spending(self.name), self.settings
+        Budget(settings.dollars, settings.calls, spent=spent)  # raises where they cannot be kept
+        return settings.shares(workers, spent)
+
+    def execute_units(
+        self, units: Sequence[Unit], on_step: Callable[[Progress], None] = lambda _step: None
     ) -> None:
-        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
-        waited_for(self._execute(on_step, [unit]))
+        """Carry some units to their end; whoever calls sees to it that nobody else does."""
+        waited_for(self._execute(on_step, units))
 
     async def _execute(
         self, on_step: Callable[[Progress], None], chosen: Sequence[Unit] | None = None

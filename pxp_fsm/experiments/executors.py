@@ -3,7 +3,8 @@
 Workers share one PostgreSQL blackboard. Each carries one unit of the run at a time and claims it
 for as long, so that a unit that is dealt out twice (its worker was thought lost) is carried once.
 The claim of a worker that was killed ends with its connection; its unit is dealt out again, and
-goes on at the next message.
+goes on at the next message. Where models are asked, each process has a part of the units from the
+beginning, and the same part of the limits and of what is left of the caps.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from typing import Protocol
 from backends.databases import SqlBlackboard
 from backends.databases.engine import database_url
 from backends.databases.locks import RunLocked
-from pxp_fsm.errors import BlackboardError, PXPError, UsageError, quoted, require_extra
+from backends.models.settings import Settings
+from pxp_fsm.errors import BlackboardError, Halted, PXPError, UsageError, quoted, require_extra
 from pxp_fsm.experiments import runs, system_runs
-from pxp_fsm.experiments.units import Unit
+from pxp_fsm.experiments.units import ONE_MACHINE, Unit
 
 PATIENCE = 600.0
 """Seconds that a worker waits for a unit that another still claims."""
 
+ORPHANED = 5.0
+"""Seconds within which workers end after the process that started them was killed."""
+
+_PROCESSES = "processes://"
 _ATTEMPTS = 3
 """How often local processes are started anew after one of them was lost."""
 
@@ -36,27 +42,30 @@ _ATTEMPTS = 3
 class Assignment:
     """What a worker is given. It is never shown: a database's URL may hold a password.
 
-    `system` is what a worker is sent of a run of a system, "" of another run.
+    `system` is what a worker is sent of a run of a system, "" of another run; `settings` are how it
+    asks models, None where it asks none.
     """
 
     database: str = field(repr=False)
     run: str
-    unit: Unit
+    units: tuple[Unit, ...]
     system: str = field(default="", repr=False)
+    settings: Settings | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """What a worker gives back: how many sessions it ended and messages it sent, in seconds.
 
-    `error` says why it could not go on.
+    `error` says why it could not go on; `halted` where that is no fault, as at a cap.
     """
 
-    unit: Unit
+    units: tuple[Unit, ...]
     sessions: int = 0
     messages: int = 0
     seconds: float = 0.0
     error: str = ""
+    halted: bool = False
 
 
 def check_executor(name: str, database: str | None) -> None:
@@ -136,6 +145,9 @@ class Shared(Protocol):
     def sent(self) -> str:
         """What a worker has to be sent of it besides its name."""
 
+    def shares(self, workers: int) -> tuple[Settings, ...]:
+        """What each of at most so many `workers` may ask models; none where it asks none."""
+
 
 def spread(
     run: Shared,
@@ -146,13 +158,19 @@ def spread(
 ) -> None:
     """Carry `run` to its end on the executor `name`; resumable as any run.
 
-    Raises `UsageError` where a person takes part, and `BlackboardError` where another process works
-    on the run by itself, or a worker was lost or could not do its part.
+    Raises `UsageError` where a person takes part, `BlackboardError` where another process works
+    on the run by itself, or a worker was lost or could not do its part, and `Halted` where a worker
+    reached its part of a cap.
     """
     if run.unshared:
         raise UsageError(run.unshared, "executor")
-    blackboard.lock(run.name, shared=True)
+    asks_models = bool(run.shares(1))
+    if asks_models and not name.startswith(_PROCESSES):
+        raise UsageError(ONE_MACHINE, "executor")
     try:
+        if asks_models:  # no worker of a process that was killed spends any more
+            _claim(blackboard, run.name, ORPHANED)
+        blackboard.lock(run.name, shared=True)
         left = {unit.name: unit for unit in run.units()}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -173,16 +191,22 @@ def _deal_out(
     run: Shared, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
 ) -> None:
     """Have every unit of `left` carried; what is done is taken out of it."""
-    system = run.sent()
-    with open_executor(name) as executor:
-        given = [
-            executor.submit(carry, Assignment(database, run.name, unit, system))
-            for unit in left.values()
+    about, units = (database, run.name), tuple(left.values())
+    workers = int(name.removeprefix(_PROCESSES)) if name.startswith(_PROCESSES) else 1
+    if shares := run.shares(workers):
+        parts = [
+            Assignment(*about, units[place :: len(shares)], settings=share)
+            for place, share in enumerate(shares)
         ]
+    else:
+        parts = [Assignment(*about, (unit,), run.sent()) for unit in units]
+    with open_executor(name) as executor:
+        given = [executor.submit(carry, part) for part in parts if part.units]
         try:
             for future in as_completed(given):
                 done = _result(future.result, name)
-                left.pop(done.unit.name)
+                for unit in done.units:
+                    left.pop(unit.name)
                 on_done(done)
         except BaseException:
             for future in given:
@@ -201,14 +225,16 @@ def _result(result: Callable[[], Done], name: str) -> Done:
             f"a worker of {name} was lost ({type(error).__name__}); what it sent is stored: "
             f"see why it ended, then resume the run"
         ) from error
+    if done.halted:
+        raise Halted(f"a worker of {name}, each of which has its part of the caps: {done.error}")
     if done.error:
-        raise BlackboardError(f"{name}, unit {done.unit.name}: {done.error}")
+        raise BlackboardError(f"{name}, unit {done.units[0].name}: {done.error}")
     return done
 
 
 def carry(assignment: Assignment) -> Done:
-    """Carry one unit to its end, in a worker; what goes wrong is in what is given back."""
-    unit, started = assignment.unit, time.perf_counter()
+    """Carry units to their end, in a worker; what goes wrong is in what is given back."""
+    units, started = assignment.units, time.perf_counter()
     sessions = messages = 0
 
     def count(*, over: bool) -> None:
@@ -219,7 +245,8 @@ def carry(assignment: Assignment) -> Done:
     try:
         with SqlBlackboard(assignment.database, create=False) as board:
             board.lock(assignment.run, shared=True)
-            _claim(board, f"{assignment.run}/{unit.name}")
+            for unit in units:
+                _claim(board, f"{assignment.run}/{unit.name}")
             if assignment.system:
                 found = system_runs.received(assignment.system, assignment.run, board)
                 found = replace(
@@ -227,20 +254,20 @@ def carry(assignment: Assignment) -> Done:
                     on_action=lambda _session, _occurrence: count(over=False),
                     on_end=lambda _session: count(over=True),
                 )
-                found.execute_unit(unit)
+                found.execute_units(units)
             else:
-                run = runs.resume(assignment.run, board)
-                run.execute_unit(unit, lambda step: count(over=step.message is None))
+                run = runs.resume(assignment.run, board, assignment.settings)
+                run.execute_units(units, lambda step: count(over=step.message is None))
     except PXPError as error:
-        return Done(unit, error=str(error))
+        return Done(units, error=str(error), halted=isinstance(error, Halted))
     except Exception as error:  # noqa: BLE001 - what is raised here crosses processes
-        return Done(unit, error=f"{type(error).__name__}: {error}")
-    return Done(unit, sessions, messages, time.perf_counter() - started)
+        return Done(units, error=f"{type(error).__name__}: {error}")
+    return Done(units, sessions, messages, time.perf_counter() - started)
 
 
-def _claim(board: SqlBlackboard, unit: str) -> None:
+def _claim(board: SqlBlackboard, unit: str, patience: float | None = None) -> None:
     """Claim a unit, waiting for whoever has it: they carry it to its end, or end themselves."""
-    until, pause = time.monotonic() + PATIENCE, 0.05
+    until, pause = time.monotonic() + (PATIENCE if patience is None else patience), 0.05
     while True:
         try:
             board.lock(unit)

@@ -90,9 +90,14 @@ class SystemRun:
             self.board.unlock(self.name)
         return self.endings()
 
-    def execute_unit(self, unit: Unit) -> None:
-        """Carry one unit to its end; whoever calls sees to it that nobody else does."""
-        waited_for(self._execute(unit))
+    def shares(self, _workers: int) -> tuple[Settings, ...]:
+        """A run that workers carry asks no model."""
+        return ()
+
+    def execute_units(self, units: Sequence[Unit]) -> None:
+        """Carry some units to their end; whoever calls sees to it that nobody else does."""
+        for unit in units:
+            waited_for(self._execute(unit))
 
     async def _execute(self, unit: Unit) -> None:
         place = unit.repetition, unit.first, unit.last

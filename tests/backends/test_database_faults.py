@@ -11,27 +11,23 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import event
 
 from backends.databases import SqlBlackboard, recordings, records
-from backends.databases.locks import RunLocked
 from backends.databases.recordings import Details, recorded_sessions, run_counts
 from backends.databases.verify import verify_engine
 from pxp_fsm.errors import BlackboardError
 from pxp_fsm.experiments.runs import Plan, Progress
 from pxp_fsm.protocol.messages import Answer, Question
-from tests.backends.postgresql_servers import restart, running
+from tests.backends.postgresql_servers import cut_all, restart, running
 from tests.backends.records import RUN, message, record
 from tests.backends.scripted_task import open_run, task, transcript
 
@@ -56,19 +52,6 @@ def board(database: str) -> Iterator[SqlBlackboard]:
         assert verify_engine(opened.engine).problems == ()
 
 
-def cut_all(uri: str) -> None:
-    """Terminate every other connection to the server's database."""
-    engine = create_engine(uri.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.connect() as connection:
-        connection.execute(
-            text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
-            )
-        )
-    engine.dispose()
-
-
 def test_a_connection_that_is_cut_between_messages_is_made_again(
     postgresql: PostgresServer, board: SqlBlackboard, dialect: str, undisturbed: list[object]
 ) -> None:
@@ -81,62 +64,6 @@ def test_a_connection_that_is_cut_between_messages_is_made_again(
 
     open_run(board, task(), PLAN, SESSIONS).execute(on_step)
     assert transcript(board) == undisturbed
-
-
-@pytest.mark.parametrize("dialect", ["postgresql"])
-def test_a_connection_that_is_cut_while_a_run_is_claimed_is_made_again(
-    postgresql: PostgresServer, database: str, board: SqlBlackboard
-) -> None:
-    asked = 0
-
-    @event.listens_for(board.engine, "before_cursor_execute")
-    def cut_the_first(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        nonlocal asked
-        if "pg_try_advisory_lock" in statement:
-            asked += 1
-            if asked == 1:
-                cut_all(postgresql.get_uri())
-
-    board.lock("s-1")
-    assert asked == 2
-    with SqlBlackboard(database) as second, pytest.raises(BlackboardError, match="another"):
-        second.lock("s-1")
-
-
-@pytest.mark.parametrize("dialect", ["postgresql"])
-def test_many_runs_at_once_need_one_connection_for_their_locks(database: str) -> None:
-    """More than a pool has: each run once held a connection, and the sixteenth waited for ever."""
-    runs = [f"run {number}" for number in range(60)]
-    with SqlBlackboard(database) as board, SqlBlackboard(database) as other:
-        with ThreadPoolExecutor(8) as threads:
-            list(threads.map(board.lock, runs))
-        assert board.engine.pool.checkedout() == 1  # type: ignore[attr-defined]
-        for run in runs:
-            with pytest.raises(RunLocked):
-                other.lock(run)
-        assert other.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
-        board.unlock(runs[0])
-        other.lock(runs[0])
-        with pytest.raises(RunLocked):
-            other.lock(runs[1])
-        with pytest.raises(RunLocked):
-            board.lock(runs[0])
-        board.dispose()
-        for run in runs:
-            other.lock(run)
-
-
-@pytest.mark.parametrize("dialect", ["postgresql"])
-def test_a_run_is_locked_after_the_connection_that_held_others_was_cut(
-    postgresql: PostgresServer, database: str, board: SqlBlackboard
-) -> None:
-    board.lock("a")
-    board.lock("b")
-    cut_all(postgresql.get_uri())
-    board.unlock("a")  # finds that there is no connection
-    board.lock("c")
-    with SqlBlackboard(database) as second, pytest.raises(RunLocked):
-        second.lock("c")
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -202,85 +129,6 @@ def test_a_clock_that_jumps_changes_no_order(
     assert transcript(board) == undisturbed
     assert [run.run for run in board.runs()] == ["s-1", "s-2", "s-3"]
     assert [entry.message.number for entry in board.entries("s-1/1/1")][:2] == [1, 2]
-
-
-def test_the_second_process_on_a_run_is_told_and_changes_nothing(
-    database: str, board: SqlBlackboard, undisturbed: list[object]
-) -> None:
-    """Wherever the first one is: before its first message, in the middle, before its end."""
-    refused = 0
-
-    def on_step(_step: Progress) -> None:
-        nonlocal refused
-        with SqlBlackboard(database) as second:
-            with pytest.raises(BlackboardError, match="another process is working on run s-1"):
-                open_run(second, task(), PLAN, SESSIONS).execute()
-            refused += 1
-
-    open_run(board, task(), PLAN, SESSIONS).execute(on_step)
-    assert refused > SESSIONS
-    assert transcript(board) == undisturbed
-    with SqlBlackboard(database) as second:
-        open_run(second, task(), PLAN, SESSIONS).execute()
-
-
-def test_two_who_write_the_same_message_without_a_claim_write_it_once(
-    database: str, board: SqlBlackboard
-) -> None:
-    board.start_run(RUN)
-    board.start_session(record())
-    with SqlBlackboard(database) as second:
-        for number in range(1, 6):
-            first, other = (board, second) if number % 2 else (second, board)
-            first.append(message(number, prediction="first"), "{}", [])
-            with pytest.raises(BlackboardError, match="is a second process working on the same"):
-                other.append(message(number, prediction="second"), "{}", [])
-    stored = [entry.message.answer.prediction for entry in board.entries(message(1).session)]
-    assert stored == ["first"] * 5
-
-
-WRITER = """
-import sys
-from tests.backends.records import message, record, RUN
-from backends.databases import SqlBlackboard
-from pxp_fsm.errors import BlackboardError
-board, written = SqlBlackboard(sys.argv[1]), 0
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(1, 101):
-    try:
-        board.append(message(number, prediction=sys.argv[2]), "{}", [])
-        written += 1
-    except BlackboardError as error:
-        assert "second process" in str(error), error
-board.dispose()
-print(written)
-"""
-
-
-@pytest.mark.deep
-def test_three_processes_that_write_at_once_write_each_message_exactly_once(
-    database: str, board: SqlBlackboard
-) -> None:
-    board.start_run(RUN)
-    board.start_session(record())
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, database, str(name)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[2],
-        )
-        for name in range(3)
-    ]
-    for writer in writers:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-    written = [int(writer.communicate("\n")[0]) for writer in writers]
-    entries = board.entries(message(1).session)
-    assert [entry.message.number for entry in entries] == list(range(1, len(entries) + 1))
-    assert sum(written) == len(entries) >= 1
 
 
 @pytest.mark.deep

@@ -119,13 +119,13 @@ def test_units_are_carried_as_one_process_carries_them(database: str) -> None:
         run = started(board)
         sent = run.sent()
         done = [
-            carry(Assignment(database, run.name, one, sent)) for one in reversed([*run.units()])
+            carry(Assignment(database, run.name, (one,), sent)) for one in reversed([*run.units()])
         ]
         assert [one.error for one in done] == [""] * len(done)
         assert sum(one.sessions for one in done) == SESSIONS == run.finished
         found = transcript(board, run.name)
         assert found == alone()
-        assert carry(Assignment(database, run.name, next(iter(run.units())), sent)).sessions == 0
+        assert carry(Assignment(database, run.name, (next(iter(run.units())),), sent)).sessions == 0
 
 
 def test_workers_share_postgresql_alone(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_what_is_no_executor_is_refused(name: str, database: str | None, says: s
 
 
 def test_an_assignment_never_shows_its_database() -> None:
-    assert "secret" not in repr(Assignment("postgresql://u:secret@h/n", "r", Unit(1, 1, 2)))
+    assert "secret" not in repr(Assignment("postgresql://u:secret@h/n", "r", (Unit(1, 1, 2),)))
 
 
 @pytest.mark.usefixtures("plugin")
@@ -96,7 +96,7 @@ def test_units_carried_apart_make_the_run_that_one_process_makes(database: str) 
     plan = replace(PLAN, instances="4", repetitions=2, carry=False)
     with SqlBlackboard(database) as board:
         run = runs.start(plan, board)
-        given = [Assignment(database, run.name, unit) for unit in run.units()]
+        given = [Assignment(database, run.name, (unit,)) for unit in run.units()]
         assert len(given) == 8
         done = [carry(each) for each in reversed(given)]
         assert [each.error for each in done] == [""] * 8
@@ -113,7 +113,7 @@ def test_workers_carry_a_run_of_pathways(database: str, tmp_path: Path) -> None:
     plan = Plan("drug", data=str(tmp_path), materials=shop, match="materials", carry=False)
     with SqlBlackboard(database) as board, SqlBlackboard(":memory:") as other:
         run = runs.start(plan, board)
-        done = [carry(Assignment(database, run.name, unit)) for unit in run.units()]
+        done = [carry(Assignment(database, run.name, (unit,))) for unit in run.units()]
         assert [(each.error, each.sessions) for each in done] == [("", 1)] * 2
         runs.start(plan, other).execute()
         assert transcript(board, run.name) == transcript(other, run.name)
@@ -134,11 +134,11 @@ def test_a_run_that_workers_carry_is_not_carried_alone_and_the_other_way_round(
             runs.resume(run.name, other).execute()
         board.unlock(run.name)
         other.lock(run.name)
-        done = carry(Assignment(database, run.name, Unit(1, 1, 1)))
+        done = carry(Assignment(database, run.name, (Unit(1, 1, 1),)))
         assert "another process is working on run slow-1" in done.error
         assert done.sessions == 0
         other.unlock(run.name)
-        assert carry(Assignment(database, run.name, Unit(1, 1, 1))).error == ""
+        assert carry(Assignment(database, run.name, (Unit(1, 1, 1),))).error == ""
 
 
 def test_only_postgresql_is_shared(tmp_path: Path) -> None:

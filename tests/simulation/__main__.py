@@ -1,17 +1,19 @@
-"""`python -m tests.simulation SEEDS [DIALECT]`: simulate labs, print how often what struck them.
+"""`python -m tests.simulation SEEDS [DIALECT] [--write]`: simulate labs, print what struck them.
 
-SEEDS is a number N (the seeds 0 to N - 1) or FIRST:LAST; DIALECT is sqlite or postgresql. A seed
-that fails is printed with how to replay it; the exit code is 1 then. Without DIALECT both are
-simulated, and docs/reliability.md is written.
+SEEDS is a number N (the seeds 0 to N - 1) or FIRST:LAST; DIALECT is sqlite or postgresql, both
+where none is given. A seed that fails is printed with how to replay it; the exit code is 1 then.
+`--write` writes docs/reliability.md, where no seed failed; it takes both dialects.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
 import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.backends.postgresql_servers import fresh_schema, running
@@ -24,7 +26,7 @@ TEXT = """\
 
 What is stored survives whatever stops a run. Three kinds of tests show it:
 
-- **Simulated labs** (`python -m tests.simulation SEEDS`). A lab is an experiment of a few sessions
+- **Simulated labs** (`make simulation SEEDS=10000`). A lab is an experiment of a few sessions
   with models behind HTTP, some with a judge, a cap, or a person at the terminal. A seed draws the
   experiment, the order of tasks, the clock and the faults: the process is killed at any await,
   statement, commit or billed request; the disk or the connection fails at any statement; servers
@@ -39,8 +41,9 @@ What is stored survives whatever stops a run. Three kinds of tests show it:
 
 ## Simulated labs
 
-`make simulation` writes this page. Its last run: {labs} labs on each database, each with a
-different experiment. Nothing was lost, no cap was passed, and every chain verified.
+`python -m tests.simulation SEEDS --write` writes this page. Its last run: {labs} labs on each
+database, each with a different experiment. Nothing was lost, no cap was passed, and every chain
+verified.
 
 {table}
 
@@ -72,22 +75,34 @@ def _one(seed: int, database: str, struck: Counter[str], failed: list[int]) -> N
             failed.append(seed)
 
 
-def main(wanted: str, *dialects: str) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, print, and say with the exit code whether anything was lost."""
-    first, _, last = wanted.rpartition(":")
-    seeds = range(int(first or 0), int(last))
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
+    parser.add_argument("seeds", type=_seeds, help="N (the seeds 0 to N - 1), or FIRST:LAST")
+    parser.add_argument("dialect", nargs="?", choices=DIALECTS, help="both, where none is given")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE}")
+    given = parser.parse_args(arguments)
+    if given.write and given.dialect:
+        parser.error("--write requires both dialects: leave the dialect out")
     struck, failed = dict[str, Counter[str]](), 0
-    for dialect in dialects or DIALECTS:
-        struck[dialect], broken = simulate(seeds, dialect)
-        print(f"{len(seeds)} labs on {dialect}; struck {struck[dialect].total()} times:")
+    for dialect in [given.dialect] if given.dialect else DIALECTS:
+        struck[dialect], broken = simulate(given.seeds, dialect)
+        print(f"{len(given.seeds)} labs on {dialect}; struck {struck[dialect].total()} times:")
         for what, times in sorted(struck[dialect].items()):
             print(f"  {what:34}{times:7}")
         for seed in broken:
             print(f"FAILED: replay it with python -m tests.simulation {seed}:{seed + 1} {dialect}")
         failed += len(broken)
-    if not dialects and not failed:
-        PAGE.write_text(page(len(seeds), struck), "utf-8")
+    if given.write and not failed:
+        PAGE.write_text(page(len(given.seeds), struck), "utf-8")
     return bool(failed)
+
+
+def _seeds(wanted: str) -> range:
+    found = re.fullmatch(r"(?:(\d+):)?(\d+)", wanted, re.ASCII)
+    if found is None or not (seeds := range(int(found[1] or 0), int(found[2]))):
+        raise argparse.ArgumentTypeError("seeds are N (0 to N - 1) or FIRST:LAST, at least one")
+    return seeds
 
 
 def page(labs: int, struck: Mapping[str, Counter[str]]) -> str:
@@ -102,4 +117,4 @@ def page(labs: int, struck: Mapping[str, Counter[str]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

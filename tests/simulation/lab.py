@@ -40,7 +40,7 @@ JUDGE = "openai:judge@http://localhost:1/v1"
 CATALOGUE = """\
 [[server]]
 models = "openai:*@*"
-can = ["temperature", "seed"]
+can = {can}
 key = ""
 
 [[price]]
@@ -102,10 +102,14 @@ class Server(httpx2.AsyncBaseTransport):
 
 
 def said(body: str) -> str:
-    """What is said to a request: the same at each time, whatever came before it."""
-    draw = random.Random(hashlib.sha256(body.encode()).digest())
-    if json.loads(body)["model"] == "judge":
-        return json.dumps({"consistent": draw.choice(["yes", "no"])})
+    """What is said to a request: the same at each time, whatever came before it.
+
+    A judge says one word, as JSON only where a schema is sent with the request.
+    """
+    draw, asked = random.Random(hashlib.sha256(body.encode()).digest()), json.loads(body)
+    if asked["model"] == "judge":
+        word = draw.choice(["yes", "no"])
+        return json.dumps({"consistent": word}) if "response_format" in asked else word
     return json.dumps({"prediction": draw.choice(SAID), "explanation": draw.choice(WHY)})
 
 
@@ -139,7 +143,9 @@ class Lab:
             leaves = present.choice([0.0, 0.1, 0.3])
             self.chances_of_person = leaves, 0.1 if timeout else 0.0
         catalogue = folder / "catalogue.toml"
-        catalogue.write_text(CATALOGUE, "utf-8")
+        structured = random.Random(f"schema {seed}").choice([[], ["schema"]])
+        can = json.dumps(["temperature", "seed", *structured])
+        catalogue.write_text(CATALOGUE.format(can=can), "utf-8")
         self.settings = Settings(
             calls=draw.choice([None, None, draw.randint(1, 40)]),
             dollars=draw.choice([None, None, draw.uniform(0.001, 0.2)]),
