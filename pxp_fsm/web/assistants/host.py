@@ -93,7 +93,7 @@ class Host:
         """
         until = time.monotonic() + seconds
         while True:
-            seen = self.news.version("")
+            seen = self.news.version(session)
             if session or self._sessions:
                 view = self.view(member, session)
                 if view["status"] in (YOUR_TURN, OVER):
@@ -101,7 +101,7 @@ class Host:
             left = until - time.monotonic()
             if left <= 0:
                 return self.view(member, session)
-            await self.news.after("", seen, left)
+            await self.news.after(session, seen, left)
 
     def state(self, member: str, session: str = "") -> str:
         """The state of the member's machine in a session."""
