@@ -91,7 +91,7 @@ async def one(address: str, token: str, process: int, what: str) -> None:
 
 async def many(served: dict[str, tuple[str, str]], clients: int, process: int) -> None:
     """Clients that are all connected, two a session, and carry it to its end."""
-    moves = {
+    moves: dict[str, list[tuple[str, object]]] = {
         "machine": [("INIT", ANSWER), *[("REF", ANSWER)] * 5],
         "human": [*[("REF", ANSWER)] * 5, ("TERM", None)],
     }
@@ -111,7 +111,7 @@ async def many(served: dict[str, tuple[str, str]], clients: int, process: int) -
             for member, session, client in entered
             if member == "machine"
         ]
-    messages = len(endings) * sum(map(len, moves.values()))
+    messages = len(endings) * sum(len(one) for one in moves.values())
     print(
         f"{clients} clients, {len(endings)} sessions, {messages} messages: {seconds:.1f} s, "
         f"{1e3 * used / messages:.1f} ms of the server's CPU a message; endings {set(endings)}"

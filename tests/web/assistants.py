@@ -15,8 +15,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from pxp_fsm.automata.actions import (
     SystemAction,
 )
 from pxp_fsm.automata.automaton import Automaton, Kind
-from pxp_fsm.automata.system import system_in
+from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import MCP, SystemFile, read_system
 from pxp_fsm.experiments.system_runs import SystemRun, check_resumed, start_run
 from pxp_fsm.prompting.members import WAIT
@@ -78,7 +79,7 @@ class Hosted:
 @asynccontextmanager
 async def hosted(
     path: Path,
-    database: Path,
+    database: Path | SqlBlackboard,
     respondents: Mapping[str, str] | None = None,
     *,
     sessions: int = 1,
@@ -86,9 +87,10 @@ async def hosted(
     resume: str | None = None,
 ) -> AsyncIterator[Hosted]:
     """The system in a file, carried on in this loop; every member is an assistant if not told."""
-    file = read_system(str(path))
-    system, who = system_in(file), respondents or {one.name: MCP for one in file.members}
-    with SqlBlackboard(str(database)) as board:
+    file, system = _system(path)
+    who = respondents or {one.name: MCP for one in file.members}
+    opened = SqlBlackboard(str(database)) if isinstance(database, Path) else nullcontext(database)
+    with opened as board:
         if resume is None:
             name = start_run(board, file, system, who, seed=seed, sessions=sessions)
         else:
@@ -111,6 +113,12 @@ def _run(
     return SystemRun(
         name=name, system=system_in(file), file=file, respondents=who, board=board, **given
     )
+
+
+@cache
+def _system(path: Path) -> tuple[SystemFile, System]:
+    file = read_system(str(path))
+    return file, system_in(file)
 
 
 async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -216,7 +224,7 @@ def _parts(
         case Decide(guard, label, member):
             return [(member, Kind.EVENT, label, guard)]
         case External(label):
-            found = [
+            found: list[tuple[str, Kind, str, str | None]] = [
                 (name, Kind.EVENT, label, None)
                 for name, table in tables.items()
                 for row in table.transitions
@@ -257,20 +265,21 @@ class Counts:
 async def generated(calls: int, seed: int, folder: Path) -> Counts:
     """Make generated calls, right and wrong ones, by clients of both revisions."""
     chance, counts, number = random.Random(seed), Counts(), 0
-    while counts.calls < calls:
-        number += 1
-        path = SYSTEMS[number % len(SYSTEMS)]
-        async with hosted(path, folder / "generated.sqlite", seed=chance.randrange(10**6)) as found:
-            await _generate(found, chance, counts, min(calls, counts.calls + 400))
-            actions = (
-                found.stored()
-                if found.desk.host.sessions(next(iter(found.run.respondents)))
-                else ()
-            )
-            counts.sessions, counts.actions = counts.sessions + 1, counts.actions + len(actions)
-            wrong = illegal(found.run.file, actions)
-            if wrong:
-                counts.faults.append(wrong)
+    with SqlBlackboard(str(folder / "generated.sqlite")) as board:
+        while counts.calls < calls:
+            number += 1
+            path = SYSTEMS[number % len(SYSTEMS)]
+            async with hosted(path, board, seed=chance.randrange(10**6)) as found:
+                await _generate(found, chance, counts, min(calls, counts.calls + 400))
+                actions = (
+                    found.stored()
+                    if found.desk.host.sessions(next(iter(found.run.respondents)))
+                    else ()
+                )
+                counts.sessions, counts.actions = counts.sessions + 1, counts.actions + len(actions)
+                wrong = illegal(found.run.file, actions)
+                if wrong:
+                    counts.faults.append(wrong)
     return counts
 
 
