@@ -22,14 +22,15 @@ from pxp_fsm.automata.documents import faults, located, read, text_of
 from pxp_fsm.automata.tables import BUILTIN, NETWORKS, load_automaton
 from pxp_fsm.errors import Fault, TableError, UsageError, quoted
 
-PYTHON, TERMINAL, RANDOM = "python", "terminal", "random"
-"""Who answers: a function that is passed in code, a person, and random choices from a seed."""
+PYTHON, TERMINAL, RANDOM, MCP = "python", "terminal", "random", "mcp"
+"""Who answers: a function that is passed in code, a person, random choices from a seed, and an
+assistant that speaks the Model Context Protocol."""
 
 PREFIXES = ("anthropic:", "openai:", "script:", "program:")
 """What the names of all other respondents begin with."""
 
 RESPONDENTS = (
-    "a model (anthropic:NAME, openai:NAME, script:FILE), terminal, program:COMMAND, random"
+    "a model (anthropic:NAME, openai:NAME, script:FILE), terminal, program:COMMAND, random, mcp"
 )
 """The respondents that can be named, in words."""
 
@@ -181,7 +182,7 @@ def _resolved(respondent: str, folder: Path) -> str:
 
 def respondent_problem(name: str) -> str | None:
     """Why `name` names no respondent, with the remedy; None where it names one."""
-    if name in (PYTHON, TERMINAL, RANDOM) or any(
+    if name in (PYTHON, TERMINAL, RANDOM, MCP) or any(
         name.startswith(prefix) and len(name) > len(prefix) for prefix in PREFIXES
     ):
         return None

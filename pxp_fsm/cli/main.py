@@ -77,6 +77,7 @@ SECTIONS = {
         "run": Entry("run sessions of a task, DRUG or RAD", "sessions"),
         "experiment": Entry("run the experiment in a file", "sessions", "run"),
         "serve": Entry("let experts take part in a browser", "web"),
+        "mcp": Entry("let assistants take part, over MCP", "web"),
         "data": Entry("check, select, split, summarise data of your own", module="main"),
         "lan": Entry("run and train networks of LLM agents", module="main"),
         "study": Entry("let people take part in a study", module="main"),

@@ -14,8 +14,8 @@ from proofs.export.itf import actions_of
 from pxp_fsm.analysis.monitoring import LiveActions, Monitors, tallies
 from pxp_fsm.automata.actions import SystemAction
 from pxp_fsm.automata.documents import text_of
-from pxp_fsm.automata.system import system_in
-from pxp_fsm.automata.system_files import TERMINAL, read_system
+from pxp_fsm.automata.system import System, system_in
+from pxp_fsm.automata.system_files import MCP, TERMINAL, SystemFile, read_system
 from pxp_fsm.cli.options import sessions as options
 from pxp_fsm.cli.presentation.runs import progress
 from pxp_fsm.cli.presentation.text import printable, program
@@ -47,19 +47,18 @@ def run(request: options.Run) -> None:
     given = system_members.respondents(
         file, request.respondents, some=bool(follow), settings=request.models
     )
+    for member, who in given.items():
+        if who == MCP:
+            raise UsageError(
+                f"member {member} is an assistant, which pxp mcp serves; run the system with "
+                f"pxp mcp, or name another: --respondent {member}=WHO"
+            )
     if TERMINAL in given.values() and not has_terminal():
         raise UsageError(
             "a person at the terminal requires a terminal as input and output; run the command in "
             "a terminal, without a pipe"
         )
-    request.output.mkdir(parents=True, exist_ok=True)
-    found = proved.proved(system, file, request.output / f"{file.name}-proved.json")
-    click.echo(printable(found.line))
-    if found.objections and not request.anyway:
-        raise UsageError(
-            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or run it "
-            f"with --anyway"
-        )
+    say_proved(system, file, request.output, anyway=request.anyway)
     database = request.database or str(request.output / DATABASE)
     with SqlBlackboard(database, create=request.resume is None and request.fork is None) as board:
         if request.resume is None:
@@ -122,6 +121,23 @@ def run(request: options.Run) -> None:
         click.echo(printable(line))
     look = [program(), "sessions", f"{name}/1/1", "--database", database]
     click.echo(printable(f"Look at a session: {shlex.join(look)}"))
+
+
+def say_proved(
+    system: System, file: SystemFile, output: Path, *, anyway: bool, err: bool = False
+) -> None:
+    """Say what is proved of `system`, with the results in `output`.
+
+    Raises `UsageError` where it has a deadlock, or is not as its file expects, unless `anyway`.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    found = proved.proved(system, file, output / f"{file.name}-proved.json")
+    click.echo(printable(found.line), err=err)
+    if found.objections and not anyway:
+        raise UsageError(
+            f"{file.title} is not run: {'; '.join(found.objections)}. Mend the tables, or run it "
+            f"with --anyway"
+        )
 
 
 def _carry(run: system_runs.SystemRun, request: options.Run, database: str) -> Counter[str]:

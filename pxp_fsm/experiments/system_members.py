@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 from backends.models.member import ModelMember
 from backends.models.random_member import RandomMember
@@ -15,6 +16,7 @@ from backends.models.settings import Settings
 from backends.people.member import PersonMember
 from backends.programs.member import ProgramMember
 from pxp_fsm.automata.system_files import (
+    MCP,
     PYTHON,
     RANDOM,
     RESPONDENTS,
@@ -84,7 +86,7 @@ def _check(line: MemberLine, who: str, settings: Settings) -> None:
         RandomMember(line.automaton)
     elif who.startswith(_PROGRAM):
         ProgramMember(who.removeprefix(_PROGRAM), line.automaton).check()
-    elif who not in ("", TERMINAL):
+    elif who not in ("", TERMINAL, MCP):
         check_model(who, settings=settings)
 
 
@@ -108,6 +110,13 @@ def _missing(name: str, who: str, some: bool) -> str | None:
     return None
 
 
+class TurnDesk(Protocol):
+    """Where the turns of members that come from outside wait for their answers."""
+
+    async def ask(self, turn: Turn) -> Intent | None:
+        """What the member wants to do; waits as long as it takes."""
+
+
 @asynccontextmanager
 async def members(
     file: SystemFile,
@@ -115,13 +124,21 @@ async def members(
     opened: Callable[[str], Model],
     seed: int,
     number: int,
+    desk: TurnDesk | None = None,
 ) -> AsyncIterator[dict[str, Actor]]:
-    """The members of session `number` of a run, from 1; programs end with the context."""
+    """The members of session `number` of a run, from 1; programs end with the context.
+
+    Assistants are asked at `desk`; raises `UsageError` where they have none.
+    """
     async with AsyncExitStack() as stack:
         found, terminal = {}, asyncio.Lock()
         for line in file.members:
             if line.name in names:
-                function = _member(line, names[line.name], opened, seed, number)
+                who = names[line.name]
+                if who == MCP:
+                    function = _at_desk(line, desk)
+                else:
+                    function = _member(line, who, opened, seed, number)
                 if isinstance(function, ProgramMember):
                     stack.push_async_callback(function.aclose)
                 if isinstance(function, PersonMember):
@@ -138,6 +155,21 @@ def _in_turn(person: PersonMember, terminal: asyncio.Lock) -> MemberFunction:
             return await person(turn)
 
     asked.__name__ = person.name
+    return asked
+
+
+def _at_desk(line: MemberLine, desk: TurnDesk | None) -> MemberFunction:
+    if desk is None:
+        raise UsageError(
+            f"member {line.name} is an assistant, which pxp mcp serves; carry the run with it, or "
+            f"name another: --respondent {line.name}=WHO"
+        )
+    ask = desk.ask
+
+    async def asked(turn: Turn) -> Intent | None:
+        return await ask(turn)
+
+    asked.__name__ = "assistant"
     return asked
 
 

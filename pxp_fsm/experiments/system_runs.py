@@ -17,15 +17,15 @@ from pxp_fsm.automata.actions import ActionRecord, SystemAction, action_of, reco
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.serialization import document
 from pxp_fsm.automata.system import System, system_in
-from pxp_fsm.automata.system_files import TERMINAL, MemberLine, SystemFile
+from pxp_fsm.automata.system_files import MCP, TERMINAL, MemberLine, SystemFile
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.forks import carry_over, forkable
 from pxp_fsm.experiments.networks.setup import models_of
 from pxp_fsm.experiments.plans import CAPS
 from pxp_fsm.experiments.stored_plans import with_stored_caps
-from pxp_fsm.experiments.system_members import is_local, members
-from pxp_fsm.experiments.units import ONE_BUDGET, ONE_TERMINAL, Unit, together, units
+from pxp_fsm.experiments.system_members import TurnDesk, is_local, members
+from pxp_fsm.experiments.units import ONE_BUDGET, ONE_SERVER, ONE_TERMINAL, Unit, together, units
 from pxp_fsm.protocol.messages import Instance
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.sessions.occurrences import Faults, Occurrence
@@ -37,8 +37,9 @@ from pxp_fsm.sessions.system_session import SystemSession
 class SystemRun:
     """`sessions` sessions of `system`, with `respondents` by member, on `board`.
 
-    `name` is the run's; `on_action` is called after each action, `on_end` after each session. With
-    an `origin` each session carries on a stored one from there.
+    `name` is the run's; `on_begin` and `on_end` are called with each session, `on_action` after
+    each action. Assistants are asked at `desk`. With an `origin` each session carries on a stored
+    one from there.
     """
 
     name: str
@@ -53,6 +54,8 @@ class SystemRun:
     settings: Settings = field(default_factory=Settings)
     on_action: Callable[[str, Occurrence], None] = lambda _session, _occurrence: None
     on_end: Callable[[SystemSession], None] = lambda _session: None
+    on_begin: Callable[[SystemSession], None] = lambda _session: None
+    desk: TurnDesk | None = None
 
     @property
     def total(self) -> int:
@@ -68,6 +71,8 @@ class SystemRun:
         """Why one process has to carry the run, if it has to."""
         if TERMINAL in self.respondents.values():
             return ONE_TERMINAL
+        if MCP in self.respondents.values():
+            return ONE_SERVER
         return "" if all(map(is_local, self.respondents.values())) else ONE_BUDGET
 
     def units(self) -> Iterator[Unit]:
@@ -83,12 +88,16 @@ class SystemRun:
 
         Raises `BlackboardError` where another process is working on the run.
         """
+        waited_for(self.carry())
+        return self.endings()
+
+    async def carry(self) -> None:
+        """Carry all that is left to its end in a loop of the caller; raises what `execute` does."""
         self.board.lock(self.name)
         try:
-            waited_for(self._execute(Unit(1, 1, self.sessions)))
+            await self._execute(Unit(1, 1, self.sessions))
         finally:
             self.board.unlock(self.name)
-        return self.endings()
 
     def shares(self, _workers: int) -> tuple[Settings, ...]:
         """A run that workers carry asks no model."""
@@ -113,7 +122,7 @@ class SystemRun:
 
             async def carry(name: str, number: int) -> None:
                 whom = (self.file, self.respondents, opened, self.seed, number)
-                async with members(*whom) as actors:
+                async with members(*whom, self.desk) as actors:
                     session = self._session(name, actors)
                     if name not in stored:
                         self.board.start_session(system_record(session, self.name, 1, number))
@@ -121,6 +130,7 @@ class SystemRun:
                         carry_over(self.board, self.origin, session)
                     elif name in stored:
                         self.board.resume(session)
+                    self.on_begin(session)
                     await session.run()
                     self.on_end(session)
 
@@ -153,10 +163,15 @@ class SystemRun:
 
     @property
     def _at_once(self) -> int:
-        """How many sessions go on at a time: one with a person; with models, as many as asked."""
+        """How many sessions go on at a time: with a person one, all of them with assistants.
+
+        With models it is as many as asked.
+        """
         who = self.respondents.values()
         if TERMINAL in who:
             return 1
+        if MCP in who:
+            return self.sessions
         return defaults.AT_ONCE if all(map(is_local, who)) else self.settings.in_flight
 
     def _session(self, name: str, actors: Mapping[str, Any]) -> SystemSession:

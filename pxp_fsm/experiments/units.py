@@ -11,6 +11,7 @@ _PARTS = 256
 
 
 ONE_TERMINAL = "a person works at one terminal, so such a run cannot be spread over workers"
+ONE_SERVER = "assistants work with one server, so such a run cannot be spread over workers"
 ONE_BUDGET = (
     "limits and budgets of models are kept by one process, so such a run cannot be spread "
     "over workers; allow more requests in flight instead"

@@ -80,7 +80,13 @@ def read_intent(text: str, turn: Turn, table: Automaton) -> Intent | None:
     Raises `DataError`, saying why the reply is of no use.
     """
     said = strict_object(unfenced(text.strip()), {"do", "to", "payload"})
-    name, to = said["do"], said["to"]
+    return chosen_intent(said["do"], said["to"], said["payload"], turn, table)
+
+
+def chosen_intent(
+    name: object, to: object, payload: Any, turn: Turn, table: Automaton
+) -> Intent | None:
+    """What `name`, `to` and `payload` want at `turn`; None is to wait. Raises as `read_intent`."""
     known = {one.name: one for one in options_of(turn, table)}
     names = [*known, *([WAIT] if may_wait(turn, table) else [])]
     if not isinstance(name, str) or name not in names:
@@ -91,7 +97,7 @@ def read_intent(text: str, turn: Turn, table: Automaton) -> Intent | None:
         return None
     option = known[name]
     if option.sends:
-        problem = payload_problem(table, option.sends, json.dumps(said["payload"]))
+        problem = payload_problem(table, option.sends, json.dumps(payload))
         if problem is not None:
             raise DataError(f"the payload of {option.sends} does not fit: {problem}")
-    return Intent(name, said["payload"] if option.sends else None, to)
+    return Intent(name, payload if option.sends else None, to)

@@ -26,6 +26,7 @@ from pxp_fsm.errors import (
     SessionFailed,
     UsageError,
     WrongType,
+    quoted,
 )
 from pxp_fsm.protocol.messages import Instance, storable
 from pxp_fsm.protocol.relations import Judgement, OracleFailed, Outcome, digest
@@ -217,7 +218,7 @@ class SystemSession:
             if name not in self._moved or self._pending.is_asked(name):
                 continue
             if own_rows(machine.automaton, machine.state):
-                self._pending.ask(name, actor.decide(self._turn(name), machine.automaton))
+                self._pending.ask(name, actor.decide(self.turn(name), machine.automaton))
                 asked = True
         self._moved.clear()
         return asked
@@ -225,7 +226,8 @@ class SystemSession:
     def _events(self) -> set[str]:
         return {event.label for event in self.live.externals()}
 
-    def _turn(self, name: str) -> Turn:
+    def turn(self, name: str) -> Turn:
+        """What the member `name` knows now."""
         machine = self.live.machines[name]
         rows = own_rows(machine.automaton, machine.state)
         return Turn(
@@ -241,15 +243,26 @@ class SystemSession:
 
     def _check_payload(self, name: str, decision: Decision | None) -> None:
         """A fault of the member where what it wants to send fits no table that knows the tag."""
-        if decision is None or decision.row.kind is not Kind.SEND:
-            return
+        problem = None if decision is None else self.unfit(name, decision)
+        if problem is not None:
+            said = f"{name}: {problem}"
+            raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
+
+    def unfit(self, name: str, decision: Decision) -> str | None:
+        """Why what the member `name` wants to send can reach nobody who takes it, or None."""
         place, row = self.system.places[name], decision.row
-        for each in (place, *self.system.partners(place, row)):
+        if row.kind is not Kind.SEND:
+            return None
+        partners = self.system.partners(place, row)
+        names = [self.system.members[each].name for each in partners]
+        if decision.to and decision.to not in names:
+            return f"{row.label} goes to {', '.join(names)}, not to {quoted(decision.to)}"
+        for each in (place, *partners):
             table = self.system.members[each].automaton
             problem = payload_problem(table, row.label, decision.text)
             if problem is not None:
-                said = f"{name}: the payload of {row.label} does not fit {table.name}: {problem}"
-                raise OracleFailed(Outcome.BROKEN, said, WrongType(said))
+                return f"the payload of {row.label} does not fit {table.name}: {problem}"
+        return None
 
     def _drawn(self) -> tuple[SystemAction, Decision | None] | None:
         raised = self._pending.raised | {

@@ -110,12 +110,20 @@ def given_token(headers: Headers, cookie: str) -> str:
 
 
 class Guarded:
-    """The application `app` behind `access`, which is told `who` asks in the request's state."""
+    """The application `app` behind `access`, which is told `who` asks in the request's state.
+
+    Whoever is nobody gets `refusal`; by default they are told to open the printed address.
+    """
 
     def __init__(
-        self, app: ASGIApp, access: Admission, headers: Mapping[str, str] = HEADERS
+        self,
+        app: ASGIApp,
+        access: Admission,
+        headers: Mapping[str, str] = HEADERS,
+        refusal: ASGIApp | None = None,
     ) -> None:
         self._app = app
+        self._refusal = refusal or PlainTextResponse(NOT_OPENED, 403)
         self._access = access
         self._headers = headers
 
@@ -145,7 +153,7 @@ class Guarded:
         if opened is not None:
             answer = opened
         elif who is None:
-            answer = PlainTextResponse(NOT_OPENED, 403)
+            answer = self._refusal
         elif at_root:
             answer = RedirectResponse("/", 303)  # the token does not stay in the address
         await answer(scope, receive, send_guarded)

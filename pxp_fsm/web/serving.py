@@ -71,7 +71,8 @@ def add_refusals(app: FastAPI) -> None:
 
 def listen(port: int = 0) -> socket.socket:
     """A socket on the loopback interface; 0 is any free port. `UsageError` where it is taken."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # its protocol is named, or asyncio would let small packets of its connections wait (Nagle)
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # a server that was killed is started again at once, at its port
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -46,6 +46,17 @@ def output(text: str = "Write tables and drawings into this folder.") -> Any:
     return option(text, Path(defaults.OUTPUT), path="folder")
 
 
+def respondents(who: str = "Who") -> Any:
+    """Who answers for the members of a system."""
+    return option(
+        f"{who} answers for the member NAME, instead of whom the file names: a model "
+        "(script:FILE is one), terminal, program:COMMAND, random or, for pxp mcp, mcp; repeatable.",
+        (),
+        name="respondent",
+        metavar="NAME=WHO",
+    )
+
+
 def executor() -> Any:
     """The executor of a run's sessions."""
     return option(

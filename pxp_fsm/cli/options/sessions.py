@@ -47,13 +47,7 @@ class Run:
     )
     anchor: Path | None = common.anchor()
     sign: Path | None = common.signing_key()
-    respondents: tuple[str, ...] = option(
-        "System: who answers for the member NAME, instead of whom the file names: a model "
-        "(script:FILE is one), terminal, program:COMMAND or random; repeatable.",
-        (),
-        name="respondent",
-        metavar="NAME=WHO",
-    )
+    respondents: tuple[str, ...] = common.respondents("System: who")
     sessions: int | None = option(
         "System: run N sessions.", None, metavar="N", default="1", least=1, most=1_000_000
     )

@@ -1,10 +1,11 @@
-"""Options of the commands that open pages in a browser: `pxp explore`, `pxp serve`."""
+"""Options of the commands that serve pages and assistants: `pxp explore`, `serve`, `mcp`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from backends.models.settings import Settings
 from pxp_fsm import defaults
 from pxp_fsm.cli.options import common
 from pxp_fsm.options import option
@@ -86,3 +87,36 @@ class Serve:
     url: str | None = common.server_url("experts")
     days: float = option("The days for which a link is valid.", 14.0, above=0, most=3650)
     browser: bool = option("Open the researcher's page in the browser.", True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mcp:
+    """Let assistants take part in sessions: Claude, editors, any client of MCP.
+
+    In the system FILE, or by --respondent, an assistant's member has the respondent mcp. The
+    command says what is proved of the system, and prints a token for each assistant; it is served
+    on this machine alone, at http://127.0.0.1:PORT/mcp. With --stdio, a client that starts this
+    command itself is the member NAME. Everything that happened is stored; --resume goes on with it.
+    """
+
+    file: str = option(argument=True)
+    respondents: tuple[str, ...] = common.respondents()
+    stdio: str | None = option(
+        "Serve the assistant NAME over standard input and output, and others over HTTP.",
+        None,
+        metavar="NAME",
+    )
+    sessions: int | None = option(
+        "Run N sessions, all at a time.", None, metavar="N", default="1", least=1, most=10_000
+    )
+    seed: int = option("The seed of every random choice.", 0)
+    resume: str | None = option("Resume an interrupted run.", None, metavar="RUN")
+    anyway: bool = option(
+        "Run it although it has a deadlock, or a property is not as expected.", False
+    )
+    output: Path = common.output()
+    database: str | None = common.new_database()
+    port: int = common.port(8766)
+    url: str | None = common.server_url("assistants")
+    days: float = option("The days for which a token is valid.", 14.0, above=0, most=3650)
+    models: Settings

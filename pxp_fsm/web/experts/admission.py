@@ -117,8 +117,11 @@ class Links:
 
     def link(self, scope: str, subject: str) -> str:
         """A new link for somebody; it is shown once, and not stored."""
-        token = tokens.issue(self._board, scope, subject, seconds=self._seconds)
-        return f"{self.address}/?token={token}"
+        return f"{self.address}/?token={self.token(scope, subject)}"
+
+    def token(self, scope: str, subject: str) -> str:
+        """A new token for somebody, as their programs send it; it is not stored either."""
+        return tokens.issue(self._board, scope, subject, seconds=self._seconds)
 
     def pairing(self, who: Who) -> str:
         """A link with which `who` opens the page on one other device, once, within ten minutes."""

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
 from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
+from backends.people.waiting import Moved
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.runner import Place, Runner, RunState
 
 PATIENCE = 2.0
 """Seconds for which an answer waits for what follows it; after that the page hears of it."""

@@ -16,7 +16,7 @@ class News:
 
     def __init__(self) -> None:
         self._changes: Counter[str] = Counter()
-        self._heard = set[asyncio.Queue[str]]()
+        self._heard = dict[asyncio.Queue[str], str | None]()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def begin(self) -> None:
@@ -35,23 +35,24 @@ class News:
 
     async def after(self, session: str, seen: int, seconds: float) -> None:
         """Wait until a session has changed since it was at `seen`, at most so many seconds."""
-        with self.listening() as heard, suppress(TimeoutError):
+        with self.listening(session) as heard, suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._changes[session] == seen:
                     await heard.get()
 
     @contextmanager
-    def listening(self) -> Iterator[asyncio.Queue[str]]:
-        """A queue of the names of sessions that have changed."""
+    def listening(self, session: str | None = None) -> Iterator[asyncio.Queue[str]]:
+        """A queue of the names of sessions that have changed; of `session` alone, if given."""
         queue: asyncio.Queue[str] = asyncio.Queue(_MOST)
-        self._heard.add(queue)
+        self._heard[queue] = session
         try:
             yield queue
         finally:
-            self._heard.discard(queue)
+            del self._heard[queue]
 
     def _told(self, session: str) -> None:
         self._changes[session] += 1
-        for queue in self._heard:
-            with suppress(asyncio.QueueFull):
-                queue.put_nowait(session)
+        for queue, wanted in self._heard.items():
+            if wanted in (None, session):
+                with suppress(asyncio.QueueFull):
+                    queue.put_nowait(session)

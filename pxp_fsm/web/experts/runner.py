@@ -17,7 +17,8 @@ from itertools import count
 
 from backends.databases import SqlBlackboard
 from backends.people.browser import Asked, Given, accepted
-from pxp_fsm.errors import PXPError, Refused, UsageError
+from backends.people.waiting import Questions, Waiting
+from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.execution import Progress, Run
 from pxp_fsm.experiments.faults import log
 
@@ -69,20 +70,6 @@ class Hosted:
         return self.run.plan.subject or ""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A question that waits for its person, about message `number`; `key` tells it from others."""
-
-    asked: Asked
-    number: int
-    key: str
-    given: Future[Given] = field(repr=False)
-
-
-class Moved(Refused):
-    """The session has moved on: what was sent answers a question that is not asked any more."""
-
-
 class Runner:
     """Carries `runs` on in a thread of its own, from `start` to `stop`.
 
@@ -98,13 +85,15 @@ class Runner:
         for run in runs:
             self._host(run, numbers.setdefault(run.plan.subject or "", count(1)))
         self.on_change: Callable[[str], None] = lambda _session: None
-        self._waiting: dict[str, Waiting] = {}
-        self._lock = threading.Lock()
+        self.questions = Questions[Asked, Given](self._told)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready: Future[None] = Future()
         self._leaving: set[asyncio.Task[None]] = set()
+
+    def _told(self, session: str) -> None:
+        self.on_change(session)  # whoever listens by now
 
     def start(self) -> None:
         """Begin to carry on every run that is not over; raises what its database raises."""
@@ -162,9 +151,9 @@ class Runner:
         self.places |= {place.id: place for place in hosted.places}
         return hosted
 
-    def waiting(self, session: str) -> Waiting | None:
+    def waiting(self, session: str) -> Waiting[Asked, Given] | None:
         """What waits for the person of a session."""
-        return self._waiting.get(session)
+        return self.questions.waiting(session)
 
     def check(self, session: str, key: str, given: Given) -> Given:
         """What `given` is as an answer to the question `key`.
@@ -172,7 +161,7 @@ class Runner:
         Raises `Moved` where that is not what is asked, `UsageError` or `DataError` where it cannot
         be an answer.
         """
-        waiting = self._asked(session, key)
+        waiting = self.questions.expected(session, key)
         run = self.hosted[session.rsplit("/", 2)[0]].run
         problem = run.task.problem
         if problem is None:
@@ -181,31 +170,12 @@ class Runner:
 
     def give(self, session: str, key: str, given: Given) -> None:
         """Answer the question `key` with what `check` returned; raises `Moved`, once answered."""
-        with self._lock:
-            waiting = self._asked(session, key)
-            del self._waiting[session]
-        waiting.given.set_result(given)
+        self.questions.give(session, key, given)
 
     async def ask(self, asked: Asked) -> Given:
         """Let a question wait until its person answers; fills `Desk`."""
         number = len(self.board.entries(asked.session)) + 1
-        given: Future[Given] = Future()
-        waiting = Waiting(asked, number, asked.key(number), given)
-        with self._lock:
-            self._waiting[asked.session] = waiting
-        self.on_change(asked.session)
-        try:
-            return await asyncio.wrap_future(given)
-        finally:
-            with self._lock:
-                if self._waiting.get(asked.session) is waiting:
-                    del self._waiting[asked.session]
-
-    def _asked(self, session: str, key: str) -> Waiting:
-        waiting = self._waiting.get(session)
-        if waiting is None or waiting.key != key:
-            raise Moved("this question has been answered, or the session has moved on")
-        return waiting
+        return await self.questions.ask(asked.session, asked, number, asked.key(number))
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -18,6 +18,7 @@ from pydantic import Field
 from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
+from backends.people.waiting import Moved
 from pxp_fsm.errors import DataError
 from pxp_fsm.experiments.execution import Run
 from pxp_fsm.prompting.model import Image
@@ -35,7 +36,7 @@ from pxp_fsm.web.experts.admission import (
 from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Draft, Reply, give, save, stored
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.research import add_research
-from pxp_fsm.web.experts.runner import Moved, Place, Runner
+from pxp_fsm.web.experts.runner import Place, Runner
 from pxp_fsm.web.experts.views import (
     NOTICE,
     SessionLine,

@@ -13,14 +13,15 @@ from typing import Any
 
 from backends.databases import SessionRecord
 from backends.databases.drafts import read_draft
-from backends.people.browser import MINE, THEIRS
+from backends.people.browser import MINE, THEIRS, Asked, Given
 from backends.people.choices import Choice, choices_of, words_of
+from backends.people.waiting import Waiting
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Instance, Message
 from pxp_fsm.protocol.rules import Ending
 from pxp_fsm.tasks.task import HUMAN
-from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState, Waiting
+from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState
 from pxp_fsm.web.views import MemberView, member_view
 
 NOTICE = "Research only: not for diagnosis or treatment."
@@ -127,7 +128,9 @@ def title_of(place: Place) -> str:
     return f"Case {place.number}"
 
 
-def standing_of(hosted: Hosted, record: SessionRecord | None, waiting: Waiting | None) -> Standing:
+def standing_of(
+    hosted: Hosted, record: SessionRecord | None, waiting: Waiting[Asked, Given] | None
+) -> Standing:
     """Whom a session waits for; `record` is None where it has not begun."""
     if record is not None and record.ending is not None:
         return Standing.OVER
@@ -269,7 +272,9 @@ def _message(message: Message, problem: Problem, shown: Callable[[str], str]) ->
     )
 
 
-def _asked(waiting: Waiting, shown: Callable[[str], str], released: Released | None) -> AskedView:
+def _asked(
+    waiting: Waiting[Asked, Given], shown: Callable[[str], str], released: Released | None
+) -> AskedView:
     asked = waiting.asked
     answer = asked.answer
     left, right = asked.texts

@@ -14,6 +14,7 @@ from typing import Any
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import Timing
 from backends.people.browser import OWN, THEIRS, WHY
+from backends.people.waiting import Moved
 from pxp_fsm.errors import BlackboardError, PXPError, Refused
 from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.faults import log
@@ -24,7 +25,7 @@ from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.tasks import Standing
 from pxp_fsm.web.experts.answers import Draft, Reply, give, save
 from pxp_fsm.web.experts.news import News
-from pxp_fsm.web.experts.runner import Hosted, Moved, Place, Runner, RunState
+from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState
 from pxp_fsm.web.experts.server import picture_of
 from pxp_fsm.web.participants.views import page_of, released
 

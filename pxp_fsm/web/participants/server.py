@@ -19,6 +19,7 @@ from starlette.requests import Request
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import keep_draft
+from backends.people.waiting import Moved
 from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.conduct import Conduct
 from pxp_fsm.studies.files import Study
@@ -26,7 +27,6 @@ from pxp_fsm.studies.lifecycles import OVER
 from pxp_fsm.studies.views import page_bytes
 from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Links, Who
 from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Body, Draft, Reply, Spent, stored
-from pxp_fsm.web.experts.runner import Moved
 from pxp_fsm.web.experts.server import CHANGED, Asker, Me, add_common, add_events, picture_response
 from pxp_fsm.web.experts.views import NOTICE, laid_out
 from pxp_fsm.web.participants.host import Host

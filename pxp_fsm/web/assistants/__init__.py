@@ -1,0 +1,1 @@
+"""Assistants that speak the Model Context Protocol as members of sessions."""

@@ -1,0 +1,289 @@
+"""Assistants as members of sessions, by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+from backends.databases import SqlBlackboard
+from pxp_fsm.automata.system_files import read_system
+from pxp_fsm.cli.main import commands
+from tests.web.assistants import (
+    ANSWER,
+    PEX,
+    connected,
+    generated,
+    hosted,
+    illegal,
+    my_turn,
+    play,
+    printed,
+    refused,
+    said,
+)
+from tests.web.browsers import ROOT
+
+MODES = ("auto", "legacy")
+"""The revision of 2026-07-28, and the handshake of those before it."""
+
+MACHINE = [("INIT", ANSWER), ("RAT", ANSWER)]
+HUMAN = [("RAT", ANSWER), ("TERM", None)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_two_assistants_carry_a_session_to_its_end(mode: str, tmp_path: Path) -> None:
+    async def meet() -> None:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite") as found,
+            found.client("machine", mode) as machine,
+            found.client("human", mode) as human,
+        ):
+            both = await asyncio.gather(play(machine, MACHINE), play(human, HUMAN))
+            assert all(outcome.startswith("done") for outcome in (*both[0], *both[1]))
+            view = await said(machine, "turn", wait=20)
+            assert (view["status"], view["ending"]) == ("over", "finished")
+            assert [one["tag"] for one in view["messages"]] == ["INIT", "RATIFY", "RATIFY", "TERM"]
+            stored = found.stored()
+            assert [str(one.action) for one in stored] == [
+                "machine>human INIT",
+                "human>machine RATIFY",
+                "machine>human RATIFY",
+                "human>machine TERM",
+            ]
+            assert illegal(found.run.file, stored) == ""
+
+    asyncio.run(meet())
+
+
+def test_what_is_refused_is_not_stored_and_can_be_answered_again(tmp_path: Path) -> None:
+    async def attack() -> None:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite") as found,
+            found.client("machine") as machine,
+            found.client("human") as human,
+        ):
+            asked = (await my_turn(machine))["question"]
+            theirs = (await my_turn(human))["question"]
+            for told, why in (
+                ({"do": "RAT"}, "do must be one of INIT, WAIT"),
+                ({"do": "INIT", "payload": 1}, "the payload of INIT does not fit"),
+                ({"do": "INIT", "payload": ANSWER, "to": "nobody"}, "INIT goes to human"),
+                ({"do": "INIT", "payload": {**ANSWER, "prediction": "\ud800"}}, "surrogate"),
+                ({"do": "INIT", "payload": ANSWER, "question": theirs}, "has moved on"),
+                ({"do": "INIT", "payload": ANSWER, "session": "../1"}, "no session '../1'"),
+                ({"do": "INIT", "payload": ANSWER, "member": "human"}, "member: Extra"),
+            ):
+                reason = await refused(machine, "answer", **{"question": asked, **told})
+                assert why in reason, reason
+            assert found.stored() == ()
+            told = {"question": asked, "do": "INIT", "payload": ANSWER}
+            assert (await said(machine, "answer", **told))["outcome"].startswith("done: action 1")
+            assert "has moved on" in await refused(machine, "answer", **told)  # sent twice
+            assert len(found.stored()) == 1
+            with pytest.raises(MCPError, match="there is no tool 'stop'"):
+                await machine.call_tool("stop", {})
+            with pytest.raises(MCPError, match="there is no resource"):
+                await machine.read_resource("pxp://sessions/../../etc/passwd")
+
+    asyncio.run(attack())
+
+
+def test_a_member_is_told_its_moves_and_nothing_of_others(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite") as found,
+            found.client("machine") as machine,
+            found.client("human") as human,
+        ):
+            await my_turn(machine)
+            moves = {one["do"]: one for one in (await said(machine, "moves"))["moves"]}
+            assert [do for do, one in moves.items() if one["allowed"]] == ["INIT", "WAIT"]
+            assert moves["RAT"]["why"] == "not in state IDLE; the table has it in DECIDE"
+            await play(human, [("WAIT", None)])
+            moves = {one["do"]: one for one in (await said(human, "moves"))["moves"]}
+            assert moves["INIT"]["why"] == "you have answered already; wait for what comes"
+            view = await said(human, "turn")
+            assert (view["status"], "options" in view) == ("others act", False)
+            await play(machine, [("INIT", ANSWER)])
+            view = await my_turn(human)
+            assert view["messages"] == [
+                {"from": "machine", "to": "human", "tag": "INIT", "payload": ANSWER}
+            ]
+            assert view["state"].startswith("DECIDE")
+
+    asyncio.run(look())
+
+
+def test_tables_sessions_and_drawings_can_be_read(tmp_path: Path) -> None:
+    async def read() -> None:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite") as found,
+            found.client("machine") as machine,
+        ):
+            await my_turn(machine)
+            listed = {one.uri: one for one in (await machine.list_resources()).resources}
+            assert {"pxp://tables/agent", "pxp://tables/pxp"} <= set(listed)
+            (session,) = [uri for uri in listed if uri.startswith("pxp://sessions/")]
+            text = (await machine.read_resource(session)).contents[0]
+            assert json.loads(getattr(text, "text", ""))["member"] == "machine"
+            table = (await machine.read_resource("pxp://tables/agent")).contents[0]
+            assert 'name = "agent"' in getattr(table, "text", "")
+            drawn = await machine.call_tool("draw", {"what": "system"})
+            assert "stateDiagram" in getattr(drawn.content[0], "text", "")
+            assert "no table 'nothing'" in await refused(machine, "draw", what="nothing")
+
+    asyncio.run(read())
+
+
+def test_a_run_that_was_killed_asks_again(tmp_path: Path) -> None:
+    async def first() -> str:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite") as found,
+            found.client("machine") as machine,
+        ):
+            await play(machine, [("INIT", ANSWER)])
+            return found.run.name
+
+    async def second(name: str) -> None:
+        async with (
+            hosted(PEX, tmp_path / "one.sqlite", resume=name) as found,
+            found.client("human") as human,
+        ):
+            view = await my_turn(human)
+            assert [one["tag"] for one in view["messages"]] == ["INIT"]
+            assert (await play(human, [("RAT", ANSWER)]))[0].startswith("done: action 2")
+
+    asyncio.run(second(asyncio.run(first())))
+
+
+def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
+    def error(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, [*arguments, "--output", str(tmp_path)])
+        assert done.exit_code == 2, done.output
+        return done.output
+
+    both = ("--respondent", "machine=random", "--respondent", "human=random")
+    assert "nobody is an assistant" in error("mcp", str(PEX), *both)
+    assert "'nobody' is no assistant; there are: machine, human" in error(
+        "mcp", str(PEX), "--stdio", "nobody"
+    )
+    assert "which pxp mcp serves" in error("run", str(PEX))
+    assert "requires a terminal" in error("mcp", str(PEX), "--respondent", "human=terminal")
+
+
+@contextmanager
+def _serving(folder: Path, *arguments: str) -> Iterator[tuple[dict[str, tuple[str, str]], Any]]:
+    """The assistants of a server in a process of its own, which Ctrl-C ends."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [*command, "--port", "0", *arguments], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = ""
+            for line in process.stdout:
+                lines += line
+                if "Ctrl-C" in line:
+                    break
+            yield printed(lines), process
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.deep
+def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None:
+    async def begin(served: dict[str, tuple[str, str]]) -> None:
+        address, token = served["machine"]
+        async with httpx2.AsyncClient() as nobody:
+            for headers in (
+                {},
+                {"authorization": "Bearer nonsense"},
+                {"authorization": f"Bearer {token}", "origin": "https://evil.example"},
+                {"authorization": f"Bearer {token}", "host": "evil.example"},
+            ):
+                response = await nobody.post(address, json={}, headers=headers)
+                assert response.status_code == 401
+        async with connected(address, token) as machine:
+            assert machine.protocol_version == "2026-07-28"
+            view = await my_turn(machine)
+            assert view["member"] == "machine"
+            found = await said(machine, "check", formula="F ended")
+            assert found["results"][0]["status"] == "FAILS"
+            assert found["results"][0]["repeats"] > 0
+            assert "no table 'x'" in await refused(machine, "check", table="x")
+            await play(machine, [("INIT", ANSWER)])
+        async with connected(*served["human"], mode="legacy") as human:
+            assert human.protocol_version == "2025-11-25"
+            view = await my_turn(human)
+            theirs = view["question"]
+        async with connected(address, token) as machine:
+            told = {"question": theirs, "do": "RAT", "payload": ANSWER}
+            assert "has moved on" in await refused(machine, "answer", **told)
+
+    async def end(served: dict[str, tuple[str, str]]) -> None:
+        async with (
+            connected(*served["human"]) as human,
+            connected(*served["machine"], mode="legacy") as machine,
+        ):
+            await play(human, [("RAT", ANSWER)])
+            await play(machine, [("TERM", None)])
+            assert (await my_turn(human))["ending"] == "finished"
+
+    with _serving(tmp_path) as (served, process):
+        asyncio.run(begin(served))
+        process.kill()
+        process.wait()
+    with _serving(tmp_path, "--resume", "pex-1") as (served, _process):
+        asyncio.run(end(served))
+    with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
+        stored = board.session("pex-1/1/1")
+    assert illegal(read_system(str(PEX)), stored.actions) == ""
+    assert len(stored.actions) == 3
+
+
+@pytest.mark.deep
+def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
+    command = ["-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", str(tmp_path)]
+    command += ["--stdio", "machine", "--respondent", "human=random", "--port", "0"]
+    started = StdioServerParameters(
+        command=sys.executable, args=command, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+
+    async def take_part(mode: str) -> None:
+        async with Client(started, mode=mode) as machine:
+            view = await my_turn(machine)
+            while view["status"] == "your turn":
+                names = {one["do"] for one in view["options"]}
+                do = next(one for one in ("INIT", "TERM", "RAT", "WAIT") if one in names)
+                told = {"question": view["question"], "do": do}
+                payload = ANSWER if do in ("INIT", "RAT") else None
+                await said(machine, "answer", **told, payload=payload)
+                view = await my_turn(machine)
+            assert view["ending"] == "finished"
+
+    for mode in MODES:
+        asyncio.run(take_part(mode))
+
+
+@pytest.mark.deep
+def test_generated_calls_lead_to_no_illegal_state(tmp_path: Path) -> None:
+    counts = asyncio.run(generated(2_000, 1, tmp_path))
+    assert counts.faults == []
+    assert counts.outcomes["answer done"] > 0
+    assert counts.outcomes["answer refused"] > 0
