@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { get, post } from "../http.js";
 import { html } from "../html.js";
+import { Results } from "./curves.js";
 import { who } from "./session.js";
 
 const BASE = "/api/study";
@@ -20,6 +21,8 @@ export function Study({ news }) {
   const [open, setOpen] = useState("");
   const [pair, setPair] = useState([]);
   const [sure, setSure] = useState(null);
+  const [results, setResults] = useState(null);
+  const over = JSON.stringify([study?.endings, study?.statuses]);
 
   useEffect(() => {
     let wanted = true;
@@ -27,6 +30,12 @@ export function Study({ news }) {
       .then((found) => wanted && setStudy(found)).catch((error) => wanted && error.status && setTold(error.message)), study ? 300 : 0);
     return () => { wanted = false; clearTimeout(timer); };
   }, [news]);
+
+  useEffect(() => {
+    let wanted = true;
+    get(`${BASE}/results`).then((found) => found.json()).then((found) => wanted && setResults(found)).catch(() => {});
+    return () => { wanted = false; };
+  }, [over]);
 
   const act = useCallback(async (path, tell) => {
     setSure(null);
@@ -56,6 +65,8 @@ export function Study({ news }) {
       <p>${Object.entries(study.statuses).sort().map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>
       ${Object.keys(study.endings).length > 0 && html`<p>Sessions that are over: ${Object.entries(study.endings)
         .map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>`}
+      ${results && html`<${Results} results=${results} name=${study.name}
+        title="So far, of sessions that are over, in all arms together" />`}
       ${study.costs && html`<p className="muted">${study.costs}</p>`}
       ${study.unclean && html`<p className="alert">The database’s files may still hold what was erased, while another
         process has them open.</p>`}
