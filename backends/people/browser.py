@@ -14,6 +14,7 @@ from typing import Protocol
 
 from backends.people.choices import Choice, choices_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
+from pxp_fsm.prompting.model import OnText
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
@@ -75,6 +76,9 @@ class Desk(Protocol):
 
     async def ask(self, asked: Asked) -> Given:
         """What the person gave, `accepted`; waits as long as it takes."""
+
+    def listener(self, session: str) -> OnText | None:
+        """Who is told the other agent's answer as it is written; None where nobody may be."""
 
 
 def accepted(asked: Asked, problem: Problem, given: Given) -> Given:

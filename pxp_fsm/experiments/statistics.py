@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,14 +91,19 @@ class Published:
     controlled: bool = False
 
 
-def statistics_of(blackboard: SqlBlackboard, run: str) -> Statistics:
-    """The statistics of a run, as far as it has got."""
-    found = run_counts(blackboard, run)
-    return Statistics(
-        tuple(Repetition(row.repetition, row.total, row[2:]) for row in found.table1),
-        Counter(found.endings),
-        Counter(found.tags),
-    )
+def statistics_of(blackboard: SqlBlackboard, *runs: str) -> Statistics:
+    """The statistics of a run as far as it has got, or of several: repetitions are added up."""
+    endings, tags = Counter[str | None](), Counter[tuple[str, str]]()
+    each = defaultdict[int, list[tuple[int, ...]]](list)
+    for run in runs:
+        found = run_counts(blackboard, run)
+        endings.update(found.endings)
+        tags.update(found.tags)
+        for row in found.table1:
+            each[row.repetition].append(row[1:])
+    sums = {number: tuple(map(sum, zip(*rows, strict=True))) for number, rows in each.items()}
+    repetitions = (Repetition(number, one[0], one[1:]) for number, one in sorted(sums.items()))
+    return Statistics(tuple(repetitions), endings, tags)
 
 
 def published(task: str) -> Sequence[Published]:

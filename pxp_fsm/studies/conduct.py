@@ -15,6 +15,7 @@ from typing import Any
 
 from backends.databases import RunRecord, SqlBlackboard, disclosure, queries, tokens
 from backends.databases.drafts import Timing, keep_timing
+from backends.databases.locks import RunLocked
 from pxp_fsm import __version__
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.defaults import SYSTEMS
@@ -77,7 +78,13 @@ class Conduct:
         self._seen: dict[str, float] = {}
         self._known: dict[str, Participation] = {}
         self._partners = Partners(study, board, clock)
-        board.lock(study.run)
+        try:
+            board.lock(study.run)
+        except RunLocked as error:
+            raise RunLocked(
+                f"another process conducts study {study.name}, and nothing was changed: go on at "
+                f"the researcher's page that it serves, or stop it"
+            ) from error
         try:
             self._erasures = Erasures(board, study.run)
             self._open()

@@ -72,6 +72,9 @@ class Expert:
         assert len(page_bytes(found)) % 4096 == 0
         return found
 
+    def listener(self, _session: str) -> None:
+        """Nobody sees in a study what is being written."""
+
     async def ask(self, asked: Asked) -> Given:
         """Answer when the page says that it is their turn; go away, or lose the partner, as fated.
 

@@ -40,11 +40,14 @@ def quick(_question: Question) -> Answer:
 
 
 def hosted_run(board: SqlBlackboard, subject: str, *, human: str = "browser", **plan: Any) -> Run:
-    """A new run of DRUG with `subject` in a browser and the quick machine, or the one there is."""
+    """A new run of DRUG with `subject` in a browser, or the one there is.
+
+    Its machine is the quick one, unless `plan` names a model.
+    """
     given: dict[str, Any] = {"instances": "paracetamol", "carry": False, "order": "fixed"}
     chosen = Plan("drug", human=human, subject=subject, **{**given, **plan})
     task, data = plan_data.read_plan(chosen)
-    seated = participants.seated(task, chosen, quick)
+    seated = task if chosen.machine else participants.seated(task, chosen, quick)
     name = f"run-{subject}"
     if name in {record.run for record in board.runs()}:
         return runs.resume(name, board, task=seated, may_be_over=True)
@@ -72,7 +75,7 @@ def served(
     """A server on the database at `path`, with a run for each subject."""
     with SqlBlackboard(str(path)) as board:
         found = [hosted_run(board, subject, **plan) for subject in subjects]
-        runner, links = Runner(board, found), Links(board, PORT)
+        runner, links = Runner(board, found, shows_writing=True), Links(board, PORT)
         app = Guarded(Bounded(application(runner, links), budget), links, PAGE_HEADERS)
         addresses = {"": links.link(RESEARCHERS, "")}
         addresses |= {subject: links.link(EXPERTS, subject) for subject in subjects}
@@ -152,13 +155,22 @@ class Server:
         with listen() as free:
             self.port = int(free.getsockname()[1])
         self.links: dict[str, str] = {}
+        self._clients: list[httpx2.Client] = []
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
+        for client in self._clients:
+            client.close()
         self.end(signal.SIGINT)
+
+    def client(self) -> httpx2.Client:
+        """A device of somebody; it is closed with the server."""
+        found = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
+        self._clients.append(found)
+        return found
 
     def start(self) -> None:
         """Start it, and wait until it has printed its links and answers."""
@@ -209,8 +221,7 @@ class Server:
 
     def expert(self, subject: str) -> Expert:
         """A person who uses the interface without a browser."""
-        client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
-        return Expert(client, self.links[subject].partition("token=")[2])
+        return Expert(self.client(), self.links[subject].partition("token=")[2])
 
 
 class QuickServer(Server):

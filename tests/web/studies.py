@@ -70,18 +70,6 @@ class StudyProcess(Server):
         super().__init__(study.parent, *arguments)
         self.study = load_study(study)
         self.database = study.parent / "people.sqlite"
-        self.clients: list[httpx2.Client] = []
-
-    def __exit__(self, *error: object) -> None:
-        for client in self.clients:
-            client.close()
-        super().__exit__(*error)
-
-    def client(self) -> httpx2.Client:
-        """A device of somebody; it is closed with the server."""
-        found = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=BOUND)
-        self.clients.append(found)
-        return found
 
     def _command(self) -> list[str]:
         where = ("--database", str(self.database), "--port", str(self.port), "--no-browser")
@@ -91,6 +79,15 @@ class StudyProcess(Server):
         """The address by which a panel sends somebody."""
         query = "&".join(f"{name}={who}" for name in self.study.payment.parameters)
         return f"http://127.0.0.1:{self.port}/?{query}"
+
+    def arrives(self, who: str, fate: str = "") -> Person:
+        """Somebody who comes by the panel's address, on a device of theirs."""
+        client = self.client()
+        answer = client.get(self.address(who))
+        assert answer.status_code == 200, answer.text
+        token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
+        client.cookies.clear()
+        return Person(client, str(token), self.study, fate)
 
     def lab(self, path: str) -> dict[str, Any]:
         """Do something on the researcher's page."""

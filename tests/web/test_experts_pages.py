@@ -12,8 +12,8 @@ import pytest
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import timings_of
-from tests.web.browsers import AXE, Theme, chromium, opened, require_browser
-from tests.web.experts import MINE, Server
+from tests.web.browsers import AXE, Theme, expect, opened
+from tests.web.experts import MINE, QuickServer, Server
 
 pytestmark = pytest.mark.deep
 
@@ -25,13 +25,6 @@ PRESS = """([heading, text]) => {
 }"""
 """Whether there is a heading; else press a button, if it is there and can be pressed."""
 SMILES, WORDS = MINE["prediction"], MINE["explanation"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 def experiment(folder: Path, task: str, human: str = "browser") -> str:
@@ -210,6 +203,29 @@ def test_two_experts_side_by_side(browser: Any, tmp_path: Path) -> None:
         wait(lab, "1 of 1 over")
         assert "typed by bea" not in ann.content()
     assert len(tags(tmp_path)) == 2
+
+
+def test_the_researcher_sees_curves_and_two_sessions_side_by_side(
+    browser: Any, tmp_path: Path
+) -> None:
+    with QuickServer(tmp_path, 1, cases=3) as server:
+        expert = server.expert("e1")
+        for _ in range(2):
+            assert expert.says(expert.waiting(), "RAT")["standing"] == "over"
+        with opened(browser, server.links["researcher"], wait=False) as page:
+            results = page.get_by_role("group", name="results of run-e1 so far")
+            expect(results.get_by_role("row").nth(1)).to_have_text("in all2")
+            expect(page.locator(".curves > svg polyline")).to_have_count(3)
+            curves = page.get_by_role("img", name="intelligible sessions of run-e1 by message")
+            expect(curves).to_have_attribute("aria-label", re.compile("one-way, expert: 0, 2"))
+            page.get_by_role("button", name="Sessions of run-e1").click()
+            for chosen, shown in (("Case 1", 1), ("Case 2", 2), ("Case 3", 2)):
+                page.get_by_role("button", name=chosen).click()
+                expect(page.locator(".pair > article, div > article")).to_have_count(shown)
+                expect(page.locator(f'article[aria-label="{chosen}"]')).to_be_visible()
+            expect(page.locator('article[aria-label="Case 1"]')).to_have_count(0)
+            beside = page.locator('.pair > article[aria-label="Case 2"] .messages li')
+            expect(beside).to_have_count(3)
 
 
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(browser: Any, tmp_path: Path) -> None:

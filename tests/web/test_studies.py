@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from backends.databases import disclosure, tokens
+from backends.databases import SqlBlackboard, disclosure, tokens
 from backends.databases.drafts import timings_of
+from backends.databases.locks import RunLocked
 from pxp_fsm.diagrams.placement import Placement
+from pxp_fsm.errors import UsageError
 from pxp_fsm.studies.files import load_study
-from pxp_fsm.web.experts.admission import EXPERTS
+from pxp_fsm.web.experts.admission import EXPERTS, checked_url
+from pxp_fsm.web.participants.server import serve_study
 from tests.web.studies import Person, StudyServer, study_server
 
 NETWORKS = Path("examples/studies/easylan.toml")
@@ -170,3 +173,38 @@ def test_a_place_is_given_to_somebody_else_on_the_researchers_word(there: StudyS
     assert there.lab("POST", f"/participants/{subject}/reassign").status_code == 422
     assert person.carried()["status"] == "DONE"
     assert there.host.conduct.places_left == left + 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://[::1", "no address of a server"),
+        ("https://h:99999", "no address of a server"),
+        ("https://h:0", "no address of a server"),
+        ("http://lab.example", "has no TLS"),
+    ],
+)
+def test_a_wrong_address_is_refused(tmp_path: Path, url: str, said: str) -> None:
+    with (
+        SqlBlackboard(str(tmp_path / "people.sqlite")) as board,
+        pytest.raises(UsageError, match=said),
+    ):
+        serve_study(load_study(NETWORKS), board, 0, lambda _links: None, url=url, invite=1)
+    assert checked_url("http://localhost:9000/") == "http://localhost:9000"
+
+
+def test_nobody_is_invited_where_too_many_are(tmp_path: Path) -> None:
+    with SqlBlackboard(str(tmp_path / "people.sqlite")) as board:
+        with pytest.raises(UsageError, match="the study has 12 places left"):
+            serve_study(load_study(NETWORKS), board, 0, lambda _links: None, invite=13)
+        with study_server(load_study(NETWORKS), tmp_path / "people.sqlite") as found:
+            assert found.host.conduct.subjects == ()
+
+
+def test_a_second_server_of_a_study_is_refused(there: StudyServer) -> None:
+    path = there.host.conduct.board.engine.url.database
+    with (
+        SqlBlackboard(str(path)) as board,
+        pytest.raises(RunLocked, match="another process conducts study easylan"),
+    ):
+        serve_study(load_study(NETWORKS), board, 0, lambda _links: None)

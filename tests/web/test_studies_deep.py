@@ -38,19 +38,9 @@ FATES = [
 ]  # fmt: skip
 
 
-def person(server: StudyProcess, who: str, fate: str = "") -> Person:
-    """Somebody who comes by the panel's address, on a device of theirs."""
-    client = server.client()
-    answer = client.get(server.address(who))
-    assert answer.status_code == 200, answer.text
-    token = next(cookie.value for cookie in client.cookies.jar if cookie.value)
-    client.cookies.clear()
-    return Person(client, str(token), server.study, fate)
-
-
 def takes_part(server: StudyProcess, number: int, fate: str) -> Person:
     """Carry somebody on until their fate stops them."""
-    one = person(server, f"panel-{number}", fate)
+    one = server.arrives(f"panel-{number}", fate)
     if fate in ("withdraws", "leaves", "second"):
         page = one.carried("ANSWERING")
         if fate == "withdraws":
@@ -58,7 +48,7 @@ def takes_part(server: StudyProcess, number: int, fate: str) -> Person:
         if fate == "second":
             one.goes_on(page)
             one.carried("BREAK")
-            other = person(server, f"panel-{number}", fate)
+            other = server.arrives(f"panel-{number}", fate)
             assert other.token != one.token
             other.seen.update(one.seen)
             one = other
@@ -71,7 +61,7 @@ def takes_part(server: StudyProcess, number: int, fate: str) -> Person:
 def test_twelve_experts_take_part_over_http(tmp_path: Path) -> None:
     study = drug(tmp_path, **SHORT)
     with StudyProcess(study.path) as server:
-        early = person(server, "panel-1")
+        early = server.arrives("panel-1")
         assert early.look()["status"] == "INVITED"
         server.lab("events/open")
         with ThreadPoolExecutor(4) as crowd:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backends.databases import SqlBlackboard
+from backends.databases.records import CONCLUDED
 from pxp_fsm.studies.views import PAGES
 from tests.studies.experts import drug
-from tests.web.browsers import AXE, chromium, opened, require_browser
+from tests.web.browsers import AXE, expect, opened
 from tests.web.studies import StudyProcess
 
 pytestmark = pytest.mark.deep
@@ -20,13 +20,6 @@ pytestmark = pytest.mark.deep
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 PICTURES = os.environ.get("PXP_PICTURES", "")
 """A folder for a picture of each page, in both themes and on a phone."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 class Visitor:
@@ -211,3 +204,36 @@ def test_tasks_about_networks_end_with_questions_and_a_debrief(
             lab.get_by_role("button", name="More of p001").click()
             lab.get_by_role("button", name="Show the arms").click()
             lab.get_by_text(": manual").wait_for()
+
+
+def test_the_researcher_sees_results_and_two_sessions_side_by_side(
+    browser: Any, tmp_path: Path
+) -> None:
+    one = {
+        'instances = ["paracetamol", "lidocaine"]': 'instances = ["paracetamol"]',
+        'instances = ["sotalol", "propranolol"]': 'instances = ["propranolol"]',
+    }
+    study = drug(tmp_path, **one)
+    with StudyProcess(study.path) as server:
+        server.lab("events/open")
+        for who in ("a", "b"):
+            assert server.arrives(who).carried()["status"] == "DONE"
+        gone = server.arrives("c")
+        gone.carried("BREAK")
+        with SqlBlackboard(str(server.database), create=False) as board:
+            over = sum(record.ending in CONCLUDED for record in board.sessions() if record.subject)
+        gone.act("WITHDRAW")
+        with opened(browser, server.links["researcher"], wait=False) as page:
+            results = page.get_by_role("group", name="results of drug-experts so far")
+            expect(results.get_by_role("row").nth(1)).to_have_text(f"in all{over - 1}")
+            expect(page.locator(".curves > svg polyline")).to_have_count(3)
+            expect(page.get_by_role("img", name="two-way: ")).to_be_visible()
+            for subject in ("p001", "p002"):
+                page.get_by_role("button", name=f"More of {subject}").click()
+                page.get_by_role("button", name="Task 2").click()
+            expect(page.get_by_role("heading", name="Two sessions side by side")).to_be_visible()
+            for subject in ("p001", "p002"):
+                beside = page.locator(f'.pair article[aria-label^="{subject}, task 2"]')
+                expect(beside.locator(".messages li").first).to_contain_text("INIT")
+            Visitor(page, set()).look("researcher-results")
+            assert "short" not in page.inner_text("main")

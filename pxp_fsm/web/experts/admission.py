@@ -181,12 +181,20 @@ class Links:
 
 
 def checked_url(url: str) -> str:
-    """`url` as scheme and host; raises `UsageError` where it is anything else."""
-    parts = urlsplit(url)
-    whole = re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", url)
-    if whole is None or parts.path not in ("", "/"):
+    """`url` as scheme and host; raises `UsageError` where it is anything else.
+
+    Without TLS it is this machine's own address alone: links are secrets.
+    """
+    whole = re.fullmatch(r"(https?)://([A-Za-z0-9.-]+)(?::([0-9]{1,5}))?/?", url)
+    if whole is None or int(whole[3] or 1) not in range(1, 65536):
         raise UsageError(
             f"{quoted(url)} is no address of a server; write https://HOST, without a path", "url"
+        )
+    if whole[1] == "http" and whole[2].lower() not in ("localhost", "127.0.0.1"):
+        raise UsageError(
+            f"{quoted(url)} has no TLS, so that anybody on the way could read the links; write "
+            f"https://HOST, and let a server on this machine terminate TLS",
+            "url",
         )
     return url.rstrip("/").lower()
 

@@ -6,12 +6,14 @@ Only the link of a researcher opens it; for an expert nothing of it is there.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException
 from starlette.requests import Request
 
+from backends.databases import SqlBlackboard
 from pxp_fsm.experiments import summary
 from pxp_fsm.experiments.reports.observed import observed
 from pxp_fsm.experiments.reports.tallies import KINDS, Tally
@@ -22,11 +24,24 @@ from pxp_fsm.web.experts.views import SessionLine, Standing, queue_of
 
 
 @dataclass(frozen=True, slots=True)
+class Results:
+    """What sessions that are over have come to, so far; `total` is how many the protocol ended.
+
+    `table` is Table 1 of the papers; `curves` are how many sessions are intelligible, for whom,
+    when they are cut after message 1, 2, …
+    """
+
+    total: int
+    headings: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+    curves: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A run as it goes: `waits` counts its sessions by whom they wait for.
 
-    `endings` counts those that are over; `table` is Table 1 of the papers for it, so far; `curves`
-    are how many sessions are intelligible, for whom, when they are cut after message 1, 2, …
+    `endings` counts those that are over, and `results` says what these have come to.
     """
 
     number: int
@@ -41,9 +56,7 @@ class RunView:
     waits: dict[Standing, int]
     endings: dict[str, int]
     costs: str
-    headings: tuple[str, ...]
-    table: tuple[tuple[str, ...], ...]
-    curves: dict[str, tuple[float, ...]]
+    results: Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,6 @@ def _view(runner: Runner, number: int, hosted: Hosted) -> RunView:
     lines = queue_of(runner, hosted)
     waits = Counter(line.standing for line in lines)
     endings = Counter(line.ending for line in lines if line.standing is Standing.OVER)
-    sheet = summary.table1(statistics_of(runner.board, run.name), ())
     return RunView(
         number=number,
         name=run.name,
@@ -138,17 +150,20 @@ def _view(runner: Runner, number: int, hosted: Hosted) -> RunView:
         waits=dict(waits),
         endings=dict(endings),
         costs=run.meter.shown(),
-        headings=tuple(sheet.headings),
-        table=tuple(tuple(map(str, row)) for row in sheet.rows),
-        curves=_curves(runner, run.name) if waits[Standing.OVER] else {},
+        results=results_of(runner.board, [run.name]),
     )
 
 
-def _curves(runner: Runner, run: str) -> dict[str, tuple[float, ...]]:
-    tally = Tally()
-    for session in observed(runner.board, run, reasons=False):
-        tally.add(session)
-    return {
+def results_of(board: SqlBlackboard, runs: Sequence[str]) -> Results:
+    """What the sessions of `runs` have come to, all together."""
+    statistics, tally = statistics_of(board, *runs), Tally()
+    total = max((one.total for one in statistics.repetitions), default=0)
+    sheet = summary.table1(statistics, ())
+    for run in runs if total else ():
+        for session in observed(board, run, reasons=False):
+            tally.add(session)
+    curves = {
         kind: tuple(float(point.median) for point in tally.curve(kind, tally.longest))
         for kind in KINDS
     }
+    return Results(total, sheet.headings, sheet.rows, curves if total else {})

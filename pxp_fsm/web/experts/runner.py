@@ -13,17 +13,21 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import count
 
 from backends.databases import SqlBlackboard
-from backends.people.browser import Asked, Given, accepted
+from backends.people.browser import LONGEST, Asked, Given, accepted
 from backends.people.waiting import Questions, Waiting
 from pxp_fsm.errors import PXPError, UsageError
 from pxp_fsm.experiments.execution import Progress, Run
 from pxp_fsm.experiments.faults import log
+from pxp_fsm.prompting.model import OnText
 
 _LONGEST = 60.0
 """Seconds for which the loop that carries runs is waited for."""
+_TOGETHER = 0.1
+"""Seconds in which the pieces of an answer that is being written are told together."""
 
 
 class RunState(StrEnum):
@@ -70,14 +74,25 @@ class Hosted:
         return self.run.plan.subject or ""
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the other agent has written so far of message `number`; it is not sent yet."""
+
+    number: int
+    text: str
+
+
 class Runner:
     """Carries `runs` on in a thread of its own, from `start` to `stop`.
 
     `on_change` is called with a session's name whenever something of it may look otherwise, from
-    that thread.
+    that thread. If `shows_writing`, models are asked to reply piece by piece, and `on_write` is
+    called with the id of a session's place while one writes.
     """
 
-    def __init__(self, board: SqlBlackboard, runs: Sequence[Run]) -> None:
+    def __init__(
+        self, board: SqlBlackboard, runs: Sequence[Run], *, shows_writing: bool = False
+    ) -> None:
         self.board = board
         self.hosted: dict[str, Hosted] = {}
         self.places: dict[str, Place] = {}
@@ -85,7 +100,11 @@ class Runner:
         for run in runs:
             self._host(run, numbers.setdefault(run.plan.subject or "", count(1)))
         self.on_change: Callable[[str], None] = lambda _session: None
+        self.on_write: Callable[[str], None] = lambda _place: None
         self.questions = Questions[Asked, Given](self._told)
+        self._shows_writing = shows_writing
+        self._written: dict[str, Written] = {}
+        self._to_tell = set[str]()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -177,6 +196,27 @@ class Runner:
         number = len(self.board.entries(asked.session)) + 1
         return await self.questions.ask(asked.session, asked, number, asked.key(number))
 
+    def listener(self, session: str) -> OnText | None:
+        """Who hears what is written in a session; nobody, unless that is shown. Fills `Desk`."""
+        return partial(self._hear, session) if self._shows_writing else None
+
+    def written(self, session: str) -> Written | None:
+        """What the other agent writes in a session at this moment."""
+        return self._written.get(session)
+
+    def _hear(self, session: str, piece: str, begins: bool) -> None:
+        before = self._written.get(session)
+        if before is None or begins:
+            before = Written(len(self.board.entries(session)) + 1, "")
+        self._written[session] = Written(before.number, f"{before.text}{piece}"[:LONGEST])
+        if session not in self._to_tell:
+            self._to_tell.add(session)
+            asyncio.get_running_loop().call_later(_TOGETHER, self._tell_written, session)
+
+    def _tell_written(self, session: str) -> None:
+        self._to_tell.discard(session)
+        self.on_write(_opaque(session))
+
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
@@ -210,6 +250,7 @@ class Runner:
 
     async def _carry(self, hosted: Hosted, before: asyncio.Task[None] | None) -> None:
         def on_step(step: Progress) -> None:
+            self._written.pop(step.session, None)
             self.on_change(step.session)
 
         if before is not None:  # it lets go of the run first
@@ -221,6 +262,9 @@ class Runner:
             hosted.state, hosted.trouble = RunState.STOPPED, str(error)
         except Exception as error:  # noqa: BLE001 - other runs go on; it is told where they are shown
             hosted.state, hosted.trouble = RunState.STOPPED, f"{type(error).__name__}: {error}"
+        finally:
+            for place in hosted.places:
+                self._written.pop(place.session, None)
         if hosted.trouble:
             log(f"run {hosted.run.name} has stopped: {hosted.trouble}")
         self.on_change(hosted.run.name)
@@ -246,5 +290,8 @@ def _places(run: Run, numbers: Iterator[int]) -> Iterator[Place]:
     for repetition in range(1, run.plan.repetitions + 1):
         for position in range(1, len(run.data.sessions) + 1):
             name = f"{run.name}/{repetition}/{position}"
-            known = hashlib.sha256(f"session\x00{name}".encode()).hexdigest()[:20]
-            yield Place(known, next(numbers), run.name, repetition, position)
+            yield Place(_opaque(name), next(numbers), run.name, repetition, position)
+
+
+def _opaque(session: str) -> str:
+    return hashlib.sha256(f"session\x00{session}".encode()).hexdigest()[:20]

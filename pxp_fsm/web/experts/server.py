@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -44,6 +44,7 @@ from pxp_fsm.web.experts.views import (
     laid_out,
     queue,
     session_view,
+    writing_of,
 )
 from pxp_fsm.web.security import Guarded
 from pxp_fsm.web.serving import add_page, add_refusals, listen, server_of, until_left
@@ -85,7 +86,7 @@ def application(runner: Runner, links: Links) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         news.begin()
-        runner.on_change = news.tell
+        runner.on_change = runner.on_write = news.tell
         await asyncio.to_thread(runner.start)
         yield
         await asyncio.to_thread(runner.stop)
@@ -218,9 +219,15 @@ def picture_of(runner: Runner, place: Place, number: int, said: Sequence[Message
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
     def told(who: Who, name: str) -> Mapping[str, Any] | None:
-        hosted = runner.hosted.get(name if name in runner.hosted else name.rsplit("/", 2)[0])
-        own = hosted is not None and (who.is_researcher or hosted.subject == who.subject)
-        return CHANGED if own else None
+        place = runner.places.get(name)  # or the name of a session or a run
+        run = name if place is None else place.run
+        hosted = runner.hosted.get(run if run in runner.hosted else run.rsplit("/", 2)[0])
+        if hosted is None or not (who.is_researcher or hosted.subject == who.subject):
+            return None
+        if place is None:
+            return CHANGED
+        writing = writing_of(runner, place)
+        return None if writing is None else {"type": "writing", "id": name, **asdict(writing)}
 
     add_events(app, news, told)
 
@@ -265,7 +272,7 @@ def serve_experts(
     """
     with listen(port) as listening:
         links = Links(board, listening.getsockname()[1], url, days)
-        runner = Runner(board, runs)
+        runner = Runner(board, runs, shows_writing=True)
         server = server_of(Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS))
         subjects = sorted({hosted.subject for hosted in runner.hosted.values()})
         ready(

@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from pydantic_core import from_json
+
 from backends.databases import SessionRecord
 from backends.databases.drafts import read_draft
 from backends.people.browser import MINE, THEIRS, Asked, Given
@@ -95,11 +97,20 @@ class AskedView:
 
 
 @dataclass(frozen=True, slots=True)
+class WritingView:
+    """What the other side has written so far of message `number`, which is not sent yet."""
+
+    number: int
+    prediction: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionView:
     """A session: what it is about, what was said, where it is, what is asked.
 
     `moves` are the tags of the present state, allowed or not, in words; `draft` is what was typed
-    and not sent.
+    and not sent; `writing` is what the other side writes at this moment, where that may be seen.
     """
 
     id: str
@@ -119,6 +130,7 @@ class SessionView:
     names_tags: bool
     asked: AskedView | None
     draft: Any
+    writing: WritingView | None
     ending: str
     notice: str
 
@@ -236,9 +248,35 @@ def session_view(
         names_tags=run.plan.names_tags,
         asked=None if waiting is None else _asked(waiting, shown, released),
         draft=draft,
+        writing=None if released is not None else writing_of(runner, place),
         ending=_ended(record),
         notice=NOTICE,
     )
+
+
+def writing_of(runner: Runner, place: Place) -> WritingView | None:
+    """What the other side writes in a session at this moment."""
+    found = runner.written(place.session)
+    return None if found is None else WritingView(found.number, *legible(found.text))
+
+
+def legible(text: str) -> tuple[str, str]:
+    """The prediction and the explanation of a reply, as far as it has come; plain text is both."""
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a character, cut in two
+    if not text.lstrip().startswith(("{", "`")):
+        return "", text
+    _, opened, within = text.partition("{")
+    try:
+        found = from_json(f"{{{within}" if opened else "{}", allow_partial="trailing-strings")
+    except ValueError:
+        return "", ""
+    return _plain(found.get("prediction")), _plain(found.get("explanation"))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_plain, value)))
+    return value if isinstance(value, str) else ""
 
 
 def _ended(record: SessionRecord | None) -> str:

@@ -21,7 +21,7 @@ from pxp_fsm.studies.participations import run_name
 from pxp_fsm.studies.status import waits_for
 from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.experts.admission import Links
-from pxp_fsm.web.experts.research import NewLink, Researcher, Revoked
+from pxp_fsm.web.experts.research import NewLink, Researcher, Results, Revoked, results_of
 from pxp_fsm.web.participants.host import Host
 
 STUDY = "study"
@@ -29,6 +29,8 @@ STUDY = "study"
 
 _STOPPED = "a run has stopped; the server's log says why"
 """What a reason says of a partner would tell which one it is."""
+
+_WITHDRAWN = ("WITHDRAWN", "ERASED")
 
 Event = Literal["open", "pause", "resume", "close", "anonymise"]
 
@@ -118,6 +120,14 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
     def study(_who: Researcher) -> StudyView:
         """The study, as it is now."""
         return _view(host)
+
+    @app.get("/api/study/results")
+    def results(_who: Researcher) -> Results:
+        """What the sessions of all who have not withdrawn have come to, of all arms together."""
+        stored = {record.run for record in conduct.board.runs()}
+        kept = [one for one in conduct.subjects if conduct.status(one) not in _WITHDRAWN]
+        runs = [run for one in kept for run in conduct.runs_of(one) if run in stored]
+        return results_of(conduct.board, runs)
 
     @app.post("/api/study/events/{event}")
     def happen(_who: Researcher, event: Event) -> StudyView:

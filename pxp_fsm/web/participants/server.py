@@ -189,8 +189,9 @@ def serve_study(
     """Serve the pages of a study until Ctrl-C; `ready` is told the addresses to open.
 
     They are by pseudonym: `invite` new participants, "" the researcher, "panel" the address that a
-    panel is given, if the study has one. Raises `UsageError` where the port is taken, `url` is none
-    or the study stored is another one, and `RunLocked` where another process conducts it.
+    panel is given, if the study has one. Raises `UsageError` where the port is taken, `url` is
+    none, the study stored is another one, or too few places are left, and `RunLocked` where another
+    process conducts it.
     """
     with listen(port) as listening, Host(study, board) as host:
         conduct = host.conduct
@@ -201,6 +202,9 @@ def serve_study(
         if study.payment.parameters:
             query = "&".join(f"{name}={{{{%{name}%}}}}" for name in study.payment.parameters)
             addresses["panel"] = f"{links.address}/?{query}"
+        if invite > conduct.places_left:
+            left = conduct.places_left
+            raise UsageError(f"{invite} are too many: the study has {left} places left", "invite")
         for _ in range(invite):
             subject = conduct.join()
             addresses[subject] = links.link(study.run, subject)

@@ -1,11 +1,11 @@
-// How many sessions are intelligible, when they are cut after each message.
+// Results so far: Table 1, and how many sessions are intelligible when they are cut after each message.
 import { html } from "../html.js";
 
 const WIDTH = 420, HEIGHT = 150, LEFT = 32, BOTTOM = 24, TOP = 8;
 const NAMES = { human: "one-way, expert", machine: "one-way, machine", "two-way": "two-way" };
 const DASHES = { human: "none", machine: "6 3", "two-way": "2 3" };
 
-export function Curves({ curves, total, name }) {
+function Curves({ curves, total, name }) {
   const longest = Math.max(...Object.values(curves).map((one) => one.length), 2);
   const x = (number) => LEFT + ((number - 1) / (longest - 1)) * (WIDTH - LEFT - 8);
   const y = (count) => HEIGHT - BOTTOM - (count / Math.max(total, 1)) * (HEIGHT - BOTTOM - TOP);
@@ -20,4 +20,14 @@ export function Curves({ curves, total, name }) {
     <figcaption>${Object.entries(NAMES).filter(([kind]) => kind in curves).map(([kind, text]) => html`<span key=${kind}>
       <svg viewBox="0 0 24 8" className="key" aria-hidden="true"><polyline className=${kind} strokeDasharray=${DASHES[kind]} points="0,4 24,4" /></svg>
       ${" "}${text}</span>`)}</figcaption></figure>`;
+}
+
+/** Table 1 and the curves of the sessions that are over; nothing where there is none. */
+export function Results({ results, name, title }) {
+  return results.total > 0 && html`<div className="scroll" tabIndex="0" role="group" aria-label=${`results of ${name} so far`}>
+      <table><caption>${title}</caption>
+      <thead><tr>${results.headings.map((text) => html`<th scope="col" key=${text}>${text}</th>`)}</tr></thead>
+      <tbody>${results.table.map((row) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>
+        ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>
+    <${Curves} curves=${results.curves} total=${results.total} name=${name} />`;
 }

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { Curves } from "./curves.js";
+import { Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
@@ -35,12 +35,7 @@ export function Research({ news }) {
       <p>Waiting: ${Object.entries(one.waits).filter(([name]) => name !== "over").map(([name, count]) =>
         html`<span className="count" key=${name}>${count} ${WAITS[name]}</span>`)}</p>
       ${one.costs && html`<p className="muted">${one.costs}</p>`}
-      ${one.over > 0 && html`<div className="scroll" tabIndex="0" role="group" aria-label=${`results of ${one.name} so far`}>
-        <table><caption>So far, of sessions that are over</caption>
-        <thead><tr>${one.headings.map((text) => html`<th scope="col" key=${text}>${text}</th>`)}</tr></thead>
-        <tbody>${one.table.map((row) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>
-          ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>`}
-      ${Object.keys(one.curves).length > 0 && html`<${Curves} curves=${one.curves} total=${one.over} name=${one.name} />`}
+      <${Results} results=${one.results} name=${one.name} title="So far, of sessions that are over" />
       <p className="buttons" ...${SINGLE}>
         ${one.state === "running" && html`<button type="button" onClick=${act(`/api/research/runs/${one.number}/pause`,
           (found) => `${found.name} is ${found.state}`)}>Pause <span className="unseen">${one.name}</span></button>`}

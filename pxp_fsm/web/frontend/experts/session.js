@@ -4,6 +4,7 @@ import { Automaton } from "../automaton.js";
 import { html } from "../html.js";
 import { useAsked } from "./asked.js";
 import { Form } from "./form.js";
+import { useWritten } from "./news.js";
 import { Viewer } from "./viewer.js";
 
 /** What a tag says, of the other side and of oneself. */
@@ -48,6 +49,7 @@ export function SessionPane({ view, base, next, trouble, pasting, onReply, onMov
         ? html`<${Form} key=${`${view.id}/${view.asked.number}`} ...${{ view, base, pasting, onReply, onMoved }} />`
         : html`<section role="status"><h2>${{ over: "This session is over", paused: "This session is paused" }[view.standing]
             ?? "The other side is at work"}</h2><p>${view.ending}</p>
+            ${view.standing === "partner" && html`<${Writing} view=${view} />`}
             ${next && html`<a className="button" href=${`#s=${next.id}`}>Go to ${next.title}</a>`}</section>`}
       <${Where} view=${view} />
     </div>
@@ -58,6 +60,14 @@ const Drawing = memo(function Drawing({ session, base, message }) {
   return html`<img className="structure" src=${`${base}/pictures/${message.number}?${session}`}
     alt=${`the molecules of message ${message.number}: ${message.prediction}`} />`;
 }, (old, now) => old.message.number === now.message.number && old.session === now.session);
+
+/** What the other side has written of its next message; an older text than what is shown is none. */
+function Writing({ view }) {
+  const number = view.messages.length + 1;
+  const said = [useWritten(view.id), view.writing].find((one) => one?.number === number);
+  return said ? html`<div className="writing" aria-live="off"><p className="muted">It is writing. Nothing is sent yet.</p>
+    <p className="prediction">${said.prediction}</p><p className="explanation">${said.explanation}</p></div>` : null;
+}
 
 function Conversation({ view, base }) {
   return html`<section aria-labelledby="conversation"><h2 id="conversation">What was said</h2>

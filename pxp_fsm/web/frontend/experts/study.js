@@ -2,6 +2,7 @@
 import { useCallback, useRef, useState } from "react";
 import { get, post } from "../http.js";
 import { SINGLE, html } from "../html.js";
+import { Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { who } from "./session.js";
 
@@ -21,6 +22,8 @@ export function Study({ news }) {
   const [open, setOpen] = useState("");
   const [pair, setPair] = useState([]);
   const [sure, setSure] = useState(null);
+  const over = JSON.stringify([study?.endings, study?.statuses]);
+  const { found: results } = useAsked(`${BASE}/results`, over, PAUSE);
 
   const doing = useRef(new Set());
   /** Do it, and not twice at once. */
@@ -53,6 +56,8 @@ export function Study({ news }) {
       <p>${Object.entries(study.statuses).sort().map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>
       ${Object.keys(study.endings).length > 0 && html`<p>Sessions that are over: ${Object.entries(study.endings)
         .map(([name, count]) => html`<span className="count" key=${name}>${count} ${name}</span>`)}</p>`}
+      ${results && html`<${Results} results=${results} name=${study.name}
+        title="So far, of sessions that are over, in all arms together" />`}
       ${study.costs && html`<p className="muted">${study.costs}</p>`}
       ${study.unclean && html`<p className="alert">The database’s files may still hold what was erased, while another
         process has them open.</p>`}
