@@ -35,7 +35,9 @@ with (ROOT / "pyproject.toml").open("rb") as about:
 
 project = "pxp-fsm"
 html_title = "pxp-fsm"
-extensions = ["myst_nb", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied has neither prompts nor outputs
+copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_show_sphinx = False
 html_copy_source = False

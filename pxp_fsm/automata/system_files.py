@@ -119,6 +119,9 @@ def read_system(path: str | Path) -> SystemFile:
     """
     text = text_of(Path(path), "a system", error=TableError)
     raw = read(text, str(path), error=TableError)
+    if "rows" in raw and "members" not in raw:
+        said = "this is a table of one member; write a system file with [[members]] that name it"
+        raise TableError(located((Fault(("rows",), said),), text, str(path)))
     found = faults(raw, system_schema(), _in_words) or list(_named_faults(raw))
     if found:
         raise TableError(located(found, text, str(path)))

@@ -71,7 +71,7 @@ def rules_of(record: SessionRecord | RecordedSession) -> Rules:
     return Pxp(record.k, hang_up=concluded if record.automaton == "pxp_hang_up" else None)
 
 
-_SESSION = re.compile(r"[^/\s]+/\d+/\d+")
+_SESSION = re.compile(r"[^/\s]+(/\d+)+")
 
 
 def draw(

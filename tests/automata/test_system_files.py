@@ -137,6 +137,14 @@ def test_a_fault_is_told_with_its_line_and_a_remedy(
     assert said in faults(written(tmp_path, SYSTEM.replace(old, new, 1)))
 
 
+def test_a_table_in_the_place_of_a_system_is_told_to_be_one(tmp_path: Path) -> None:
+    written(tmp_path)
+    with pytest.raises(
+        pxp.PXPError, match=r"client\.toml, line \d+: this is a table of one member"
+    ):
+        read_system(tmp_path / "client.toml")
+
+
 def test_a_tag_that_nobody_receives_is_told_with_the_line_of_its_row(tmp_path: Path) -> None:
     path = written(tmp_path, client=CLIENT.replace('send = "ASK"', 'send = "BEG"'))
     assert faults(path).startswith("client.toml, line 8: client sends BEG to server, which server")

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="the site needs the extra site")
     pytest.importorskip("myst_nb", reason="the site needs the extra site")
+    pytest.importorskip("sphinx_copybutton", reason="the site needs the extra site")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     done = subprocess.run(
         [*command, str(ROOT / "docs"), str(tmp_path)], capture_output=True, text=True, check=False
