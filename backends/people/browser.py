@@ -7,14 +7,15 @@ last look. A question that waits is not stored: a run that goes on asks it again
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from backends.people.choices import Choice, choices_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
-from pxp_fsm.prompting.model import OnText
+from pxp_fsm.prompting.model import Ask, Model, OnText, Reply, Request, layered
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
@@ -79,6 +80,17 @@ class Desk(Protocol):
 
     def listener(self, session: str) -> OnText | None:
         """Who is told the other agent's answer as it is written; None where nobody may be."""
+
+
+def heard(model: Model, desk: Desk) -> Model:
+    """`model`, asked for answers piece by piece where who sits at `desk` may see them written."""
+    return layered(model, partial(_told_to, desk))
+
+
+def _told_to(desk: Desk, ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
+    wanted = request.purpose == "answer"
+    on_text = desk.listener(request.session) if wanted else None
+    return ask(request if on_text is None else replace(request, on_text=on_text))
 
 
 def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
