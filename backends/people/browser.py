@@ -7,14 +7,14 @@ last look. A question that waits is not stored: a run that goes on asks it again
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from backends.people.choices import Choice, choices_of
 from pxp_fsm.errors import DataError, NoAnswer, UsageError, quoted
-from pxp_fsm.prompting.model import OnText
+from pxp_fsm.prompting.model import Ask, Model, OnText, Reply, Request, layered
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.protocol.messages import Answer, Instance, Question, answer_problem
 from pxp_fsm.protocol.relations import NOISY, Assumption, Outcome
@@ -79,6 +79,16 @@ class Desk(Protocol):
 
     def listener(self, session: str) -> OnText | None:
         """Who is told the other agent's answer as it is written; None where nobody may be."""
+
+
+def heard(model: Model, desk: Desk) -> Model:
+    """`model`, whose answers are asked for piece by piece where they may be seen at `desk`."""
+
+    def listen(ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
+        on_text = desk.listener(request.session) if request.purpose == "answer" else None
+        return ask(request if on_text is None else replace(request, on_text=on_text))
+
+    return layered(model, listen)
 
 
 def accepted(asked: Asked, problem: Problem, given: Given) -> Given:

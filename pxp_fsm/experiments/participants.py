@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from backends.models import registry
 from backends.models.catalogue import catalogue, warnings
@@ -16,14 +15,14 @@ from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
 from backends.people import PersonsRelation, TerminalPerson, WhyNot
-from backends.people.browser import BrowserPerson, BrowserRelation, Desk, QuestionKind
+from backends.people.browser import BrowserPerson, BrowserRelation, Desk, QuestionKind, heard
 from guards.decisions import AskPerson
 from guards.relations.judge import GIVES, Judge, Scope
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.deviations import as_in, not_told, otherwise, paper_of
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.prompting.model import Ask, Capability, Image, Model, Reply, Request, layered
+from pxp_fsm.prompting.model import Capability, Image, Model
 from pxp_fsm.prompting.problem import Problem
 from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
@@ -313,13 +312,6 @@ Opened = Callable[[str], Model]
 """The model of a name; the same one each time."""
 
 
-def _told_to(desk: Desk, ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
-    """Ask for an answer piece by piece, where who sits at `desk` may see it written."""
-    wanted = request.purpose == "answer"
-    on_text = desk.listener(request.session) if wanted else None
-    return ask(request if on_text is None else replace(request, on_text=on_text))
-
-
 class Participants:
     """Who sits in the sessions of one run; judges live as long as it does.
 
@@ -376,7 +368,7 @@ class Participants:
             return agent
         model = self._opened(name)
         if not isinstance(self._where, Path):
-            model = layered(model, partial(_told_to, self._where))
+            model = heard(model, self._where)
         respondent = ModelRespondent(model, problem, prompts, repetition=repetition)
         return replace(agent, respondent=respondent, query=agent.query or problem.query)
 
