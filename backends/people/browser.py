@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from typing import Any, Protocol
 
 from backends.people.choices import Choice, choices_of
@@ -83,14 +82,13 @@ class Desk(Protocol):
 
 
 def heard(model: Model, desk: Desk) -> Model:
-    """`model`, asked for answers piece by piece where who sits at `desk` may see them written."""
-    return layered(model, partial(_told_to, desk))
+    """`model`, whose answers are asked for piece by piece where they may be seen at `desk`."""
 
+    def listen(ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
+        on_text = desk.listener(request.session) if request.purpose == "answer" else None
+        return ask(request if on_text is None else replace(request, on_text=on_text))
 
-def _told_to(desk: Desk, ask: Ask, request: Request) -> Coroutine[Any, Any, Reply]:
-    wanted = request.purpose == "answer"
-    on_text = desk.listener(request.session) if wanted else None
-    return ask(request if on_text is None else replace(request, on_text=on_text))
+    return layered(model, listen)
 
 
 def accepted(asked: Asked, problem: Problem, given: Given) -> Given:

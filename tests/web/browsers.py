@@ -22,7 +22,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = which("chromium") or which("chromium-browser") or ""
-AXE = ROOT / "pxp_fsm" / "web" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
+AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 
 PATIENCE = 120_000
 """The milliseconds after which a page does not come to what a test waits for: no test is timed."""

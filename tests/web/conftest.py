@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.web.browsers import chromium, require_browser
+from tests.web.browsers import AXE, FRONTEND, chromium, require_browser
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +18,13 @@ def browser() -> Iterator[Any]:
     require_browser()
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The frontend's packages, as its lock file says."""
+    if not AXE.is_file():
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm")
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=FRONTEND, check=True)
+    return FRONTEND / "node_modules"

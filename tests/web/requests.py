@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 EXAMPLES = 2_000
 
 
-def ask_every_route(client: Any, tokens: Sequence[str], known: Mapping[str, str]) -> None:
-    """Send `EXAMPLES` requests, over all routes, by each of the `tokens`; none may be a fault.
+def ask_every_route(
+    client: Any, tokens: Sequence[str], known: Mapping[str, str], examples: int = EXAMPLES
+) -> None:
+    """Send so many requests, over all routes, by each of the `tokens`; none may be a fault.
 
     In half of them the parts of a path are what is `known` to be there.
     """
@@ -27,7 +29,7 @@ def ask_every_route(client: Any, tokens: Sequence[str], known: Mapping[str, str]
         cases = route.as_strategy() | route.as_strategy(generation_mode=wrong)
 
         @settings(
-            max_examples=-(-EXAMPLES // (len(tokens) * len(routes))),
+            max_examples=-(-examples // (len(tokens) * len(routes))),
             deadline=None,
             database=None,
             derandomize=True,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,14 +13,11 @@ from typing import Any
 import pytest
 
 import pxp_fsm as library
-from pxp_fsm.web.assets import static
 from tests.command_line import pxp
-from tests.web.browsers import AXE, ROOT, expect, opened, served
+from tests.web.browsers import ROOT, expect, opened, served
 from tests.web.hostile import hostile_system
 
 pytestmark = pytest.mark.deep
-
-FRONTEND = ROOT / "pxp_fsm" / "web" / "frontend"
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +30,6 @@ def interact() -> Iterator[str]:
 def buffered() -> Iterator[str]:
     with served("pxp", "--channel", "fifo:1") as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def packages() -> Path:
-    """The frontend's packages, as its lock file says."""
-    if not AXE.is_file():
-        if shutil.which("npm") is None:
-            pytest.skip("there is no npm")
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=FRONTEND, check=True)
-    return FRONTEND / "node_modules"
 
 
 def at(page: Any, *states: str) -> None:
@@ -312,20 +297,6 @@ def test_everything_is_reached_by_the_keyboard(browser: Any, buffered: str) -> N
                 )
             )
         assert wanted <= seen
-
-
-def test_the_bundle_is_what_the_lock_file_builds(packages: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "web" / "frontend"
-    shutil.copytree(FRONTEND, copy, ignore=shutil.ignore_patterns("node_modules"))
-    (copy / "node_modules").symlink_to(packages)
-    subprocess.run(["npm", "run", "build"], cwd=copy, check=True, capture_output=True)
-    for bundle in ("explorer.js", "experts.js", "molecules.js"):
-        assert (tmp_path / "web" / "static" / bundle).read_text("utf-8") == static(bundle), bundle
-    licenses = static("licenses.txt")
-    for name in ("react", "react-dom", "scheduler", "htm", "openchemlib"):
-        about = json.loads((packages / name / "package.json").read_text("utf-8"))
-        assert f"{name} {about['version']} ({about['license']})" in licenses
-        assert (packages / name / "LICENSE").read_text("utf-8").strip() in licenses
 
 
 def test_a_switch_turned_off_makes_claims_fall_and_the_matrix_moves(
