@@ -31,8 +31,8 @@ What is stored survives whatever stops a run. Three kinds of tests show it:
   reply with errors, cut or invalid JSON, or bill nothing; a person leaves in mid-sentence, or never
   answers. Each lab is resumed until it is done. Then its messages, judgements and endings are those
   of the same lab undisturbed, but for a session that ended as late, which holds the first of them;
-  no more was billed than is stored, and that is within the caps; the hash chain verifies; export and
-  import give the same database. A failing seed is replayed by its number.
+  no more was billed than is stored, and that is within the caps; the hash chain verifies; export
+  and import give the same database. A failing seed is replayed by its number.
 - **Real kills** (`make test-deep`): SIGKILL at random instants and at exact system calls, on SQLite
   and PostgreSQL; a PostgreSQL restarted under a run; full disks; workers whose parent is killed.
 - **Hostile data** (`make test-deep`): messages, replies, imports and files made to break something.
