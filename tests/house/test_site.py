@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import pxp_fsm as pxp
+from pxp_fsm.experiments.files import schema
 
 ROOT = Path(__file__).parents[2]
+CODE = ' class="docutils literal notranslate"><span class="pre">'
 
 
 @pytest.mark.deep
@@ -34,3 +36,6 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     known = {name for name in pxp.__all__ if f"pxp_fsm.{name}" in reference}
     rooms = {name for name in pxp.__all__ if f">pxp.{name}<" in reference}
     assert known | rooms >= set(pxp.__all__)
+    files = (tmp_path / "reference" / "schemas.html").read_text("utf-8")
+    assert not [key for key in schema()["properties"] if f"<li><p><code{CODE}{key}<" not in files]
+    assert r">>> |\\.\\.\\. |\\$ " in (tmp_path / "_static" / "copybutton.js").read_text("utf-8")
