@@ -390,3 +390,28 @@ def test_every_region_keeps_the_rules_of_accessibility(
             found = page.evaluate("axe.run().then((found) => found.violations)")
             assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_is_selected_while_a_form_is_being_saved_stays_selected(
+    browser: Any, tmp_path: Path
+) -> None:
+    path, held = network_file(tmp_path, agents("One", "Two")), list[Any]()
+
+    def hold(request: Any) -> None:
+        held.append(request)
+
+    with served(path) as address, opened(browser, address) as page:
+        page.route("**/api/edit", hold)
+        page.locator('[data-agent="One"]').click()
+        page.get_by_label("Subtask").fill("slowly saved")
+        button(page, "Save").click()
+        page.locator('[data-agent="Two"]').click()
+        page.get_by_role("heading", name="Agent Two").wait_for()
+        with page.expect_response("**/api/edit"):
+            held[0].continue_()
+        wait_until(page, path, lambda lan: lan.agent("One").task == "slowly saved")
+        wait(page, "Log: version 2")
+        page.get_by_role("heading", name="Agent Two").wait_for()
+        page.locator('[data-agent="One"]').click()
+        page.get_by_role("heading", name="Agent One").wait_for()
+        assert page.get_by_label("Subtask").input_value() == "slowly saved"
