@@ -228,7 +228,13 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
     arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
-    typed = "what I was about to say"
+    notes = path.with_name(f"{path.name}.studio")
+
+    def field_of(page: Any, stage: str) -> Any:
+        return page.get_by_label("Else, the right output" if stage == "judge" else "Hint")
+
+    def typed(stage: str) -> str:
+        return f"what I was about to say about {stage}"
 
     def answer(page: Any, stage: str) -> None:
         if stage == "judge":
@@ -242,32 +248,39 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 arg=before,
             )
 
-    started = False
-    for stage in ("judge", "GAP", "REASON", "WEAKNESS", "PARAMETERS"):
-        for way in ("killed", "reloaded"):
-            with (
-                server(*arguments, cwd=tmp_path) as (address, process),
-                opened(browser, address, lenient=way == "killed") as page,  # each is a new device
-            ):
-                if not started:
-                    button(page, "Train on Vienne", exact=False).click()
-                    started = True
-                field = page.get_by_label("Else, the right output" if stage == "judge" else "Hint")
-                field.wait_for()
-                if way == "killed":
-                    field.fill(typed)
-                    page.wait_for_timeout(600)
-                    process.kill()
-                    process.wait()
-                    wait(page, "The server has ended.")
-                    assert field.input_value() == typed
-                    continue
-                assert field.input_value() == typed
+    def until_kept(page: Any, text: str) -> None:
+        for _ in range(2_400):
+            if text in notes.read_text("utf-8"):
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(f"it was not kept: {text}")
+
+    done = ""
+    for now in ("judge", "GAP", "REASON", "WEAKNESS", "PARAMETERS", "end"):
+        with (
+            server(*arguments, cwd=tmp_path) as (address, process),
+            opened(browser, address, lenient=True) as page,  # each is a new device
+        ):
+            if done:
+                field = field_of(page, done)
+                assert field.input_value() == typed(done)
                 page.reload()
-                field.wait_for()
-                assert field.input_value() == typed
-                field.fill(TRUTH if stage == "judge" else "")
-                answer(page, stage)
+                assert field.input_value() == typed(done)
+                field.fill(TRUTH if done == "judge" else "")
+                answer(page, done)
+            else:
+                button(page, "Train on Vienne", exact=False).click()
+            if now == "end":
+                button(page, "Satisfied").wait_for()
+            else:
+                field_of(page, now).fill(typed(now))
+                until_kept(page, typed(now))
+            process.kill()
+            process.wait()
+            wait(page, "The server has ended.")
+            if now != "end":
+                assert field_of(page, now).input_value() == typed(now)
+        done = now
     with server(*arguments, cwd=tmp_path) as (address, _), opened(browser, address) as page:
         button(page, "Satisfied").click()
         wait(page, "Handled: 1 of 1.")
