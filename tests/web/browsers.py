@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from shutil import which
 from typing import Any, Literal
@@ -203,10 +205,12 @@ def pictures(folder: Path) -> list[Path]:
 
 
 def studio_pictures(folder: Path) -> list[Path]:
-    """The paper's worked example in the studio: a step of the first example, and the end of all."""
+    """The paper's worked example in the studio: a step, the network after each example, the end."""
     folder.mkdir(parents=True, exist_ok=True)
     french = ROOT / "examples" / "lan_french"
-    step, end = folder / "studio_step.png", folder / "studio_network.png"
+    names = ("studio_step.png", "studio_network.png", "studio_training.png")
+    step, end, training = (folder / name for name in names)
+    frames = list[str]()
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "french.lan.json"
         new = ("lan", "new", "Translate a French sentence into English", "--agent", "Translator")
@@ -226,14 +230,39 @@ def studio_pictures(folder: Path) -> list[Path]:
             page.get_by_text("poor_performance_of_agent").first.wait_for()
             page.screenshot(path=str(step), full_page=True)
             while not page.get_by_text("Handled: 7 of 7.").count():
-                _carry_on(page)
+                _carry_on(page, frames)
             page.locator('[data-agent="Rhyming Polisher"]').click()
             page.screenshot(path=str(end), full_page=True)
-    return [step, end]
+            with opened(browser, "about:blank", size=(1000, 900), wait=False) as sheet:
+                sheet.set_content(FRAMES + "".join(frames))
+                sheet.screenshot(path=str(training), full_page=True)
+    return [step, end, training]
 
 
-def _carry_on(page: Any) -> None:
-    """Confirm whatever is proposed, and be satisfied where the output is the one asked for."""
+FRAMES = """<style>
+body { margin: 0; padding: 16px; display: grid; grid-template-columns: 1fr 1fr; gap: 16px;
+  font: 15px/1.35 "DejaVu Sans", sans-serif; }
+figure { margin: 0; border: 1px solid #ccd; border-radius: 6px; padding: 10px; }
+img { display: block; max-width: 100%; max-height: 150px; margin: 0 auto;
+  clip-path: inset(4px 0 0); }
+i { color: #556; }
+</style>"""
+
+
+def _frame(page: Any, number: int, output: str) -> str:
+    """The network as it is shown, with the example in training, as markup."""
+    diagram = b64encode(page.locator(".canvas svg").screenshot()).decode()
+    given = page.locator(".example-list li .what span").first.inner_text()
+    said = f"{number}. <i>{escape(given)}</i><br>{escape(output)}"
+    image = f'<img src="data:image/png;base64,{diagram}">'
+    return f"<figure>{image}<figcaption>{said}</figcaption></figure>"
+
+
+def _carry_on(page: Any, frames: list[str]) -> None:
+    """Confirm whatever is proposed, and be satisfied where the output is the one asked for.
+
+    `frames` are the network of each example whose output was.
+    """
     shown = page.evaluate(
         """() => ({
           judge: document.querySelector('.judge textarea')?.value,
@@ -243,6 +272,8 @@ def _carry_on(page: Any) -> None:
     )
     if shown["judge"] is not None:
         good = shown["judge"] == shown["output"]
+        if good:
+            frames.append(_frame(page, len(frames) + 1, shown["output"]))
         page.get_by_role("button", name="Satisfied" if good else "Not yet").click()
     elif shown["review"]:
         page.get_by_role("button", name="Confirm").click()

@@ -12,7 +12,6 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from pxp_fsm.web.studio.notes import load, path_of
 from tests.web.browsers import (
     AXE,
     ROOT,
@@ -196,7 +195,13 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
     arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
-    typed = "what I was about to say"
+    notes = path.with_name(f"{path.name}.studio")
+
+    def field_of(page: Any, stage: str) -> Any:
+        return page.get_by_label("Else, the right output" if stage == "judge" else "Hint")
+
+    def typed(stage: str) -> str:
+        return f"what I was about to say about {stage}"
 
     def answer(page: Any, stage: str) -> None:
         if stage == "judge":
@@ -210,32 +215,32 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 arg=before,
             )
 
-    started = False
-    for stage in ("judge", "GAP", "REASON", "WEAKNESS", "PARAMETERS"):
-        for way in ("killed", "reloaded"):
-            with (
-                server(*arguments, cwd=tmp_path) as (address, process),
-                opened(browser, address, lenient=way == "killed") as page,  # each is a new device
-            ):
-                if not started:
-                    button(page, "Train on Vienne", exact=False).click()
-                    started = True
-                field = page.get_by_label("Else, the right output" if stage == "judge" else "Hint")
-                field.wait_for()
-                if way == "killed":
-                    field.fill(typed)
-                    until(page, lambda: typed in load(path_of(path)).drafts.values())
-                    process.kill()
-                    process.wait()
-                    wait(page, "The server has ended.")
-                    assert field.input_value() == typed
-                    continue
-                assert field.input_value() == typed
+    done = ""
+    for now in ("judge", "GAP", "REASON", "WEAKNESS", "PARAMETERS", "end"):
+        with (
+            server(*arguments, cwd=tmp_path) as (address, process),
+            opened(browser, address, lenient=True) as page,  # each is a new device
+        ):
+            if done:
+                field = field_of(page, done)
+                assert field.input_value() == typed(done)
                 page.reload()
-                field.wait_for()
-                assert field.input_value() == typed
-                field.fill(TRUTH if stage == "judge" else "")
-                answer(page, stage)
+                assert field.input_value() == typed(done)
+                field.fill(TRUTH if done == "judge" else "")
+                answer(page, done)
+            else:
+                button(page, "Train on Vienne", exact=False).click()
+            if now == "end":
+                button(page, "Satisfied").wait_for()
+            else:
+                field_of(page, now).fill(typed(now))
+                until(page, lambda text=typed(now): text in notes.read_text("utf-8"))
+            process.kill()
+            process.wait()
+            wait(page, "The server has ended.")
+            if now != "end":
+                assert field_of(page, now).input_value() == typed(now)
+        done = now
     with server(*arguments, cwd=tmp_path) as (address, _), opened(browser, address) as page:
         button(page, "Satisfied").click()
         wait(page, "Handled: 1 of 1.")
@@ -358,3 +363,28 @@ def test_every_region_keeps_the_rules_of_accessibility(
             found = page.evaluate("axe.run().then((found) => found.violations)")
             assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_is_selected_while_a_form_is_being_saved_stays_selected(
+    browser: Any, tmp_path: Path
+) -> None:
+    path, held = network_file(tmp_path, agents("One", "Two")), list[Any]()
+
+    def hold(request: Any) -> None:
+        held.append(request)
+
+    with served(path) as address, opened(browser, address) as page:
+        page.route("**/api/edit", hold)
+        page.locator('[data-agent="One"]').click()
+        page.get_by_label("Subtask").fill("slowly saved")
+        button(page, "Save").click()
+        page.locator('[data-agent="Two"]').click()
+        page.get_by_role("heading", name="Agent Two").wait_for()
+        with page.expect_response("**/api/edit"):
+            held[0].continue_()
+        wait_until(page, path, lambda lan: lan.agent("One").task == "slowly saved")
+        wait(page, "Log: version 2")
+        page.get_by_role("heading", name="Agent Two").wait_for()
+        page.locator('[data-agent="One"]').click()
+        page.get_by_role("heading", name="Agent One").wait_for()
+        assert page.get_by_label("Subtask").input_value() == "slowly saved"

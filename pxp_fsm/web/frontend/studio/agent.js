@@ -29,6 +29,11 @@ export function operationsOf(base, values) {
     .map((field) => ({ do: "edit", name: base.name, field, value: values[field] }));
 }
 
+/** Select `name` where `before` is selected still: somebody quick has selected another by now. */
+function instead(before, name) {
+  return (now) => (now && now.agent === before ? { agent: name } : now);
+}
+
 function Line({ label, value, onChange, long = false }) {
   const change = (event) => onChange(event.target.value);
   return html`<label className="field"><span>${label}</span>
@@ -77,7 +82,7 @@ export function AgentForm({ network, agent, act }) {
     setSaving(true);
     if (await act.edit(operations, agent ? `edit ${name}` : `create ${values.name}`)) {
       setDraft(null);
-      act.select({ agent: values.name });
+      act.select(instead(agent ? name : null, values.name));
     }
     setSaving(false);
   };
@@ -141,7 +146,7 @@ function Split({ agent, split, setSplit, act }) {
     const operation = { do: "split", name: agent.name, kind: split.kind, parts: split.parts.map(documentOf) };
     if (await act.edit([operation], `split ${agent.name}`)) {
       setSplit(null);
-      act.select({ agent: split.parts[0].name });
+      act.select(instead(agent.name, split.parts[0].name));
     }
   };
   return html`<fieldset className="pieces"><legend>Split ${agent.name}</legend>

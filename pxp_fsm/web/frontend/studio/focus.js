@@ -7,13 +7,14 @@ const isThere = (element) => element?.isConnected && !element.matches(":disabled
 /** Give the focus to what takes the place of what had it. */
 function mend() {
   const now = document.activeElement;
-  if (!byKeys || (now !== document.body && now !== section)) return;
+  const isLost = now === document.body || now.matches(":disabled"); // it leaves those later by itself
+  if (!byKeys || (!isLost && now !== section)) return;
   const question = document.querySelector("[data-question]");
   if (question && question.dataset.question !== seen) {
     seen = question.dataset.question;
     question.focus();
   } else if (isThere(last)) last.focus();
-  else if (now === document.body && section?.isConnected) section.focus();
+  else if (isLost && section?.isConnected) section.focus();
 }
 
 /** Look after the focus; the function that is returned ends it. */
