@@ -361,9 +361,13 @@ def test_a_query_about_tables_that_were_edited_since_is_refused(
     editor = Editor((str(path),), "fifo:1")
     app = Guarded(application(editor.subject, editor=editor), ACCESS)
     headers = {"authorization": "Bearer secret"}
-    more = {"path": {"goal": ""}, "color": {"formula": "F ended"}, "export/svg": {}}
+    more: dict[str, dict[str, Any]] = {
+        "path": {"goal": ""},
+        "color": {"formula": "F ended"},
+        "export/svg": {},
+    }
     more |= {"answers": {}, "graph": {}, "trace": {}, "save": {"table": 0}}
-    edit = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
+    edit: dict[str, Any] = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
     with TestClient(app, base_url=BASE, headers=headers) as client:
 
         def ask(name: str, query: dict[str, Any]) -> int:
