@@ -13,7 +13,6 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from pxp_fsm.web.studio.notes import load, path_of
 from tests.web.browsers import AXE, ROOT, chromium, opened, require_browser, server
 from tests.web.studios import network_file
 
@@ -229,7 +228,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
     """At each step something is typed, and the page is gone; the next one has it."""
     path, examples = french(tmp_path)
     arguments = ("lan", "serve", str(path), "--model", MODEL, "--examples", str(examples))
-    typed = "what I was about to say"
+    typed, notes = "what I was about to say", path.with_name(f"{path.name}.studio")
 
     def answer(page: Any, stage: str) -> None:
         if stage == "judge":
@@ -257,7 +256,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 field.wait_for()
                 if way == "killed":
                     field.fill(typed)
-                    while typed not in load(path_of(path)).drafts.values():
+                    while not (notes.is_file() and typed in notes.read_text("utf-8")):
                         page.wait_for_timeout(50)
                     process.kill()
                     process.wait()
