@@ -1,8 +1,12 @@
-"""The `pxp` command in the process of the tests, which saves a start of Python for each."""
+"""The `pxp` command in the process of the tests, which saves a start of Python for each; or apart,
+where it is interrupted.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import traceback
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
@@ -40,3 +44,34 @@ def pxp(*arguments: str, cwd: Path, **environment: str) -> CompletedProcess[str]
         out.seek(0)
         err.seek(0)
         return CompletedProcess(["pxp", *arguments], code, out.read(), err.read())
+
+
+def take_sigint() -> None:
+    """Let a process that is started take Ctrl-C, as one in a terminal does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def interrupted(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a process has said on its output, if that is a pipe, and errors when Ctrl-C is pressed.
+
+    Pressed again after a while: a library takes a signal for itself that comes while it is loaded,
+    as RDKit does while it matches a substructure, and may keep it.
+    """
+    try:
+        for _ in range(5):
+            process.send_signal(signal.SIGINT)
+            try:
+                said, error = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                continue
+            return said or "", error
+        raise AssertionError("the process does not stop")
+    finally:
+        process.kill()
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has used of the processor so far (Linux), however busy the machine is."""
+    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2]
+    user, system = fields.split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

@@ -20,7 +20,10 @@ MOST_LETTERS = 200_000
 
 Choices = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_STEPS)]
 Text = Annotated[str, Field(max_length=10_000)]
-Fingerprint = Annotated[str, Field(max_length=64)]
+Fingerprint = Annotated[
+    str,
+    Field(max_length=64, description='of the system that is meant, or 409; "": the present one'),
+]
 """That of the system which a query is about; "" is the one that is explored now."""
 
 

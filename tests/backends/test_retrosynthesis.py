@@ -242,10 +242,10 @@ HOSTILE = [
 def test_hostile_text_teaches_nothing_and_soon(text: str, prediction: str) -> None:
     agent = Retrosynthesis()
     before = agent.rank(ANILIDE)
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(10):
         agent.learn(Instance("x", ANILIDE), message(Tag.REVISE, prediction, text))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert agent.rank(ANILIDE) == before
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pxp_fsm.protocol.messages import printable
-from tests.command_line import pxp
+from tests.command_line import interrupted, pxp, take_sigint
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 
@@ -195,10 +194,6 @@ def test_a_full_disk_ends_the_run_with_a_message_and_loses_nothing(tmp_path: Pat
     assert messages(tmp_path / "runs" / "blackboard.sqlite")[: len(stored)] == stored
 
 
-def take_sigint() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.deep
 def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
@@ -212,8 +207,7 @@ def test_ctrl_c_stops_the_run_and_says_how_to_carry_on(tmp_path: Path) -> None:
     database = tmp_path / "runs" / "blackboard.sqlite"
     while process.poll() is None and len(messages(database)) < 20:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = interrupted(process)
     assert process.returncode == 130, error
     assert "pxp run drug --resume drug-1 --output runs" in error
     assert "Traceback" not in error

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from proofs import recheck
 from pxp_fsm.cli.main import commands
+from tests.command_line import interrupted, processor_seconds
 
 HUB = """
 format = 1
@@ -233,17 +232,9 @@ def test_ctrl_c_while_states_are_explored(tables: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(8)
-    try:
-        for _ in range(4):  # while a library is loaded a signal may be lost: it comes again
-            if child.poll() is None:
-                child.send_signal(signal.SIGINT)
-                with suppress(subprocess.TimeoutExpired):
-                    child.wait(timeout=20)
-    finally:
-        if child.poll() is None:
-            child.kill()
-    said, told = child.communicate(timeout=60)
+    while child.poll() is None and processor_seconds(child.pid) < 5:  # it explores by then
+        time.sleep(0.05)
+    said, told = interrupted(child)
     assert child.returncode == 130
     assert "UNKNOWN" in said
     assert "interrupted: " in said

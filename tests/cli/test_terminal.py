@@ -6,7 +6,6 @@ import ctypes
 import os
 import re
 import shlex
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import pytest
 
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.protocol.messages import Answer, Instance, Message
-from tests.command_line import pxp
+from tests.command_line import interrupted, pxp, take_sigint
 
 PXP = [sys.executable, "-m", "pxp_fsm.cli"]
 LONG = "C" * 300
@@ -155,10 +154,6 @@ def test_a_drawing_is_named_after_its_agent_and_may_be_called_gv(tmp_path: Path)
     assert (done.returncode, (tmp_path / "a.gv").read_text()[:7]) == (0, "digraph")
 
 
-def take_sigint() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.deep
 def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     place = ("--output", "my runs", "--database", "my data.sqlite")
@@ -172,26 +167,11 @@ def test_the_hint_after_ctrl_c_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     )
     while process.poll() is None and not any_message(tmp_path / "my data.sqlite"):
         time.sleep(0.05)
-    error = interrupted(process)
+    _, error = interrupted(process)
     assert process.returncode == 130, error
     hint = re.search(r"^  (pxp run .*)$", error, re.MULTILINE)
     assert hint is not None
     assert shlex.split(hint[1]) == ["pxp", "run", "drug", "--resume", "drug-1", *place]
-
-
-def interrupted(process: subprocess.Popen[str]) -> str:
-    """What the process says on standard error when Ctrl-C is pressed.
-
-    Pressed again after a while: RDKit takes the signal for itself while it matches a substructure,
-    and may keep it.
-    """
-    for _ in range(5):
-        process.send_signal(signal.SIGINT)
-        try:
-            return str(process.communicate(timeout=20)[1])
-        except subprocess.TimeoutExpired:
-            continue
-    raise AssertionError("the process does not stop")
 
 
 def any_message(database: Path) -> bool:
@@ -219,7 +199,5 @@ def test_ctrl_c_anywhere_is_one_line(tmp_path: Path) -> None:
     )
     while process.poll() is None and not (tmp_path / "began").exists():
         time.sleep(0.05)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = interrupted(process)
     assert (process.returncode, error) == (130, "Stopped.\n")

@@ -169,7 +169,7 @@ def dask(environment: dict[str, str], folder: Path, workers: int) -> Iterator[tu
             from distributed import Client
 
             with Client(scheduler_file=str(ready), set_as_default=False) as client:
-                client.wait_for_workers(workers, timeout=60)
+                client.wait_for_workers(workers, timeout=240)
                 address = client.scheduler.address.removeprefix("tcp://")
             yield f"dask://{address}", started[1:]
         finally:
@@ -281,7 +281,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path
         workers = [Path(f"/proc/{pid}/cmdline") for pid in parent.stdout.readline().split()]
         assert workers and all(b"spawn_main" in worker.read_bytes() for worker in workers)
         parent.kill()
-    for _ in range(600):
+    for _ in range(2400):
         if not any(worker.exists() and worker.read_bytes() for worker in workers):
             return
         time.sleep(0.05)

@@ -93,7 +93,7 @@ def server(*arguments: str, cwd: Path = ROOT) -> Iterator[tuple[str, subprocess.
             yield found[0], process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(PATIENCE / 1000)
 
 
 def expect(what: Any) -> Any:

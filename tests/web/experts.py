@@ -26,6 +26,7 @@ from pxp_fsm.web.experts.runner import Runner
 from pxp_fsm.web.experts.server import application
 from pxp_fsm.web.security import Guarded
 from pxp_fsm.web.serving import listen
+from tests.command_line import processor_seconds
 from tests.web.browsers import ROOT
 
 PORT = 8000
@@ -215,9 +216,7 @@ class Server:
     def processor_seconds(self) -> float:
         """What the process has used of the processor so far (Linux)."""
         assert self._process is not None
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text("utf-8").rpartition(")")[2]
-        user, system = fields.split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self._process.pid)
 
     def expert(self, subject: str) -> Expert:
         """A person who uses the interface without a browser."""

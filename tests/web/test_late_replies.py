@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.browsers import ROOT, expect, opened, served, server
+from tests.web.browsers import PATIENCE, ROOT, expect, opened, served, server
+from tests.web.experts import MINE, Server
 from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
@@ -21,6 +23,7 @@ NEWS = (
     """sockets.at(-1).dispatchEvent(new MessageEvent("message", { data: '{"type":"changed"}' }))"""
 )
 TABLE = ROOT / "pxp_fsm" / "automata" / "data" / "pxp.toml"
+DRUG = 'format = 1\ntask = "drug"\ninstances = ["paracetamol"]\n[agents]\nhuman = "browser"\n'
 
 
 @contextmanager
@@ -97,3 +100,36 @@ def test_what_is_typed_meanwhile_is_not_lost_in_the_studio(browser: Any, tmp_pat
         field.fill("three and more")
         page.get_by_text("The server has ended.").wait_for(state="detached")
         expect(field).to_have_value("three and more")
+
+
+def test_a_person_is_shown_each_step_and_all_news(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "drug.toml").write_text(DRUG, "utf-8")
+    with (
+        Server(tmp_path, "drug.toml", "--subject", "ann") as lab,
+        opened(browser, lab.links["ann"], wait=False) as page,
+        opened(browser, lab.links["researcher"], late=LATE, wait=False) as desk,
+    ):
+        page.locator(".queue a", has_text="waits for you").click()
+        page.get_by_label("Your prediction").fill(MINE["prediction"])
+        page.get_by_label("Your explanation").fill(MINE["explanation"])
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_label("REFUTE").check()
+        page.get_by_role("button", name="Continue").click()
+        box = page.get_by_role("button", name="Send").bounding_box()
+        page.mouse.move(box["x"] + 5, box["y"] + 5)
+        page.mouse.down(click_count=2)  # the second click of a double click
+        page.mouse.up(click_count=2)
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_role("heading", name="Your answer").wait_for()
+        expect(page.locator(".messages li")).to_have_count(1)
+        desk.get_by_role("button", name="Sessions").click()
+        desk.get_by_text("1 message").wait_for()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_label("REFUTE").check()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Send").click()
+        ends = time.monotonic() + PATIENCE / 1000
+        while not desk.get_by_text("3 messages").count():
+            assert time.monotonic() < ends, "what is shown stays behind the news"
+            desk.evaluate(NEWS)  # more of them than there are replies
+            desk.wait_for_timeout(100)

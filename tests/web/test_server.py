@@ -367,7 +367,7 @@ def test_a_query_about_tables_that_were_edited_since_is_refused(
         "export/svg": {},
     }
     more |= {"answers": {}, "graph": {}, "trace": {}, "save": {"table": 0}}
-    edit = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
+    edit: dict[str, Any] = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
     with TestClient(app, base_url=BASE, headers=headers) as client:
 
         def ask(name: str, query: dict[str, Any]) -> int:

@@ -12,15 +12,7 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from tests.web.browsers import (
-    AXE,
-    ROOT,
-    chromium,
-    expect,
-    opened,
-    require_browser,
-    server,
-)
+from tests.web.browsers import AXE, ROOT, chromium, expect, opened, require_browser, server
 from tests.web.studio_walks import agents, button, drag, middle, served, until, wait, wait_until
 from tests.web.studios import network_file
 
@@ -203,6 +195,9 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
     def typed(stage: str) -> str:
         return f"what I was about to say about {stage}"
 
+    def until_noted(page: Any, text: str) -> None:
+        until(page, lambda: notes.is_file() and text in notes.read_text("utf-8"))
+
     def answer(page: Any, stage: str) -> None:
         if stage == "judge":
             button(page, "Not yet: improve the network").click()
@@ -234,7 +229,7 @@ def test_nothing_is_lost_by_a_reload_a_killed_server_or_another_device(
                 button(page, "Satisfied").wait_for()
             else:
                 field_of(page, now).fill(typed(now))
-                until(page, lambda text=typed(now): text in notes.read_text("utf-8"))
+                until_noted(page, typed(now))
             process.kill()
             process.wait()
             wait(page, "The server has ended.")

@@ -14,6 +14,7 @@ const STANDINGS = {
   you: "waits for you", partner: "the other side is at work", later: "comes later",
   paused: "paused", over: "over",
 };
+const AGAIN = 1000;
 const inAddress = () => new URLSearchParams(location.hash.slice(1)).get("s") ?? "";
 
 /** The page of whoever opened it. */
@@ -21,10 +22,13 @@ export function App() {
   const [me, setMe] = useState(null);
   const [trouble, setTrouble] = useState("");
   useEffect(() => {
-    let wanted = true;
-    get("/api/me").then((found) => found.json()).then((found) => wanted && setMe(found))
-      .catch((error) => wanted && setTrouble(error.message));
-    return () => { wanted = false; };
+    let timer = 0;
+    const ask = () => get("/api/me").then((found) => found.json()).then(setMe).catch((error) => {
+      setTrouble(error.status ? error.message : "The server is away.");
+      if (!error.status) timer = setTimeout(ask, AGAIN);
+    });
+    ask();
+    return () => clearTimeout(timer);
   }, []);
   if (!me) return html`<main className="loading"><p role="status">${trouble || "Loading …"}</p></main>`;
   return me.role === "participant" ? html`<${Participant} notice=${me.notice} />` : html`<${Bench} me=${me} />`;

@@ -1,7 +1,7 @@
 // Region 2: an agent's modules and their parameters, edited in place; what it did in the last run.
 import { useEffect, useMemo, useState } from "react";
 import { get, post } from "../http.js";
-import { html } from "../html.js";
+import { SINGLE, html } from "../html.js";
 import { useDraftValue, useSettled } from "./drafts.js";
 
 export const EMPTY = {
@@ -47,7 +47,7 @@ function Knowledge({ field, pieces, onChange }) {
     ${pieces.map((piece, index) => html`<div className="piece" key=${index}>
       <textarea rows="2" value=${piece} aria-label=${`${TITLES[field]}, piece ${index + 1}`}
         onChange=${(event) => put(index, event.target.value)} />
-      <button type="button" aria-label=${`Drop piece ${index + 1}`}
+      <button type="button" aria-label=${`Drop piece ${index + 1}`} ...${SINGLE}
         onClick=${() => onChange(pieces.filter((_, place) => place !== index))}>✕</button>
     </div>`)}
     <button type="button" onClick=${() => onChange([...pieces, ""])}>Add a piece</button>

@@ -43,7 +43,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <textarea rows="2" value=${input} onChange=${(event) => setInput(event.target.value)} /></label>
     <label className="field"><span>Right output, if you know it already</span>
       <textarea rows="2" value=${truth} onChange=${(event) => setTruth(event.target.value)} /></label>
-    <p className="buttons">
+    <p className="buttons" ...${SINGLE}>
       <button type="button" disabled=${busy || !hasModel || !input.trim()} onClick=${() => act.run(input)}>Run</button>
       <button type="button" className="primary" disabled=${busy || !hasModel || !input.trim()} onClick=${train}>Train on it</button>
       <button type="button" disabled=${!input.trim()} onClick=${async () => {
@@ -66,7 +66,7 @@ export function Examples({ network, run, training, notes, comparison, hasModel, 
       <span className=${`badge ${one.status}`}>${STATUS[one.status]}</span>
       <span className="what"><span>${one.input}</span>${one.output && html`<span className="reason">→ ${one.output}</span>`}
         ${one.why && html`<span className="reason">${one.why}</span>`}</span>
-      <span className="buttons">
+      <span className="buttons" ...${SINGLE}>
         ${one.status !== "now" && html`<button type="button" disabled=${busy || !hasModel} onClick=${() => act.run(one.input)}
           aria-label=${`Run ${one.input}`}>Run</button>`}
         ${(one.status === "noted" || one.status === "failed") && html`<button type="button" disabled=${busy || !hasModel}
