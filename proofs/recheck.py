@@ -245,7 +245,7 @@ class Part:
 def _parts(protocol: str, table: str) -> list[Part]:
     initial, final, rows = json.loads(table)
     known = {(at, sign, name): (label, to) for at, sign, name, label, to in rows}
-    mine = (i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol)
+    mine = [i for i, one in enumerate(PARTS) if one[0].removesuffix("(k)") == protocol]
     return [Part(which, initial, final, known) for which in mine]
 
 

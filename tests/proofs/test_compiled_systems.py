@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -18,10 +19,12 @@ from proofs.core.explore import explore
 from proofs.core.kernel import Tables
 from proofs.core.limits import Effort
 from proofs.core.table_search import Visited, explore_tables
-from proofs.systems import Channel, Composition, system_of
+from proofs.export.promela import to_promela
+from proofs.systems import Channel, Composition, Member, System, system_of
 from proofs.systems.reachability import Reached, reach
 from proofs.systems.standard_checks import Standing
 from proofs.systems.tables import tables_of
+from tests.oracles.model_checkers import needs_spin, spin
 from tests.proofs.random_systems import random_channel, random_system, symmetric_system
 from tests.proofs.text_tables import table
 
@@ -137,21 +140,21 @@ def test_every_standard_check_is_the_interpreters(seed: int, guards: float) -> N
     assert verdicts[0] == verdicts[1]
 
 
-def counters(digits: int, base: int, skip: int) -> Tables:
-    """Counters beside each other: each goes one on, or `skip` on; 0 follows the last number."""
+def counters(digits: int, base: int, *skips: int) -> Tables:
+    """Counters beside each other: each goes one or one of `skips` on; 0 follows the last number."""
     bits = (base - 1).bit_length()
     units, first, starts, rest = [], list[int](), list[int](), list[int]()
     for digit in range(digits):
         units.append((bits * digit, (1 << bits) - 1, 0, 0, len(first), len(starts)))
         for number in range(1 << bits):
-            ons = [(number + by) % base - number << bits * digit for by in (1, skip)]
+            ons = [(number + by) % base - number << bits * digit for by in (1, *skips)]
             first.append(2 * ons[0] + 1 if number < base else 0)
             starts.append(len(rest))
             rest += ons[1:] if number < base else []
         starts.append(len(rest))
     joint, parts, ready = np.zeros((1, 3)), np.zeros((0, 3)), np.zeros((1, 2))
     arrays = (np.array(units).ravel(), first, starts, rest, joint, parts, ready)
-    return Tables(0, -1, 2 * digits, *(np.array(one, np.int64) for one in arrays))
+    return Tables(0, -1, (1 + len(skips)) * digits, *(np.array(one, np.int64) for one in arrays))
 
 
 def plain_search(digits: int, base: int, skip: int) -> tuple[int, int, int]:
@@ -184,6 +187,34 @@ def test_the_table_grows_and_loses_nothing(
     assert (len(found.states), found.transitions, found.depth) == expected
     assert len(np.unique(found.states)) == len(found.states)
     check_edges(found)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_state_may_have_hundreds_of_steps(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_search, "_SHARED", 16)
+    found = explore_tables(counters(2, 300, *range(2, 300)), Effort(), workers)
+    assert (len(found.states), found.transitions, found.depth) == (300**2, 300**2 * 598, 2)
+    assert found.children[0] == 598
+    assert found.parents[:3].tolist() == [-1, 0, 0]
+
+
+@pytest.mark.deep
+@needs_spin
+def test_spin_meets_as_many_states_as_one_core_and_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = table("hub", "[READY] -> [READY] receive BEGIN\n[READY] -> [READY] receive END")
+    worker = table("worker", "[IDLE] -> BUSY send BEGIN\nBUSY -> [IDLE] send END")
+    members = [Member("hub", hub), *(Member(f"worker{one}", worker) for one in range(4))]
+    composition = Composition(System(tuple(members)).over(Channel(4)))
+    monkeypatch.setattr(table_search, "_SHARED", 256)
+    one, two = (explore_tables(tables_of(composition), Effort(), workers) for workers in (1, 2))
+    assert np.array_equal(one.states, two.states)
+    assert np.array_equal(one.children, two.children)
+    assert (one.transitions, one.depth) == (two.transitions, two.depth) == (64_000, 24)
+    theirs = spin(to_promela(composition).text, 0, tmp_path).states
+    assert len(one.states) == len(two.states) == theirs == 10_000
 
 
 def check_edges(found: Visited) -> None:
