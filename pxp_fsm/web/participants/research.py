@@ -7,7 +7,7 @@ accident.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fastapi import FastAPI, HTTPException
@@ -127,7 +127,9 @@ def add_research(app: FastAPI, host: Host, links: Links) -> None:
         stored = {record.run for record in conduct.board.runs()}
         kept = [one for one in conduct.subjects if conduct.status(one) not in _WITHDRAWN]
         runs = [run for one in kept for run in conduct.runs_of(one) if run in stored]
-        return results_of(conduct.board, runs)
+        found = results_of(conduct.board, runs)
+        named = ("this study" if one == "this run" else one for one in found.headings)
+        return replace(found, headings=tuple(named))
 
     @app.post("/api/study/events/{event}")
     def happen(_who: Researcher, event: Event) -> StudyView:
