@@ -30,7 +30,7 @@ def test_a_cancelled_task_can_wait_for_ever() -> None:
     results = demanded(system, file.properties, [system.channel], Effort(100_000))
     found = next(one for one in results if one.name == "no-deadlock")
     assert found.trace is not None
-    assert [str(step) for step in found.trace.steps] == [
+    assert [str(step.action) for step in found.trace.steps] == [
         "client>server CALL",
         "server>client TASK",
         "client>server CANCEL",
