@@ -73,12 +73,12 @@ def fresh_schema(server: PostgresServer) -> str:
 
 
 def cut_all(uri: str) -> None:
-    """Terminate every other connection to the server's database."""
+    """Terminate every other connection to the server's database, and wait until it is gone."""
     engine = create_engine(uri.replace("postgresql://", "postgresql+psycopg://"))
     with engine.connect() as connection:
         connection.execute(
             text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
                 "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
             )
         )
