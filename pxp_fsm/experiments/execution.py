@@ -134,7 +134,7 @@ class Run:
         """Why one process has to carry the run, if it has to."""
         if self.plan.person is not None:
             return ONE_TERMINAL
-        if self.settings.batches:
+        if self.selection.any and self.settings.batches:
             return ONE_BATCH
         remembers = participants.scope_of(self.plan) in (Scope.RUN, Scope.PAIR)
         return ONE_MEMORY if self.selection.judge is not None and remembers else ""
