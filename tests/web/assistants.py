@@ -50,7 +50,7 @@ from pxp_fsm.web.assistants.tools import Desk
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PEX = EXAMPLES / "assistants" / "pxp.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
-PATIENCE = 60.0
+PATIENCE = 600.0
 """Seconds after which what a test waits for has not come: no test is timed."""
 
 

@@ -283,7 +283,7 @@ def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_generated_calls_lead_to_no_illegal_state(tmp_path: Path) -> None:
-    counts = asyncio.run(generated(2_000, 1, tmp_path))
+    counts = asyncio.run(generated(1_000, 1, tmp_path))
     assert counts.faults == []
     assert counts.outcomes["answer done"] > 0
     assert counts.outcomes["answer refused"] > 0

@@ -11,7 +11,7 @@ from pxp_fsm.analysis.systems import demanded
 from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import read_system
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "examples" / "agent_protocols"
 SYSTEMS = [path for path in sorted(HERE.glob("*.toml")) if "[[members]]" in path.read_text("utf-8")]
 
 
