@@ -133,8 +133,9 @@ def opened(
 ) -> Iterator[Any]:
     """A page; it fails a test by any error in its console, and any request to another host.
 
-    If `lenient`, requests to a server that is away are no error. Each request, each reply and all
-    news come up to so many seconds `late`, requests and replies in any order.
+    If `lenient`, requests to a server that is away, or by a link that has ended, are no error. Each
+    request, each reply and all news come up to so many seconds `late`, requests and replies in any
+    order.
     """
     width, height = size
     context = browser.new_context(
@@ -164,7 +165,7 @@ def opened(
 
 def _note_error(said: Any, errors: list[str], lenient: bool) -> None:
     """A request that is refused with a reason is shown on the page, and is no error of it."""
-    expected = ("status of 422", "status of 409", *(("ERR_",) if lenient else ()))
+    expected = ("status of 422", "status of 409", *(("ERR_", "of 403") if lenient else ()))
     if said.type == "error" and not any(one in said.text for one in expected):
         errors.append(f"{said.text} {said.location['url']}")
 

@@ -246,7 +246,7 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(browser: Any, tmp_p
         page.locator(".away").wait_for(state="detached")
         page.get_by_role("heading", name="Your answer").wait_for()
         assert page.get_by_label("Your explanation").input_value() == WORDS
-        go_on(page, "What do you say")
+        go_on_when_asked(page, "What do you say")
         send(page, "REFUTE")
         server.end()
         server.start()

@@ -18,7 +18,7 @@ from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
 
-LATE = 1.0
+LATE = 0.6
 NEWS = (
     """sockets.at(-1).dispatchEvent(new MessageEvent("message", { data: '{"type":"changed"}' }))"""
 )

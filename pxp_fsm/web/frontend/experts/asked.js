@@ -8,19 +8,17 @@ const LOST = 60_000;
  * meanwhile is asked for `pause` ms after it, so that no reply is older than the one before, and where
  * news never end each reply is shown all the same.
  *
- * Returns what was found, null at first; why it was refused; `refresh`, which asks again; and `keep`,
- * which shows what an act brings. */
+ * Returns what was found, null at first; why it was refused; and `refresh`, which asks again. */
 export function useAsked(path, news, pause = 0) {
   const [found, setFound] = useState(null);
   const [trouble, setTrouble] = useState("");
-  const state = useRef({ begun: 0, asking: false, again: false, gone: false }).current;
+  const state = useRef({ asking: false, again: false, gone: false }).current;
   const refresh = useCallback(async () => {
     state.again = true;
     if (state.asking) return;
     state.asking = true;
     while (state.again && !state.gone) {
       state.again = false;
-      state.begun += 1;
       try {
         const reply = await (await get(path, AbortSignal.timeout(LOST))).json();
         if (state.gone) break;
@@ -34,17 +32,10 @@ export function useAsked(path, news, pause = 0) {
     }
     state.asking = false;
   }, [path, pause, state]);
-  /** Where it was asked for meanwhile, which of the two is newer is not known: it is asked for again. */
-  const keep = useCallback(async (reply) => {
-    const before = state.begun;
-    const brought = await reply;
-    if (state.begun === before && !state.asking) setFound(brought);
-    else refresh();
-  }, [refresh, state]);
   useEffect(() => {
     state.gone = false;
     return () => { state.gone = true; };
   }, [state]);
   useEffect(() => { refresh(); }, [refresh, news]);
-  return { found, trouble, refresh, keep };
+  return { found, trouble, refresh };
 }

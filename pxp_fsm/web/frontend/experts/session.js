@@ -1,8 +1,8 @@
 // A session: what it is about, what was said, where one is, and the form with which one answers.
-import { memo, useCallback } from "react";
+import { memo, useCallback, useEffect, useRef, useState } from "react";
 import { Automaton } from "../automaton.js";
+import { get } from "../http.js";
 import { html } from "../html.js";
-import { useAsked } from "./asked.js";
 import { Form } from "./form.js";
 import { useWritten } from "./news.js";
 import { Viewer } from "./viewer.js";
@@ -16,11 +16,32 @@ const WORDS = {
 export const who = (mine) => (mine ? "You" : "The other side");
 
 export function Session({ id, news, next, onChange }) {
-  const { found: view, trouble, refresh, keep: shown } = useAsked(`/api/sessions/${id}`, news);
+  const [view, setView] = useState(null);
+  const [trouble, setTrouble] = useState("");
+  const latest = useRef(0);
+
+  const refresh = useCallback(async () => {
+    const number = (latest.current += 1);
+    try {
+      const found = await (await get(`/api/sessions/${id}`)).json();
+      if (number === latest.current) { setView(found); setTrouble(""); }
+    } catch (error) {
+      if (number === latest.current && error.status) setTrouble(error.message);
+    }
+  }, [id]);
+  useEffect(() => { refresh(); }, [refresh, news]);
+
+  /** Show what a reply brought; where the session was asked for meanwhile, which of the two is newer is
+   * not known, and it is asked for again. */
   const keep = useCallback(async (reply) => {
-    await shown(reply);
+    const before = latest.current;
+    const found = await reply;
+    if (latest.current === before) {
+      latest.current += 1;
+      setView(found);
+    } else refresh();
     onChange();
-  }, [onChange, shown]);
+  }, [onChange, refresh]);
 
   if (!view) return html`<section className="empty"><p role="status">${trouble || "Loading …"}</p></section>`;
   return html`<${SessionPane} view=${view} base=${`/api/sessions/${id}`} next=${next} trouble=${trouble}
