@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_half_of_the_memory_is_no_more_than_half_of_what_the_machine_has() -> No
     assert 0 < used() < half_of_memory() <= int(line.split()[1]) // 2048
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that was started in the background of a shell may ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_that_is_swallowed_in_a_block_is_raised_after_it() -> None:
     before = signal.getsignal(signal.SIGINT)
     came = list[str]()
@@ -45,6 +55,7 @@ def test_an_interrupt_that_is_swallowed_in_a_block_is_raised_after_it() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_that_became_another_error_is_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt), keeping_interrupts():
         try:
