@@ -74,11 +74,11 @@ async def stored(runner: Runner, news: News, place: Place, number: int) -> None:
     until = time.monotonic() + STORED
     while time.monotonic() < until:
         seen = news.version(place.session)
+        carried = _is_carried(runner, place)  # asked first: a run that ends stores its last message
         if await asyncio.to_thread(_is_stored, runner, place, number):
             await asyncio.to_thread(drop_draft, runner.board, place.session)
             return
-        hosted = runner.hosted.get(place.run)
-        if hosted is None or hosted.state is not RunState.RUNNING:
+        if not carried:
             break
         await news.after(place.session, seen, PATIENCE)
     raise Moved("what was sent is not stored yet; the page shows it once it is")
@@ -91,6 +91,11 @@ def save(runner: Runner, place: Place, typed: Draft) -> None:
         raise Moved("this message is not asked for any more; what was typed is not kept")
     content = typed.model_dump(exclude={"number"})
     keep_draft(runner.board, place.session, typed.number, content)
+
+
+def _is_carried(runner: Runner, place: Place) -> bool:
+    hosted = runner.hosted.get(place.run)
+    return hosted is not None and hosted.state is RunState.RUNNING
 
 
 def _is_stored(runner: Runner, place: Place, number: int) -> bool:
