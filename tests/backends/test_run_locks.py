@@ -31,6 +31,11 @@ SESSIONS = 6
 TAKEN_OVER = "was cut, and another process is working on the run now"
 
 
+def begin(board: SqlBlackboard) -> None:
+    board.start_run(RUN)
+    board.start_session(record())
+
+
 @pytest.fixture
 def board(database: str) -> Iterator[SqlBlackboard]:
     with SqlBlackboard(database, patience=60) as opened:
@@ -129,8 +134,7 @@ def test_the_second_process_on_a_run_is_told_and_changes_nothing(
 def test_two_who_write_the_same_message_without_a_claim_write_it_once(
     database: str, board: SqlBlackboard
 ) -> None:
-    board.start_run(RUN)
-    board.start_session(record())
+    begin(board)
     with SqlBlackboard(database) as second:
         for number in range(1, 6):
             first, other = (board, second) if number % 2 else (second, board)
@@ -164,8 +168,7 @@ print(written)
 def test_three_processes_that_write_at_once_write_each_message_exactly_once(
     database: str, board: SqlBlackboard
 ) -> None:
-    board.start_run(RUN)
-    board.start_session(record())
+    begin(board)
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, database, str(name)],
@@ -191,8 +194,7 @@ def test_a_lock_whose_connection_was_cut_is_taken_again_before_more_is_stored(
 ) -> None:
     board.lock(RUN.run)
     board.lock("another")
-    board.start_run(RUN)
-    board.start_session(record())
+    begin(board)
     for number in (1, 2):
         cut_all(postgresql.get_uri())
         board.append(message(number), "{}", [])
@@ -208,8 +210,7 @@ def test_a_run_that_another_process_took_over_is_left_to_it(
 ) -> None:
     board.lock(RUN.run)
     board.lock("another")
-    board.start_run(RUN)
-    board.start_session(record())
+    begin(board)
     board.append(message(1), "{}", [])
     calls = CallsOf(board, RUN.run)
     with SqlBlackboard(database) as second:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from pxp_fsm.web import explorer
 from tests.web.browsers import AXE, FRONTEND, chromium, require_browser
+from tests.web.explorers import NoChecks
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +30,8 @@ def packages() -> Path:
             pytest.skip("there is no npm")
         subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=FRONTEND, check=True)
     return FRONTEND / "node_modules"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explorer, "Process", NoChecks)

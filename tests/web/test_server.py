@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,60 +12,16 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from proofs.export.itf import actions_of
-from pxp_fsm.automata.serialization import to_toml
-from pxp_fsm.automata.tables import load_automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol.relations import Assumption
-from pxp_fsm.web import checks, explorer
-from pxp_fsm.web.editing import Editor
-from pxp_fsm.web.security import Access, Guarded
-from pxp_fsm.web.server import application
+from pxp_fsm.web.security import Access
 from pxp_fsm.web.serving import listen
-from pxp_fsm.web.subjects import Subject, subject_in
-
-ACCESS = Access(8000, "secret")
-BASE = "http://127.0.0.1:8000"
-EVENTS = "ws://127.0.0.1:8000/api/events"
-INTERACT = subject_in(("machine=interact", "human=interact"), None)
-PXP = subject_in(("pxp",), "fifo:1")
-
-
-class _NoChecks:
-    """In place of the process that checks: answers at once, in this process."""
-
-    busy = False
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-
-    async def ask(self, asked: str, _seconds: float | None = None) -> Any:
-        given = json.loads(asked)
-        if given["assumptions"] is not None:
-            results = checks.claim_results(self.subject, frozenset(given["assumptions"]))
-        else:
-            results = checks.standard_results(self.subject)
-        if given["formula"]:
-            return
-        for result in await asyncio.to_thread(list, results):  # sessions are replayed in it
-            yield json.loads(json.dumps(asdict(result)))
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explorer, "Process", _NoChecks)
-
-
-def _client(subject: Subject = INTERACT) -> TestClient:
-    headers = {"authorization": "Bearer secret"}
-    return TestClient(Guarded(application(subject), ACCESS), base_url=BASE, headers=headers)
+from tests.web.explorers import BASE, EVENTS, PXP, client_of, events_of
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    yield _client()  # without its lifespan, so that nothing is checked beside it
+    yield client_of()  # without its lifespan, so that nothing is checked beside it
 
 
 @pytest.mark.parametrize(
@@ -262,8 +215,8 @@ def test_goals_colors_and_exports(client: TestClient) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_verdicts_come_by_themselves_with_traces_to_play() -> None:
-    with _client(PXP) as client:
-        with client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+    with client_of(PXP) as client:
+        with events_of(client) as socket:
             events = [socket.receive_json()]
             while events[-1]["type"] != "done":
                 events.append(socket.receive_json())
@@ -281,7 +234,7 @@ def test_verdicts_come_by_themselves_with_traces_to_play() -> None:
 @pytest.mark.usefixtures("quick")
 def test_claims_fall_with_the_assumptions_and_their_counterexamples_play() -> None:
     fails = dict[str, set[str]]()
-    with _client() as client, client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+    with client_of() as client, events_of(client) as socket:
         for number, assumed in enumerate((list(Assumption), ["reflexive"], []), 1):
             socket.send_json({"type": "claims", "id": number, "assumptions": assumed})
             fails[str(number)] = set()
@@ -296,8 +249,8 @@ def test_claims_fall_with_the_assumptions_and_their_counterexamples_play() -> No
     assert fails["1"] == {"ends-agreed"}
     assert fails["1"] < fails["2"] <= fails["3"]
     with (
-        _client(PXP) as client,
-        client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket,
+        client_of(PXP) as client,
+        events_of(client) as socket,
     ):
         socket.send_json({"type": "claims", "id": 1, "assumptions": []})
         while (event := socket.receive_json())["id"] != 1:
@@ -319,73 +272,9 @@ def test_answers_move_with_the_trace_and_the_assumptions(client: TestClient) -> 
     assert cells([0, 0, 0], []) == {}  # it is over
 
 
-def test_a_table_is_edited_and_what_is_explored_follows(
-    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "my.toml"
-    text = to_toml(load_automaton("pxp"))
-    path.write_text(text, "utf-8")
-    editor = Editor((str(path),), "fifo:1")
-    app = Guarded(application(editor.subject, editor=editor), ACCESS)
-    headers = {"authorization": "Bearer secret"}
-    with TestClient(app, base_url=BASE, headers=headers) as client:
-        opened = client.get("/api/system").json()
-        assert (opened["tables"][0]["text"], opened["tables"][0]["saved"]) == (text, True)
-        wrong = text.replace('send = "TERM"', 'sends = "TERM"', 1)
-        query = {"table": 0, "text": wrong, "choices": [0]}
-        (fault, *_) = client.post("/api/edit", json=query).json()["faults"]
-        assert "sends" in wrong.splitlines()[fault["line"] - 1]
-        assert client.get("/api/system").json()["system"] == opened["system"]
-        new = text.replace("REFUTE", "DOUBT")
-        query = {"table": 0, "text": new, "choices": [0, 1]}
-        edited = client.post("/api/edit", json=query).json()
-        now = client.get("/api/system").json()
-        stands = {"faults": [], "choices": [0, 1], "system": now["system"]["fingerprint"]}
-        assert edited == stands
-        assert now["system"]["fingerprint"] != opened["system"]["fingerprint"]
-        assert path.read_text("utf-8") == text
-        assert client.post("/api/save", json={"table": 1}).status_code == 422
-        assert client.post("/api/save", json={"table": 0}).json()["tables"][0]["saved"]
-        assert path.read_text("utf-8") == new
-        with client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
-            assert socket.receive_json()["fingerprint"] == now["system"]["fingerprint"]
-
-
-def test_a_query_about_tables_that_were_edited_since_is_refused(
-    tmp_path: Path, quick: None
-) -> None:
-    path = tmp_path / "my.toml"
-    text = to_toml(load_automaton("pxp"))
-    path.write_text(text, "utf-8")
-    editor = Editor((str(path),), "fifo:1")
-    app = Guarded(application(editor.subject, editor=editor), ACCESS)
-    headers = {"authorization": "Bearer secret"}
-    more: dict[str, dict[str, Any]] = {
-        "path": {"goal": ""},
-        "color": {"formula": "F ended"},
-        "export/svg": {},
-    }
-    more |= {"answers": {}, "graph": {}, "trace": {}, "save": {"table": 0}}
-    edit: dict[str, Any] = {"table": 0, "text": text.replace("REFUTE", "DOUBT")}
-    with TestClient(app, base_url=BASE, headers=headers) as client:
-
-        def ask(name: str, query: dict[str, Any]) -> int:
-            return client.post(f"/api/{name}", json=query).status_code
-
-        system = client.get("/api/system").json()["system"]["fingerprint"]
-        assert ask("edit", edit | {"system": system}) == 200
-        assert {ask(name, query | {"system": system}) for name, query in more.items()} == {409}
-        assert ask("edit", edit | {"system": system, "text": text}) == 409
-        assert path.read_text("utf-8") == text
-        now = client.get("/api/system").json()["system"]["fingerprint"]
-        assert 409 not in {ask(name, query | {"system": now}) for name, query in more.items()}
-        assert path.read_text("utf-8") == edit["text"]
-
-
 @pytest.mark.deep
 def test_a_formula_is_checked_and_a_new_one_ends_the_one_before() -> None:
-    with _client() as client, client.websocket_connect(EVENTS, headers={"origin": BASE}) as socket:
+    with client_of() as client, events_of(client) as socket:
         for number in range(5):
             formula = f"G ({'X' * number} true -> !human@END)" if number else "F ended"
             socket.send_json({"type": "check", "id": number, "formula": formula})

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pxp_fsm.networks.lan import Lan
-from tests.web.browsers import PATIENCE, chromium, opened, require_browser
+from tests.web.browsers import PATIENCE, opened
 from tests.web.studio_walks import agents, served, until_file
 from tests.web.studios import network_file
 
 pytestmark = pytest.mark.deep
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 def test_quick_acts_are_done_in_turn_though_news_come_late(browser: Any, tmp_path: Path) -> None:

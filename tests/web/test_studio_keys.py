@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from tests.web.browsers import chromium, expect, opened, require_browser, server
+from tests.web.browsers import expect, opened, server
 from tests.web.studios import network_file
 from tests.web.test_studio_pages import MODEL, TRUTH, french
 
@@ -22,13 +21,6 @@ NAME = """() => {
   const { activeElement: one } = document;
   return one.ariaLabel ?? one.labels?.[0]?.innerText ?? one.dataset?.agent ?? one.innerText ?? '';
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 def tab_to(page: Any, name: str, most: int = MOST_TABS) -> None:

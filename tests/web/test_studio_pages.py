@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from pxp_fsm.networks.lan import Lan
 from pxp_fsm.networks.model.network import Agent, Network
-from tests.web.browsers import AXE, ROOT, chromium, expect, opened, require_browser, server
+from tests.web.browsers import AXE, ROOT, expect, opened, server
 from tests.web.studio_walks import agents, button, drag, middle, served, until, wait, wait_until
 from tests.web.studios import network_file
 
@@ -23,13 +22,6 @@ MODEL = f"script:{FRENCH / 'script.toml'}"
 
 
 TRUTH = "Night falls, the hour rings, days flee, yet here I cling"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require_browser()
-    with chromium() as found:
-        yield found
 
 
 def french(folder: Path) -> tuple[Path, Path]:

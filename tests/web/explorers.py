@@ -1,0 +1,56 @@
+"""What tests of the explorer's server share: subjects, clients, and checks in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import Any
+
+from starlette.testclient import TestClient, WebSocketTestSession
+
+from pxp_fsm.web import checks
+from pxp_fsm.web.editing import Editor
+from pxp_fsm.web.security import Access, Guarded
+from pxp_fsm.web.server import application
+from pxp_fsm.web.subjects import Subject, subject_in
+
+ACCESS = Access(8000, "secret")
+BASE = "http://127.0.0.1:8000"
+EVENTS = "ws://127.0.0.1:8000/api/events"
+INTERACT = subject_in(("machine=interact", "human=interact"), None)
+PXP = subject_in(("pxp",), "fifo:1")
+
+
+class NoChecks:
+    """In place of the process that checks: answers at once, in this process."""
+
+    busy = False
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    async def ask(self, asked: str, _seconds: float | None = None) -> Any:
+        given = json.loads(asked)
+        if given["assumptions"] is not None:
+            results = checks.claim_results(self.subject, frozenset(given["assumptions"]))
+        else:
+            results = checks.standard_results(self.subject)
+        if given["formula"]:
+            return
+        for result in await asyncio.to_thread(list, results):  # sessions are replayed in it
+            yield json.loads(json.dumps(asdict(result)))
+
+    def close(self) -> None:
+        pass
+
+
+def client_of(subject: Subject = INTERACT, editor: Editor | None = None) -> TestClient:
+    """A client with the token; as a context it also starts the server's checks."""
+    headers = {"authorization": "Bearer secret"}
+    app = Guarded(application(subject, editor=editor), ACCESS)
+    return TestClient(app, base_url=BASE, headers=headers)
+
+
+def events_of(client: TestClient) -> WebSocketTestSession:
+    return client.websocket_connect(EVENTS, headers={"origin": BASE})
