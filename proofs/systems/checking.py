@@ -93,14 +93,8 @@ def _in_one_order(
     composition: Composition, effort: Effort | None, names: frozenset[str]
 ) -> Iterator[tuple[str, Verdict]]:
     """Each standing check by the partial order that keeps it."""
-    reduction = Reduction.PARTIAL_ORDER
-    _refuse(reduction, partial_order.why_not(composition, None))
-    checks = [name for name in Standing.NAMES if name in names or not names]
-    for name in checks:
-        reason = partial_order.not_kept(name)
-        listed = ", ".join(partial_order.KEPT)
-        _refuse(reduction, reason and f"{name} {reason}; it keeps {listed}: ask for those alone")
-    for name in checks:
+    _refuse(Reduction.PARTIAL_ORDER, partial_order.why_not(composition, None))
+    for name in (name for name in Standing.NAMES if name in names or not names):
         reached = reach(composition, effort, partial_order.for_check(composition, name))
         yield name, Standing(reached).checks[name]()
 
