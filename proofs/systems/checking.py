@@ -47,10 +47,13 @@ class Reduction(StrEnum):
 
 
 UNFAIR = {
-    Reduction.SYMMETRY: "runs of states that stand for others are not fair to each member (Emerson "
-    "and Sistla, Utilizing symmetry when model-checking under fairness assumptions, 1997)",
-    Reduction.PARTIAL_ORDER: "runs that differ in the order of steps are not fair to the same ones "
-    "(Peled, All from one, one for all: on model checking using representatives, 1993)",
+    Reduction.SYMMETRY: "in a run of states that stand for others it is not seen whose step each "
+    "is (Emerson and Sistla, Utilizing symmetry when model checking under fairness assumptions, "
+    "CAV 1995)",
+    Reduction.PARTIAL_ORDER: "of two runs that differ in the order of independent steps one may be "
+    "fair and the other not (Apt, Francez and Katz, Appraising fairness in languages for "
+    "distributed programming, Distributed Computing 2, 1988; Peled, All from one, one for all: on "
+    "model checking using representatives, CAV 1993)",
 }
 """Why a reduction does not keep fairness."""
 

@@ -8,10 +8,12 @@ reductions with on-the-fly model-checking, FMSD 8, 1996) if
 - no proposition of the formula can change by them;
 - none leads back to a state that has been looked at, so that nothing is put off for ever;
 - and, where the formula says E or A inside, there is just one (Gerth, Kuiper, Peled and Penczek,
-  A partial order approach to branching time logic model checking, 1999).
+  A partial order approach to branching time logic model checking, Inf. Comput. 150, 1999).
 
-That keeps every formula without X and N that speaks of states. For deadlocks alone the first is
-enough (Godefroid, Partial-order methods for the verification of concurrent systems, 1996).
+That keeps every formula without X and N that speaks of states. The states are explored before the
+formula is joined to them, so that what Siegel found (What's wrong with on-the-fly partial order
+reduction, CAV 2019) cannot happen. For deadlocks alone the first is enough (Godefroid,
+Partial-order methods for the verification of concurrent systems, LNCS 1032, 1996).
 
 The first and the third alone keep what the standard checks ask (Valmari, Stubborn sets for reduced
 state space generation, LNCS 483, 1991: the liveness of transitions, and livelocks that cannot be
