@@ -66,9 +66,10 @@ def follow(starts: Any, sources: Any, found: Any, left: Any) -> None:
         if found[number]:
             left[waiting] = number
             waiting += 1
-    while waiting:
-        waiting -= 1
-        number = left[waiting]
+    done = 0
+    while done < waiting:
+        number = left[done]
+        done += 1
         for place in range(starts[number], starts[number + 1]):
             source = sources[place]
             if not found[source]:
