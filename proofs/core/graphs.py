@@ -23,14 +23,14 @@ def leading_to(offsets: Any, targets: Any, found: bytearray) -> None:
 def turned_round(offsets: Any, targets: Any, nodes: int) -> Arrays:
     """The edges of so many nodes turned round: from each node where its edges come from."""
     if isinstance(targets, array):
-        starts, sources = array("q", bytes(8 * (nodes + 1))), array("q", bytes(8 * len(targets)))
-        turn(offsets, targets, starts, sources)
-        return starts, sources
+        plain = array("q", bytes(8 * (nodes + 1))), array("q", bytes(8 * len(targets)))
+        turn(offsets, targets, *plain)
+        return plain
     import numpy as np
 
-    starts, sources = np.zeros(nodes + 1, np.int64), np.empty(len(targets), np.int32)
-    compiled_turning()(offsets, targets, starts, sources)
-    return starts, sources
+    found = np.zeros(nodes + 1, np.int64), np.empty(len(targets), np.int32)
+    compiled_turning()(offsets, targets, *found)
+    return found
 
 
 def spread(backwards: Arrays, found: bytearray) -> None:

@@ -126,11 +126,11 @@ def check(
     quotient = None
     if wanted.issuperset(atoms(formula)):
         quotient = _quotient(model, formula, reduction)
-        answer = _of_reached(composition, formula)
-        if answer is not None and runs is Runs.COMPLETE and not demands:
+        answered = _of_reached(composition, formula)
+        if answered is not None and runs is Runs.COMPLETE and not demands:
             chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
             how = compiled if reduction is None else None
-            return answer(reach(composition, effort, chosen, how))
+            return answered(reach(composition, effort, chosen, how))
     space, large = None, reduction is None and compiled is not False and fits(composition)
     if large and not compiled:
         with suppress(TooLarge):
