@@ -6,51 +6,70 @@ The loops are plain functions: Python runs them on arrays of its own, Numba on t
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from proofs.core.compiling import cached_by_numba
 
+Arrays = tuple[Any, Any]
+"""For each node where its entries begin in the second array, and where they end: one more."""
 
-def leading_to(offsets: Sequence[int], targets: Sequence[int], found: bytearray) -> None:
+
+def leading_to(offsets: Any, targets: Any, found: bytearray) -> None:
     """Spread the 1s of `found`, a byte for each node, to all nodes from which one is reached."""
+    spread(turned_round(offsets, targets, len(found)), found)
+
+
+def turned_round(offsets: Any, targets: Any, nodes: int) -> Arrays:
+    """The edges of so many nodes turned round: from each node where its edges come from."""
     if isinstance(targets, array):
-        room = [array("q", bytes(8 * (len(one) + 1))) for one in (targets, found, found)]
-        backwards(offsets, targets, found, *room)
+        plain = array("q", bytes(8 * (nodes + 1))), array("q", bytes(8 * len(targets)))
+        turn(offsets, targets, *plain)
+        return plain
+    import numpy as np
+
+    found = np.zeros(nodes + 1, np.int64), np.empty(len(targets), np.int32)
+    compiled_turning()(offsets, targets, *found)
+    return found
+
+
+def spread(backwards: Arrays, found: bytearray) -> None:
+    """Spread the 1s of `found` along edges that are turned round."""
+    starts, sources = backwards
+    if isinstance(sources, array):
+        follow(starts, sources, found, array("q", bytes(8 * len(found))))
         return
     import numpy as np
 
-    sources, starts = np.empty(len(targets), np.int32), np.zeros(len(found) + 1, np.int64)
-    marks, left = np.frombuffer(found, np.uint8), np.empty(len(found) + 1, np.int64)
-    compiled_backwards()(offsets, targets, marks, sources, starts, left)
+    marks, left = np.frombuffer(found, np.uint8), np.empty(len(found), np.int32)
+    compiled_following()(starts, sources, marks, left)
 
 
-def backwards(offsets: Any, targets: Any, found: Any, sources: Any, starts: Any, left: Any) -> None:
-    """Spread the 1s of `found` to all nodes from which one is reached.
-
-    `starts` and `sources` have room for the edges turned round, `left` for every node.
-    """
-    nodes, expanded = len(found), len(offsets) - 1
+def turn(offsets: Any, targets: Any, starts: Any, sources: Any) -> None:
+    """Fill `starts`, which is 0, and `sources` with the edges turned round."""
+    nodes = len(starts) - 1
     for place in range(len(targets)):
-        starts[targets[place] + 1] += 1
+        starts[targets[place]] += 1
     for number in range(nodes):
         starts[number + 1] += starts[number]
-    waiting = 0
-    for number in range(nodes):
-        left[number] = starts[number]
-    for number in range(expanded):
+    for number in range(len(offsets) - 2, -1, -1):
         for place in range(offsets[number], offsets[number + 1]):
             target = targets[place]
-            sources[left[target]] = number
-            left[target] += 1
-    for number in range(nodes):
+            starts[target] -= 1
+            sources[starts[target]] = number
+
+
+def follow(starts: Any, sources: Any, found: Any, left: Any) -> None:
+    """Spread the 1s of `found`; `left` has room for every node."""
+    waiting = 0
+    for number in range(len(found)):
         if found[number]:
             left[waiting] = number
             waiting += 1
-    while waiting:
-        waiting -= 1
-        number = left[waiting]
+    done = 0
+    while done < waiting:
+        number = left[done]
+        done += 1
         for place in range(starts[number], starts[number + 1]):
             source = sources[place]
             if not found[source]:
@@ -60,6 +79,12 @@ def backwards(offsets: Any, targets: Any, found: Any, sources: Any, starts: Any,
 
 
 @cache
-def compiled_backwards() -> Any:
-    """`backwards`, compiled when first called, or loaded from the user's cache folder."""
-    return cached_by_numba(backwards)
+def compiled_turning() -> Any:
+    """`turn`, compiled when first called, or loaded from the user's cache folder."""
+    return cached_by_numba(turn)
+
+
+@cache
+def compiled_following() -> Any:
+    """`follow`, compiled in the same way."""
+    return cached_by_numba(follow)

@@ -2,8 +2,9 @@
 
 True or false: no continuation can change it, either none whatever or none that a model allows.
 Presumably true or false: what the formula would be if the run ended here (RV-LTL; Bauer, Leucker
-and Schallhart, The good, the bad, and the ugly, RV 2007). A monitor is the checker's own tableau,
-made deterministic as far as runs need it; a step that was met before is a look-up.
+and Schallhart, The good, the bad, and the ugly, but how ugly is ugly?, RV 2007). A monitor is the
+checker's own tableau, made deterministic as far as runs need it; a step that was met before is a
+look-up.
 """
 
 from __future__ import annotations

@@ -13,14 +13,10 @@ from proofs.systems.product import Composition
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A reduction can be used; `interchangeable` are the members that are, for symmetry.
-
-    `kept` are the standing checks that it keeps, where it is not for all.
-    """
+    """A reduction can be used; `interchangeable` are the members that are, for symmetry."""
 
     reduction: Reduction
     interchangeable: tuple[tuple[str, ...], ...] = ()
-    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +53,7 @@ def advice(
         names = tuple(tuple(system.members[place].name for place in one) for one in classes)
         yield Reduce(Reduction.SYMMETRY, names)
     if reducible and not partial_order.why_not(composition, formula):
-        kept = partial_order.KEPT if formula is None else ()
-        yield Reduce(Reduction.PARTIAL_ORDER, kept=kept)
+        yield Reduce(Reduction.PARTIAL_ORDER)
     if largest > 1:
         yield SmallerCapacity(largest)
     elif not channel.synchronous:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 
 from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.limits import Effort
@@ -47,10 +48,13 @@ class Reduction(StrEnum):
 
 
 UNFAIR = {
-    Reduction.SYMMETRY: "runs of states that stand for others are not fair to each member (Emerson "
-    "and Sistla, Utilizing symmetry when model-checking under fairness assumptions, 1997)",
-    Reduction.PARTIAL_ORDER: "runs that differ in the order of steps are not fair to the same ones "
-    "(Peled, All from one, one for all: on model checking using representatives, 1993)",
+    Reduction.SYMMETRY: "in a run of states that stand for others it is not seen whose step each "
+    "is (Emerson and Sistla, Utilizing symmetry when model checking under fairness assumptions, "
+    "CAV 1995)",
+    Reduction.PARTIAL_ORDER: "of two runs that differ in the order of independent steps one may be "
+    "fair and the other not (Apt, Francez and Katz, Appraising fairness in languages for "
+    "distributed programming, Distributed Computing 2, 1988; Peled, All from one, one for all: on "
+    "model checking using representatives, CAV 1993)",
 }
 """Why a reduction does not keep fairness."""
 
@@ -93,14 +97,8 @@ def _in_one_order(
     composition: Composition, effort: Effort | None, names: frozenset[str]
 ) -> Iterator[tuple[str, Verdict]]:
     """Each standing check by the partial order that keeps it."""
-    reduction = Reduction.PARTIAL_ORDER
-    _refuse(reduction, partial_order.why_not(composition, None))
-    checks = [name for name in Standing.NAMES if name in names or not names]
-    for name in checks:
-        reason = partial_order.not_kept(name)
-        listed = ", ".join(partial_order.KEPT)
-        _refuse(reduction, reason and f"{name} {reason}; it keeps {listed}: ask for those alone")
-    for name in checks:
+    _refuse(Reduction.PARTIAL_ORDER, partial_order.why_not(composition, None))
+    for name in (name for name in Standing.NAMES if name in names or not names):
         reached = reach(composition, effort, partial_order.for_check(composition, name))
         yield name, Standing(reached).checks[name]()
 
@@ -128,10 +126,11 @@ def check(
     quotient = None
     if wanted.issuperset(atoms(formula)):
         quotient = _quotient(model, formula, reduction)
-        plain = invariant(composition, formula)
-        if plain is not None and runs is Runs.COMPLETE and not demands:
+        answered = _of_reached(composition, formula)
+        if answered is not None and runs is Runs.COMPLETE and not demands:
             chosen = quotient.symmetry if quotient else _order(composition, formula, reduction)
-            return _always(reach(composition, effort, chosen), plain)
+            how = compiled if reduction is None else None
+            return answered(reach(composition, effort, chosen, how))
     space, large = None, reduction is None and compiled is not False and fits(composition)
     if large and not compiled:
         with suppress(TooLarge):
@@ -193,22 +192,65 @@ def _refuse(reduction: Reduction, reason: str) -> None:
 
 def invariant(composition: Composition, formula: Formula) -> Formula | None:
     """What `formula` says of every state (G p or AG p, where p speaks of states); else None."""
+    found = _of_every_state(formula)
+    return found if found is not None and _is_of_states(composition, found) else None
+
+
+def home_space(composition: Composition, formula: Formula) -> Formula | None:
+    """What `formula` says can always be reached again (AG EF p, p of states); else None."""
+    match _of_every_state(formula):
+        case Exists(Until(Truth(True), found)) if _is_of_states(composition, found):
+            return found
+    return None
+
+
+def _of_reached(composition: Composition, formula: Formula) -> Callable[[Reached], Verdict] | None:
+    """How a formula is answered by what is reached alone, where it can be."""
+    plain, home = invariant(composition, formula), home_space(composition, formula)
+    if plain is not None:
+        return partial(_always, formula=plain)
+    return None if home is None else partial(_again, formula=home)
+
+
+def _of_every_state(formula: Formula) -> Formula | None:
     match formula:
         case Release(left, right) if left == FALSE:
-            found: Formula = right
+            return right
         case Not(Exists(Not(Release(left, right)))) if left == FALSE:
-            found = right
+            return right
         case Not(Exists(Until(Truth(True), of))):
-            found = of.of if isinstance(of, Not) else Not(of)
-        case _:
-            return None
+            return of.of if isinstance(of, Not) else Not(of)
+    return None
+
+
+def _is_of_states(composition: Composition, formula: Formula) -> bool:
     known = named(composition)
-    plain = not any(isinstance(known[name], OfStep) for name in atoms(found))
-    return found if is_propositional(found) and plain else None
+    plain = not any(isinstance(known[name], OfStep) for name in atoms(formula))
+    return is_propositional(formula) and plain
 
 
 def _always(reached: Reached, formula: Formula) -> Verdict:
     """Whether a propositional formula holds in every state; UNKNOWN where not all were reached."""
+    return _first(reached, _marks(reached, Not(formula)).find(1))
+
+
+def _again(reached: Reached, formula: Formula) -> Verdict:
+    """Whether from every state one is reached in which a propositional formula holds."""
+    if reached.cut:
+        return Verdict(Status.UNKNOWN, reached.cut)
+    return _first(reached, reached.leading_to(_marks(reached, formula)).find(0))
+
+
+def _first(reached: Reached, number: int) -> Verdict:
+    """FAILS in the state with this number, if any."""
+    if number >= 0:
+        trace = shown(reached.composition, reached.trace_to(number))
+        return Verdict(Status.FAILS, trace=trace)
+    return Verdict(Status.UNKNOWN, reached.cut) if reached.cut else Verdict(Status.HOLDS)
+
+
+def _marks(reached: Reached, formula: Formula) -> bytearray:
+    """For each state a 1 if a propositional formula holds there."""
     composition, known = reached.composition, named(reached.composition)
     meant = {name: known[name] for name in sorted(set(atoms(formula)))}
     about = {name: one for name, one in meant.items() if not isinstance(one, OfStep)}
@@ -216,10 +258,7 @@ def _always(reached: Reached, formula: Formula) -> Verdict:
     for one in about.values():
         mask |= bits_of(composition, one)
 
-    def broken(state: int) -> bool:
-        return not value(formula, {name: holds(state) for name, holds in tests.items()})
+    def holds(state: int) -> bool:
+        return value(formula, {name: test(state) for name, test in tests.items()})
 
-    number = reached.marks(mask, broken).find(1)
-    if number >= 0:
-        return Verdict(Status.FAILS, trace=shown(composition, reached.trace_to(number)))
-    return Verdict(Status.UNKNOWN, reached.cut) if reached.cut else Verdict(Status.HOLDS)
+    return reached.marks(mask, holds)

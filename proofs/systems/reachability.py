@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from proofs.core.explore import Trace
-from proofs.core.graphs import leading_to
+from proofs.core.graphs import Arrays, spread, turned_round
 from proofs.core.limits import UNLIMITED, Effort
 from proofs.core.model import Step
 from proofs.core.table_search import explore_tables
@@ -50,10 +50,14 @@ class Reached:
         """The number of the state from which each was reached first; -1 where it starts."""
         return self.find_parents()
 
-    @cached_property
+    @property
     def edges(self) -> Edges:
         """Where each step leads, by the numbers of states."""
         return self.find_edges()
+
+    @cached_property
+    def _backwards(self) -> Arrays:
+        return turned_round(*self.edges, len(self.states))
 
     def trace_to(self, number: int) -> Trace[int]:
         """A shortest trace to the state with this number."""
@@ -104,7 +108,7 @@ class Reached:
 
     def leading_to(self, found: bytearray) -> bytearray:
         """For each state a 1 if from it some run comes to one that has a 1 in `found`."""
-        leading_to(*self.edges, found)
+        spread(self._backwards, found)
         return found
 
     @property

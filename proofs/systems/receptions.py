@@ -4,7 +4,8 @@ What is sent and not taken means something else with and without a buffer. Over 
 channel it must be taken there and then, unless its receiver is busy with somebody else: then the
 sender waits. Over one with buffers it may wait, and is an unspecified reception where the receiver
 can do nothing but receive, and each link that it listens to offers only what it does not take
-(Cécé and Finkel, Verification of programs with half-duplex communication, 2005).
+(Cécé and Finkel, Verification of programs with half-duplex communication, Inf. Comput. 202,
+2005).
 """
 
 from __future__ import annotations

@@ -142,11 +142,21 @@ class Standing:
         return min((number for number in first if number >= 0), default=None)
 
     def _waits_for_ever(self) -> int | None:
-        """The first state in which a member has a message to send that it cannot send in any run.
+        """The first state in which a member has a message that it cannot send in any run."""
+        composition, reached = self._composition, self._reached
+        if isinstance(reached.reduction, Symmetry):
+            return self._waits_among_equals(reached.reduction)
+        found = list[int]()
+        for place, field in enumerate(composition.encoding.fields):
+            if composition.encoding.chosen[place]:
+                bound = partial(composition.encoding.is_bound, place)
+                free = reached.marks(field.bits, lambda state, bound=bound: not bound(state))  # type: ignore[misc] # mypy sees no default in a lambda
+                found.append(reached.leading_to(free).find(0))
+        return min((number for number in found if number >= 0), default=None)
 
-        Followed is the member, by another number where a renaming moves it.
-        """
-        composition, reduction = self._composition, self._reached.reduction
+    def _waits_among_equals(self, symmetry: Symmetry) -> int | None:
+        """The same, where a member is followed by another number if a renaming moves it."""
+        composition = self._composition
         waiting = dict[tuple[int, int], int]()
         before = dict[tuple[int, int], list[tuple[int, int]]]()
         sent = set[tuple[int, int]]()
@@ -159,10 +169,8 @@ class Standing:
                 waiting[int(self._reached.states[number]), place] = number
         for state, place in waiting:
             for move in composition.moves(state):
-                target, now = state + move.difference, place
-                if isinstance(reduction, Symmetry):
-                    target, renaming = reduction.standing_for(target)
-                    now = renaming[place]
+                target, renaming = symmetry.standing_for(state + move.difference)
+                now = renaming[place]
                 if composition.encoding.is_bound(now, target):
                     before.setdefault((target, now), []).append((state, place))
                 else:

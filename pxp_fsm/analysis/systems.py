@@ -241,9 +241,8 @@ def _advice_text(advised: Advice) -> str:
         case Reduce(Reduction.SYMMETRY, classes):
             alike = " and ".join(", ".join(names) for names in classes)
             return f"reduction by {Reduction.SYMMETRY.value} ({alike} are interchangeable)"
-        case Reduce(reduction, _, kept):
-            only = f" (for {', '.join(kept)})" if kept else ""
-            return f"reduction by {reduction.value}{only}"
+        case Reduce(reduction):
+            return f"reduction by {reduction.value}"
         case SmallerCapacity(capacity):
             return f"a smaller capacity than {capacity}"
         case Synchronous():

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofs.core.explore import explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
-from proofs.logic.checking import Runs
+from proofs.logic.checking import Checker, Runs
 from proofs.logic.fairness import Demand, Strength, demand
-from proofs.logic.formulas import Atom
+from proofs.logic.formulas import Atom, atoms
 from proofs.logic.parsing import parse
-from proofs.systems import Composition, check
-from proofs.systems.propositions import vocabulary
+from proofs.systems import Composition, Reduction, check
+from proofs.systems.propositions import Noting, of_steps, vocabulary
 from proofs.systems.reachability import reach
 from pxp_fsm.errors import UsageError
 from tests.proofs.random_systems import (
@@ -64,6 +65,27 @@ def test_random_formulas(seed: int, branching: bool, runs: Runs) -> None:
     if fast.trace is not None and slow.trace is not None:
         assert fast.cycle == slow.cycle
         assert fast.trace == slow.trace
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1_000_000), st.sampled_from(("AG EF", "AG", "G EF")))
+def test_what_edges_decide_is_what_the_tableau_finds(seed: int, temporal: str) -> None:
+    question = random_question(seed, branching=True)
+    if question is None:
+        return
+    composition, chance, names = question
+    one, other = chance.sample(["ended", *names], 2)
+    formula = parse(f"{temporal} ({one} {chance.choice('&|')} !{other})")
+    noting, known = Noting(composition, atoms(formula)), vocabulary(composition)
+    slow = Checker(noting, explore(noting), Runs.COMPLETE, vocabulary=known).check(formula)
+    buffered = not composition.channel.synchronous and not of_steps(composition) & {one, other}
+    orders = [Reduction.PARTIAL_ORDER] * buffered
+    for verdict in [check(composition, formula, compiled=how) for how in (False, True)]:
+        same(verdict, slow)
+        lengths = [one.trace and len(one.trace.steps) for one in (verdict, slow)]
+        assert lengths[0] == lengths[1]
+    for reduction in orders:
+        assert check(composition, formula, reduction=reduction).status is slow.status
 
 
 @settings(max_examples=30, deadline=None)
