@@ -12,10 +12,12 @@ from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import read_system
 
 HERE = Path(__file__).parents[2] / "examples" / "agent_protocols"
-SYSTEMS = [path for path in sorted(HERE.glob("*.toml")) if "[[members]]" in path.read_text("utf-8")]
+SYSTEMS = [
+    path for path in sorted(HERE.rglob("*.toml")) if "[[members]]" in path.read_text("utf-8")
+]
 
 
-@pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: str(path.relative_to(HERE)))
 def test_each_verdict_is_the_one_that_the_file_expects(path: Path) -> None:
     file = read_system(str(path))
     system = system_in(file)
