@@ -87,6 +87,7 @@ site: $(READY_DEEP)
 findings: $(READY_DEV)
 	$(BIN)/python -m pxp_fsm.analysis.findings.page docs
 	$(BIN)/python -m pxp_fsm.analysis.findings.probability docs
+	$(BIN)/python -m tests.analysis.agent_findings
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

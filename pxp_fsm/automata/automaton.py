@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from pxp_fsm.errors import GuardError, NotEnabled
+from pxp_fsm.errors import GuardError, NotEnabled, TableError
 
 Valuation = Mapping[str, bool]
 """The truth of every guard that a state declares: exactly one is true."""
@@ -230,6 +230,40 @@ class Automaton:
             if row.partner in ("", partner):
                 return row
         return None
+
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """The members that rows name, in the table's order."""
+        return tuple(dict.fromkeys(t.partner for t in self.transitions if t.partner))
+
+    def with_partners(self, names: Mapping[str, str]) -> Automaton:
+        """The same table whose rows name their partners by `names`; others keep their name.
+
+        >>> import pxp_fsm as pxp
+        >>> table = pxp.build_automaton(
+        ...     "call",
+        ...     [{"from": "IDLE", "to": "DONE", "send": "CALL", "partner": "server"}],
+        ...     final=["DONE"],
+        ... )
+        >>> table.with_partners({"server": "tool"}).transitions[0].action
+        '+CALL to tool'
+
+        Raises `TableError` where no row names such a partner, or two would be one.
+        """
+        if not names:
+            return self
+        unknown = [name for name in names if name not in self.partners]
+        if unknown:
+            there = ", ".join(self.partners) or "none"
+            raise TableError(
+                (f"no row of {self.name} names the partner {unknown[0]}; its rows name {there}",)
+            )
+        new = [names.get(name, name) for name in self.partners]
+        twice = [name for name in new if new.count(name) > 1]
+        if twice:
+            raise TableError((f"two partners of {self.name} cannot both be {twice[0]}",))
+        rows = tuple(replace(t, partner=names.get(t.partner, t.partner)) for t in self.transitions)
+        return replace(self, transitions=rows)
 
     @cached_property
     def fingerprint(self) -> str:

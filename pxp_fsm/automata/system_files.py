@@ -37,7 +37,10 @@ RESPONDENTS = (
 
 @dataclass(frozen=True, slots=True)
 class MemberLine:
-    """A member as a file names it; `respondent` is "" where the file names none."""
+    """A member as a file names it; `respondent` is "" where the file names none.
+
+    `partners` says which members the partners are that its table names; `automaton` has them so.
+    """
 
     name: str
     automaton: Automaton
@@ -45,6 +48,7 @@ class MemberLine:
     respondent: str = ""
     instructions: str = ""
     timeout: float | None = None
+    partners: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,13 @@ def read_system(path: str | Path) -> SystemFile:
             else:
                 problems += [one for one in error.faults if one not in problems]
             continue
+        partners = line.get("partners", {})
+        try:
+            automaton = automaton.with_partners(partners)
+        except TableError as error:
+            at = Fault(("members", place, "partners"), str(error), "partners")
+            problems += located((at,), text, str(path))
+            continue
         members.append(
             MemberLine(
                 line["name"],
@@ -148,6 +159,7 @@ def read_system(path: str | Path) -> SystemFile:
                 _resolved(line.get("respondent", ""), Path(path).parent),
                 line.get("instructions", ""),
                 line.get("timeout"),
+                MappingProxyType(dict(partners)),
             )
         )
     if problems:

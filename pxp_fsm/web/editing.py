@@ -6,7 +6,7 @@ Nothing in a text is executed. What is written is the text as it was typed.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class Editor:
     def __init__(self, tables: Sequence[str], channel: str | None) -> None:
         self.subject = subject_in(tables, channel)
         names = [name for name, _ in self.subject.members]
-        paths = _paths(tables)
+        paths, self._partners = _paths(tables), _partners(tables)
         if len(paths) == 1 and len(names) == 2:
             paths *= 2  # a table joined with itself
         self._paths = dict(zip(names, paths, strict=True))
@@ -120,7 +120,9 @@ class Editor:
     def _with(self, path: Path, automaton: Automaton, text: str) -> Subject:
         old = self.subject.system()
         members = tuple(
-            replace(one, automaton=automaton) if self._paths[one.name] == path else one
+            replace(one, automaton=automaton.with_partners(self._partners.get(one.name, {})))
+            if self._paths[one.name] == path
+            else one
             for one in old.members
         )
         try:
@@ -146,6 +148,13 @@ def _paths(tables: Sequence[str]) -> list[Path | None]:
         path = Path(one.partition("=")[2] if is_named(one) else one)
         found.append(path if path.is_file() else None)
     return found
+
+
+def _partners(tables: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """By member: who the partners are that its table names, as a system file says."""
+    if len(tables) == 1 and is_system_file(tables[0]):
+        return {one.name: one.partners for one in read_system(tables[0]).members}
+    return {}
 
 
 def _check_size(automaton: Automaton) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -135,6 +137,54 @@ def test_a_fault_is_told_with_its_line_and_a_remedy(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     assert said in faults(written(tmp_path, SYSTEM.replace(old, new, 1)))
+
+
+def test_a_table_may_call_its_partners_as_its_own_protocol_does(tmp_path: Path) -> None:
+    renamed = (
+        SYSTEM.replace('name = "server"', 'name = "tool"')
+        .replace('name = "client"', 'name = "agent"')
+        .replace('table = "client.toml"', 'table = "client.toml"\npartners = { server = "tool" }')
+        .replace('table = "server.toml"', 'table = "server.toml"\npartners.client = "agent"')
+    )
+    system = pxp.System.load(written(tmp_path, renamed))
+    assert system.links == ((0, 1), (1, 0))
+    plain = pxp.System.load(written(tmp_path))
+    labels = [str(step.action) for step in _longest(plain)]
+    new = [str(step.action) for step in _longest(system)]
+    names = {"client": "agent", "server": "tool"}
+    assert new == [re.sub("client|server", lambda one: names[one[0]], label) for label in labels]
+
+
+def _longest(system: pxp.System) -> tuple[Any, ...]:
+    [result] = pxp.check(system, "G !ended")
+    assert result.trace is not None
+    return tuple(result.trace.steps)
+
+
+@pytest.mark.parametrize(
+    ("partners", "said"),
+    [
+        ("{ sever = 'server' }", "no row of client names the partner sever; its rows name server"),
+        ("{ server = 'a b' }", "'a b' is not a valid name"),
+        ("{ server = 'hub' }", "there is no member hub"),
+    ],
+)
+def test_a_partner_that_is_none_is_told(tmp_path: Path, partners: str, said: str) -> None:
+    line = f'table = "client.toml"\npartners = {partners}'
+    assert said in faults(written(tmp_path, SYSTEM.replace('table = "client.toml"', line)))
+
+
+def test_two_partners_are_two_members() -> None:
+    rows = [
+        {"from": "A", "to": "B", "send": "X", "partner": "left"},
+        {"from": "B", "to": "C", "send": "X", "partner": "right"},
+    ]
+    table = pxp.build_automaton("hub", rows, final=["C"])
+    swapped = table.with_partners({"left": "right", "right": "left"})
+    assert [row.partner for row in swapped.transitions] == ["right", "left"]
+    assert swapped.with_partners({"left": "right", "right": "left"}) == table
+    with pytest.raises(TableError, match="two partners of hub cannot both be right"):
+        table.with_partners({"left": "right"})
 
 
 def test_a_table_in_the_place_of_a_system_is_told_to_be_one(tmp_path: Path) -> None:

@@ -136,3 +136,26 @@ def test_any_edit_is_taken_or_has_a_reason(
     assert all(one.text and 0 <= one.line <= lines for one in faults)
     assert faults or editor.tables[0].text == text
     assert path.read_text("utf-8") == TABLE
+
+
+def test_an_edited_table_keeps_the_partners_that_the_system_file_gives(tmp_path: Path) -> None:
+    rows = {
+        "caller": 'rows = [{ from = "A", to = "B", send = "CALL", partner = "server" }]',
+        "callee": 'rows = [{ from = "A", to = "B", receive = "CALL", partner = "client" }]',
+    }
+    head = 'format = 1\nname = "NAME"\ntitle = "NAME"\ninitial = "A"\nfinal = ["B"]\n'
+    head += 'states = [{ name = "A" }, { name = "B" }]\n'
+    for name, row in rows.items():
+        (tmp_path / f"{name}.toml").write_text(f"{head.replace('NAME', name)}{row}\n", "utf-8")
+    system = tmp_path / "system.toml"
+    members = [("agent", "caller", "server", "tool"), ("tool", "callee", "client", "agent")]
+    lines = [
+        f'[[members]]\nname = "{name}"\ntable = "{table}.toml"\npartners.{old} = "{new}"\n'
+        for name, table, old, new in members
+    ]
+    system.write_text('format = 1\nname = "system"\n' + "".join(lines), "utf-8")
+    editor = Editor((str(system),), None)
+    text = editor.tables[0].text
+    assert editor.edit(0, text + "# a comment\n") == ()
+    [fault] = editor.edit(0, text.replace('"server"', '"sever"'))
+    assert "no row of caller names the partner server; its rows name sever" in fault.text
