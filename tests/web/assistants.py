@@ -43,8 +43,8 @@ from pxp_fsm.experiments.system_runs import SystemRun, check_resumed, start_run
 from pxp_fsm.prompting.members import WAIT
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.system_session import actor_of
-from pxp_fsm.web.assistants.host import Host
 from pxp_fsm.web.assistants.server import server
+from pxp_fsm.web.assistants.systems import SystemHost
 from pxp_fsm.web.assistants.tools import Desk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -59,13 +59,14 @@ class Hosted:
     """A run of assistants in this process."""
 
     desk: Desk
+    host: SystemHost
     board: SqlBlackboard
     carrying: asyncio.Task[None]
 
     @property
     def run(self) -> SystemRun:
         """The run itself."""
-        return self.desk.host.run
+        return self.host.run
 
     def stored(self, number: int = 1) -> tuple[Occurrence, ...]:
         """What is stored of a session."""
@@ -97,8 +98,8 @@ async def hosted(
             name = resume
             check_resumed(board, name, file, system, who, _run(file, "", who, board).settings)
         run = _run(file, name, who, board, sessions=sessions, seed=seed)
-        desk = Desk(Host(run), {})
-        found = Hosted(desk, board, asyncio.create_task(desk.host.carry()))
+        desk = Desk(host := SystemHost(run), {})
+        found = Hosted(desk, host, board, asyncio.create_task(host.carry()))
         try:
             yield found
         finally:
@@ -271,11 +272,8 @@ async def generated(calls: int, seed: int, folder: Path) -> Counts:
             path = SYSTEMS[number % len(SYSTEMS)]
             async with hosted(path, board, seed=chance.randrange(10**6)) as found:
                 await _generate(found, chance, counts, min(calls, counts.calls + 400))
-                actions = (
-                    found.stored()
-                    if found.desk.host.sessions(next(iter(found.run.respondents)))
-                    else ()
-                )
+                begun = await found.host.sessions(next(iter(found.run.respondents)))
+                actions = found.stored() if begun else ()
                 counts.sessions, counts.actions = counts.sessions + 1, counts.actions + len(actions)
                 wrong = illegal(found.run.file, actions)
                 if wrong:
