@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -47,7 +50,8 @@ from pxp_fsm.web.assistants.server import server
 from pxp_fsm.web.assistants.systems import SystemHost
 from pxp_fsm.web.assistants.tools import Desk
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 PEX = EXAMPLES / "assistants" / "pxp.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
 PATIENCE = 600.0
@@ -172,6 +176,25 @@ async def connected(address: str, token: str, mode: str = "auto") -> AsyncIterat
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """What `pxp mcp` printed, in a process of its own, which Ctrl-C ends."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", *arguments, "--output", str(folder)]
+    command += [] if "--port" in arguments else ["--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            lines = ""
+            for line in process.stdout:
+                lines += line
+                if "Ctrl-C" in line:
+                    break
+            yield lines, process
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 def printed(lines: str) -> dict[str, tuple[str, str]]:

@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -35,6 +30,7 @@ from tests.web.assistants import (
     printed,
     refused,
     said,
+    started,
 )
 from tests.web.browsers import ROOT
 
@@ -186,26 +182,6 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "requires a terminal" in error("mcp", str(PEX), "--respondent", "human=terminal")
 
 
-@contextmanager
-def _serving(folder: Path, *arguments: str) -> Iterator[tuple[dict[str, tuple[str, str]], Any]]:
-    """The assistants of a server in a process of its own, which Ctrl-C ends."""
-    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        [*command, "--port", "0", *arguments], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        try:
-            assert process.stdout is not None
-            lines = ""
-            for line in process.stdout:
-                lines += line
-                if "Ctrl-C" in line:
-                    break
-            yield printed(lines), process
-        finally:
-            process.send_signal(signal.SIGINT)
-
-
 @pytest.mark.deep
 def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None:
     async def begin(served: dict[str, tuple[str, str]]) -> None:
@@ -245,12 +221,12 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
             await play(machine, [("TERM", None)])
             assert (await my_turn(human))["ending"] == "finished"
 
-    with _serving(tmp_path) as (served, process):
-        asyncio.run(begin(served))
+    with started(tmp_path, str(PEX)) as (lines, process):
+        asyncio.run(begin(printed(lines)))
         process.kill()
         process.wait()
-    with _serving(tmp_path, "--resume", "pex-1") as (served, _process):
-        asyncio.run(end(served))
+    with started(tmp_path, str(PEX), "--resume", "pex-1") as (lines, _process):
+        asyncio.run(end(printed(lines)))
     with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
         stored = board.session("pex-1/1/1")
     assert illegal(read_system(str(PEX)), stored.actions) == ""
