@@ -99,7 +99,8 @@ def server(desk: Desk, asker: Asker) -> Server[Any]:
         try:
             found, text = await read(desk, asker(context), params.uri)
         except PXPError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+            told = {"uri": params.uri}
+            raise MCPError(types.INVALID_PARAMS, str(error), told) from error
         contents = types.TextResourceContents(uri=found.uri, mime_type=found.kind, text=text)
         return types.ReadResourceResult(contents=[contents])
 
