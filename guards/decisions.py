@@ -96,12 +96,15 @@ class Person(Protocol):
 
 
 class AskPerson:
-    """Guards by a person's own word; only what protocol, j and k allow is accepted."""
+    """Guards by a person's own word, or that of who is called `name`.
 
-    name = "person"
+    Only what protocol, j and k allow is accepted.
+    """
+
     follows_relations = False
 
-    def __init__(self, person: Person) -> None:
+    def __init__(self, person: Person, name: str = "person") -> None:
+        self.name = name
         self._person = person
 
     async def decide(self, situation: Situation) -> Valuation:

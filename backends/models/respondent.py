@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -231,13 +231,17 @@ def read_answer(reply: Reply, problem: Problem, headings: tuple[str, ...] = ()) 
     """
     text = unfenced(whole_text(reply))
     if headings:
-        explanation: object
-        written, explanation = headed_parts(text, headings)
-        prediction_of = partial(problem.from_text, written)
-    else:
-        value = strict_object(text, {"prediction", "explanation"})
-        explanation = value["explanation"]
-        prediction_of = partial(problem.from_json, value["prediction"])
+        prediction, explanation = headed_parts(text, headings)
+        return _answer(partial(problem.from_text, prediction), explanation)
+    return answer_of(strict_object(text, {"prediction", "explanation"}), problem)
+
+
+def answer_of(value: Mapping[str, object], problem: Problem) -> Answer:
+    """The answer that an object of `answer_schema` is; raises `DataError` as `read_answer` does."""
+    return _answer(partial(problem.from_json, value["prediction"]), value["explanation"])
+
+
+def _answer(prediction_of: Callable[[], str], explanation: object) -> Answer:
     if not isinstance(explanation, str) or not explanation.strip():
         raise DataError(f"explanation must be a text, not {quoted(explanation)}")
     prediction = prediction_of()

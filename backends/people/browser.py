@@ -1,7 +1,7 @@
-"""A person on a page as an agent of a session: each question waits at a desk until it is answered.
+"""People on pages, and assistants, as agents: each question waits at a desk until it is answered.
 
-The session asks as it asks at the terminal: the answer, then the tag (or MATCH and AGREE), then a
-last look. A question that waits is not stored: a run that goes on asks it again.
+The session asks as it asks at the terminal: the answer, then the tag (or MATCH and AGREE), then, a
+person, for a last look. A question that waits is not stored: a run that goes on asks it again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEND, EDIT, WHY = "send", "edit", "why"
 
 
 class QuestionKind(StrEnum):
-    """What a person is asked on the way to one message."""
+    """What somebody is asked on the way to one message."""
 
     ANSWER = "answer"
     TAG = "tag"
@@ -39,7 +39,7 @@ class QuestionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a person, in `session`.
+    """A question in `session`, to its person ("") or to the assistant who is its agent `who`.
 
     `offers` are answers that need not be typed. `choices` are the tags, for TAG; `texts` are the
     two that may count as the same, for MATCH and AGREE; `tag` and `answer` are the message, for
@@ -55,11 +55,13 @@ class Asked:
     answer: Answer | None = None
     why: str = ""
     tells_why: bool = False
+    who: str = ""
 
     def key(self, number: int) -> str:
         """What tells it from any other question about message `number`, now and after a restart."""
         about = repr((self.session, number, self.step.value, self.texts, self.tag, self.answer))
-        return hashlib.sha256(f"{about}{self.why}".encode("utf-8", "replace")).hexdigest()[:16]
+        told = f"{about}{self.why}{self.who}".encode("utf-8", "replace")
+        return hashlib.sha256(told).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,10 @@ class Given:
 
 
 class Desk(Protocol):
-    """Where questions wait for a person."""
+    """Where questions wait for whoever is asked."""
 
     async def ask(self, asked: Asked) -> Given:
-        """What the person gave, `accepted`; waits as long as it takes."""
+        """What they gave, `accepted`; waits as long as it takes."""
 
     def listener(self, session: str) -> OnText | None:
         """Who is told the other agent's answer as it is written; None where nobody may be."""
@@ -105,15 +107,20 @@ def accepted(asked: Asked, problem: Problem, given: Given) -> Given:
         answer = asked.offers[given.choice]
         problem.from_text(answer.prediction)
     else:
-        answer = Answer(given.prediction, given.explanation)
-        wrong = answer_problem(answer)
-        if wrong is not None:
-            raise DataError(wrong)
-        for name, text in (("prediction", answer.prediction), ("explanation", answer.explanation)):
-            if len(text) > LONGEST:
-                raise DataError(f"the {name} has {len(text):,} characters; at most {LONGEST:,}")
+        answer = bounded(Answer(given.prediction, given.explanation))
         answer = Answer(problem.from_text(answer.prediction), answer.explanation.strip())
     return Given(given.choice, answer.prediction, answer.explanation)
+
+
+def bounded(answer: Answer) -> Answer:
+    """`answer`, which a message can carry; raises `DataError`, saying what is wrong."""
+    wrong = answer_problem(answer)
+    if wrong is not None:
+        raise DataError(wrong)
+    for name, text in (("prediction", answer.prediction), ("explanation", answer.explanation)):
+        if len(text) > LONGEST:
+            raise DataError(f"the {name} has {len(text):,} characters; at most {LONGEST:,}")
+    return answer
 
 
 def _words(asked: Asked) -> tuple[str, ...]:
@@ -180,23 +187,50 @@ class BrowserPerson:
         return found or "The other side cannot tell."
 
 
-class BrowserRelation:
-    """MATCH or AGREE by a person's own word, for one agent; nothing is assumed of it."""
+class Assistant:
+    """Answers and names tags at a desk, as the agent `who` of each of its sessions."""
 
-    name = "person"
+    name = "assistant"
+
+    def __init__(self, desk: Desk, who: str) -> None:
+        self._desk = desk
+        self._who = who
+
+    async def answer(self, question: Question) -> Answer:
+        """Its prediction and explanation."""
+        asked = Asked(question.session, QuestionKind.ANSWER, who=self._who)
+        given = await self._desk.ask(asked)
+        return Answer(given.prediction, given.explanation)
+
+    async def choose(self, situation: Situation, allowed: Sequence[str]) -> str:
+        """The guard whose tag it names; only what automaton, j and k allow is accepted."""
+        choices = choices_of(situation.rules, situation.guards, situation.number, allowed)
+        session = situation.received.session
+        asked = Asked(session, QuestionKind.TAG, choices=choices, who=self._who)
+        return (await self._desk.ask(asked)).choice
+
+
+class DeskRelation:
+    """MATCH or AGREE by the word of a person (""), or of the assistant who is the agent `who`.
+
+    Nothing is assumed of it.
+    """
+
     assumptions: frozenset[Assumption] = NOISY
 
-    def __init__(self, desk: Desk, step: QuestionKind, session: str = "") -> None:
+    def __init__(self, desk: Desk, step: QuestionKind, who: str = "", session: str = "") -> None:
+        self.name = Assistant.name if who else "person"
         self._desk = desk
         self._step = step
+        self._who = who
         self._session = session
 
-    def for_session(self, session: str) -> BrowserRelation:
+    def for_session(self, session: str) -> DeskRelation:
         """The same, asked in the session of that name."""
-        return BrowserRelation(self._desk, self._step, session)
+        return DeskRelation(self._desk, self._step, self._who, session)
 
     async def holds(self, left: str, right: str) -> Outcome:
-        asked = Asked(self._session, self._step, texts=(left, right))
+        asked = Asked(self._session, self._step, texts=(left, right), who=self._who)
         given = await self._desk.ask(asked)
         try:
             return Outcome(given.choice)

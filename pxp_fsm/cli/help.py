@@ -54,6 +54,11 @@ def pages() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.md"))}
 
 
+def findings() -> dict[str, Path]:
+    """The pages on what the checks have found."""
+    return {page: path for page, path in pages().items() if page.startswith("findings")}
+
+
 def title(page: Path) -> str:
     """The heading of a page."""
     with page.open(encoding="utf-8") as file:

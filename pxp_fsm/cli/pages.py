@@ -18,6 +18,12 @@ def require_server(what: str) -> None:
     require_extra("web", what, modules)
 
 
+def require_mcp() -> None:
+    """Raise `UsageError`, naming the extra, where assistants cannot be served."""
+    require_extra("mcp", "the server of assistants", {"mcp": "mcp"})
+    require_server("the server of assistants")
+
+
 def with_folder(database: str) -> str:
     """The database, whose folder is there from now on if it is a file."""
     if "://" not in database:
@@ -39,3 +45,12 @@ def show_links(links: Mapping[str, str], last: str, browser: bool) -> None:
     click.echo(last)
     if browser:
         webbrowser.open(links[""])
+
+
+def tokens_of(address: str, tokens: Mapping[str, str]) -> list[str]:
+    """Where each assistant connects, with its token, as lines to be printed."""
+    return [
+        line
+        for name, token in tokens.items()
+        for line in (f"{name}: {address}", f"  Authorization: Bearer {token}")
+    ]

@@ -32,6 +32,7 @@ from pxp_fsm.experiments import (
     runs,
     summary,
 )
+from pxp_fsm.experiments.guests import unserved
 from pxp_fsm.experiments.outcomes import outcomes_of
 from pxp_fsm.experiments.statistics import statistics_of
 from pxp_fsm.options import settings
@@ -245,8 +246,8 @@ def _unwritable(path: Path, error: OSError) -> OSError:
 
 def _see_the_person(plan: plans.Plan) -> None:
     """A person is asked at a terminal; that there is one is known before anything is stored."""
-    if plan.in_browser:
-        raise UsageError(f"human {plan.person} is a person on a page; pxp serve asks them", "human")
+    if plan.is_served:
+        raise unserved(plan)
     if plan.person is not None and not has_terminal():
         raise UsageError(
             f"--human {plan.person} requires a terminal as input and output; run the command in a "

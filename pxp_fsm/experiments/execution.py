@@ -32,7 +32,15 @@ from pxp_fsm.experiments.forks import carry_over, copies, forkable
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plan_data import gate_of
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.experiments.units import ONE_BATCH, ONE_MEMORY, ONE_TERMINAL, Unit, together, units
+from pxp_fsm.experiments.units import (
+    ONE_BATCH,
+    ONE_MEMORY,
+    ONE_SERVER,
+    ONE_TERMINAL,
+    Unit,
+    together,
+    units,
+)
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
 from pxp_fsm.sessions.agent import Agent, Members
@@ -134,6 +142,8 @@ class Run:
         """Why one process has to carry the run, if it has to."""
         if self.plan.person is not None:
             return ONE_TERMINAL
+        if self.plan.assistants:
+            return ONE_SERVER
         if self.selection.any and self.settings.batches:
             return ONE_BATCH
         remembers = participants.scope_of(self.plan) in (Scope.RUN, Scope.PAIR)
@@ -170,9 +180,9 @@ class Run:
     async def carry(
         self, desk: Desk, on_step: Callable[[Progress], None] = lambda _step: None
     ) -> None:
-        """Carry the run to its end in the loop of a server; people are asked at `desk`.
+        """Carry the run to its end in the loop of a server; whoever it serves is asked at `desk`.
 
-        A session that waits for its person holds up none that does not depend on it. Raises what
+        A session that waits for them holds up none that does not depend on it. Raises what
         `execute` raises.
         """
         self._where = desk
@@ -205,7 +215,7 @@ class Run:
         async with self._serving() as serving:
             roles = self._participants(serving)
             lanes = (self._lanes(unit, roles, serving, on_step) for unit in chosen or whole)
-            if self.plan.in_browser:
+            if self.plan.is_served:
                 await together(chain.from_iterable(lanes), defaults.AT_ONCE)
             elif serving is None or self.plan.person is not None:
                 for each in lanes:
@@ -260,7 +270,7 @@ class Run:
             return self._gated(roles.agents(unit.repetition))
 
         def noted() -> AbstractContextManager[object]:  # batches wait for each open session
-            if serving is None or self.plan.in_browser:
+            if serving is None or self.plan.is_served:
                 return nullcontext()
             return serving.session()
 

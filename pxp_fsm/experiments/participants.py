@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,86 +13,21 @@ from backends.models.catalogue import catalogue, warnings
 from backends.models.paper_settings import Preset
 from backends.models.respondent import ModelRespondent
 from backends.models.settings import Settings
-from backends.people import PersonsRelation, TerminalPerson, WhyNot
-from backends.people.browser import BrowserPerson, BrowserRelation, Desk, QuestionKind, heard
-from guards.decisions import AskPerson
+from backends.people.browser import Desk, heard
 from guards.relations.judge import GIVES, Judge, Scope
-from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.deviations import as_in, not_told, otherwise, paper_of
+from pxp_fsm.experiments.guests import check_guests, unserved, with_assistant, with_person
 from pxp_fsm.experiments.plans import Plan
-from pxp_fsm.prompting.model import Capability, Image, Model
-from pxp_fsm.prompting.problem import Problem
+from pxp_fsm.prompting.model import Capability, Model
 from pxp_fsm.prompting.prompts import Prompts
 from pxp_fsm.protocol.interfaces import CopyableLearner, Learner, Respondent
-from pxp_fsm.protocol.messages import Instance
-from pxp_fsm.protocol.situation import Derived, Guards
+from pxp_fsm.protocol.situation import Derived
 from pxp_fsm.sessions.agent import Agent, Members
 from pxp_fsm.sessions.functions import AnswerFunction, as_respondent
 from pxp_fsm.sessions.session import Entry
 from pxp_fsm.tasks import prompts as written
 from pxp_fsm.tasks.task import HUMAN, MACHINE, DataSet, Task
-
-_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg"}
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """The pictures of instances, left in `folder` for people to look at.
-
-    A file's name is a digest of the instance, so that no text becomes a path.
-    """
-
-    problem: Problem
-    folder: Path
-
-    def __call__(self, instance: Instance) -> Path | None:
-        """The file with the picture of `instance`, or None where there is none."""
-        image: Image | None = self.problem.drawing(instance) or self.problem.picture(instance)
-        if image is None:
-            return None
-        name = hashlib.sha256(f"{instance.key}\x00{instance.x}".encode()).hexdigest()[:16]
-        path = self.folder / f"{name}{_SUFFIXES.get(image.media_type, '')}"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, image.data)
-        return path
-
-
-def check_person(human: str | None, task: Task) -> None:
-    """Raise `UsageError` where the task cannot ask a person."""
-    if human is not None and task.problem is None:
-        raise UsageError(f"task {task.name} has no questions for a person", "human")
-
-
-def with_person(
-    human: Agent, plan: Plan, problem: Problem, where: Path | Desk, why_not: WhyNot | None
-) -> Agent:
-    """`human` with a person in its role: at a desk, or at the terminal.
-
-    What they look at there, and what they leave unsent, is kept in the folder `where`; `why_not`
-    answers their question why the machine does not predict the same.
-    """
-    if not isinstance(where, Path):
-        guest = BrowserPerson(where, why_not)
-        return replace(
-            human,
-            respondent=guest,
-            guards=AskPerson(guest) if plan.names_tags else Derived(),
-            match=BrowserRelation(where, QuestionKind.MATCH),
-            agree=BrowserRelation(where, QuestionKind.AGREE),
-        )
-    folder = where
-    pictures = Pictures(problem, folder / "pictures")
-    person = TerminalPerson(problem, pictures, folder / "drafts", why_not or (lambda *_: None))
-    guards: Guards = AskPerson(person) if plan.names_tags else Derived()
-    return replace(
-        human,
-        respondent=person,
-        guards=guards,
-        match=PersonsRelation(person, "prediction"),
-        agree=PersonsRelation(person, "explanation, in what it says"),
-    )
-
 
 Part = Agent | Respondent | AnswerFunction
 """What a program may put in an agent's place: an agent, a respondent, a function."""
@@ -178,7 +112,7 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
     that cannot be used, and whatever a model cannot do; nothing is sent.
     """
     paper = paper_of(plan)
-    machine, judge = plan.machine, plan.judge
+    machine, judge = plan.machine_model, plan.judge
     if paper is not None:
         machine, judge = machine or paper.machine.model, judge or paper.judge.model
     if machine is None and judge is None and plan.human_model is None:
@@ -190,7 +124,8 @@ def models(plan: Plan, task: Task, data: DataSet, settings: Settings | None = No
 
 
 def _none(plan: Plan) -> Selection:
-    given = ("prompts", plan.prompts), ("effort", plan.effort), ("scope", plan.scope)
+    prompts = None if plan.assistants else plan.prompts  # assistants are told the answer's
+    given = ("prompts", prompts), ("effort", plan.effort), ("scope", plan.scope)
     for field, value in given:
         if value is not None:
             raise UsageError("this has no effect without a model as machine or as judge", field)
@@ -279,10 +214,16 @@ def notes(plan: Plan, selection: Selection, task: Task) -> Sequence[str]:
     if plan.materials is not None:
         part = (plan.match or "whole pathway").replace("-", " ")
         kept.append(f"Predictions are pathways; MATCH compares the {part}, and the target.")
-    taken = {"human": plan.human, "judge": selection.judge, "machine": selection.machine}
+    machine = selection.machine or plan.machine
+    taken = {"human": plan.human, "judge": selection.judge, "machine": machine}
     for role, taker in taken.items():
         if taker is None:
             kept += task.role_notes.get(role, ())
+    for role in plan.assistants:
+        kept.append(
+            f"The {role}'s role has an assistant over MCP: which model it is, and what it keeps "
+            f"from one session to the next, is its user's choice, and not recorded here."
+        )
     if selection.human is not None:
         kept.append(f"The human's role has {selection.human}, a model, which may REVISE.")
     if selection.judge is not None:
@@ -329,12 +270,9 @@ class Participants:
         selection: Selection,
         opened: Opened,
     ) -> None:
-        check_person(plan.person, task)
-        if plan.in_browser and isinstance(where, Path):
-            raise UsageError(
-                f"human {plan.human} is a person on a page; carry the run on with pxp serve",
-                "human",
-            )
+        check_guests(plan, task)
+        if plan.is_served and isinstance(where, Path):
+            raise unserved(plan)
         self._plan = plan
         self._task = task
         self._data = data
@@ -359,7 +297,12 @@ class Participants:
             why_not = self._task.why_not
             ask = None if why_not is None else partial(why_not, machine.respondent)
             human = with_person(human, self._plan, problem, self._where, ask)
-        return {MACHINE: machine, HUMAN: human}
+        found = {"machine": (MACHINE, machine), "human": (HUMAN, human)}
+        if not isinstance(self._where, Path):
+            for role, way in self._plan.assistants.items():
+                name, agent = found[role]
+                found[role] = name, with_assistant(agent, way, name, self._where)
+        return dict(found.values())
 
     def _model(self, agent: Agent, name: str, repetition: int) -> Agent:
         """`agent` with the model `name` as its respondent."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from guards.relations.judge import MOST_VOTES, Scope
 from pxp_fsm import defaults, options
+from pxp_fsm.automata.system_files import MCP
 from pxp_fsm.errors import UsageError, quoted
 from pxp_fsm.experiments.orders import Order
 from pxp_fsm.options import option
@@ -27,6 +28,12 @@ TERMINAL, BROWSER = "terminal", "browser"
 
 PERSONS = tuple(f"{place}{way}" for place in (TERMINAL, BROWSER) for way in ("", ":relations"))
 """The ways of a person: they name the tag, or (`:relations`) answer MATCH and AGREE."""
+
+RELATIONS, ANSWERS = ":relations", ":answers"
+"""What is asked beside answers instead of the tag: MATCH and AGREE, or nothing."""
+
+ASSISTANTS = (MCP, f"{MCP}{RELATIONS}", f"{MCP}{ANSWERS}")
+"""The ways of an assistant: it names the tag, answers MATCH and AGREE, or predicts alone."""
 
 UNBOUNDED = "unbounded"
 """PXP's k, where its self-loops have no bound; a `Plan` has None."""
@@ -135,18 +142,20 @@ class Plan:
         most=MOST,
     )
     machine: str | None = option(
-        "The model that predicts: anthropic:NAME, openai:NAME[@URL].",
+        "The model that predicts: anthropic:NAME, openai:NAME[@URL]; for pxp mcp an assistant, who "
+        "names the tags (mcp), answers MATCH and AGREE (mcp:relations), or predicts alone "
+        "(mcp:answers).",
         None,
-        metavar="MODEL",
+        metavar="MODEL|mcp[:relations|:answers]",
         default="the task's own machine",
         key="agents.machine",
     )
     human: str | None = option(
         "Who has the human's role: you at this terminal, who choose the tags (terminal) or answer "
         "MATCH and AGREE (terminal:relations); for pxp serve a person in a browser, in the same "
-        "ways (browser, browser:relations); or a model, as for machine.",
+        "ways (browser, browser:relations); or a model or an assistant, as for machine.",
         None,
-        metavar="terminal[:relations]|browser[:relations]|MODEL",
+        metavar="terminal[:relations]|browser[:relations]|MODEL|mcp[:relations|:answers]",
         default="the task's own human",
         key="agents.human",
     )
@@ -262,7 +271,23 @@ class Plan:
     @property
     def human_model(self) -> str | None:
         """The model in the human's role; None where no model is."""
-        return None if self.human in PERSONS else self.human
+        return None if self.human in (*PERSONS, *ASSISTANTS) else self.human
+
+    @property
+    def machine_model(self) -> str | None:
+        """The model in the machine's role; None where no model is."""
+        return None if self.machine in ASSISTANTS else self.machine
+
+    @property
+    def assistants(self) -> Mapping[str, str]:
+        """The ways of the assistants, by the roles that they have."""
+        roles = (("machine", self.machine), ("human", self.human))
+        return {role: way for role, way in roles if way in ASSISTANTS}
+
+    @property
+    def is_served(self) -> bool:
+        """Whether somebody in it is asked by a server: a person on a page, or an assistant."""
+        return self.in_browser or bool(self.assistants)
 
     @property
     def goes_on(self) -> bool:
@@ -338,9 +363,13 @@ def check_plan(plan: Plan) -> None:
             "subject",
         )
     if plan.human_model is not None and ":" not in plan.human_model:
-        there = ", ".join(PERSONS)
+        there = ", ".join((*PERSONS, *ASSISTANTS))
         raise UsageError(
             f"there is no human {quoted(plan.human)}; there are: {there}, and models", "human"
         )
+    if plan.assistants and plan.person is not None and not plan.in_browser:
+        raise UsageError("a person beside an assistant is asked on a page: browser", "human")
+    if plan.preset is not None and plan.machine in ASSISTANTS:
+        raise UsageError("the machine of a preset is a model, never an assistant", "machine")
     if plan.subject is not None and plan.person is None:
         raise UsageError("a subject is the person in the human's role: give human too", "subject")

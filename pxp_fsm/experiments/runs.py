@@ -16,6 +16,7 @@ from pxp_fsm.experiments import participants
 from pxp_fsm.experiments.drawings import check_table
 from pxp_fsm.experiments.execution import Progress, Run
 from pxp_fsm.experiments.forks import forkable
+from pxp_fsm.experiments.guests import check_guests
 from pxp_fsm.experiments.participants import Part
 from pxp_fsm.experiments.plan_data import data_fingerprint, gate_of, read_plan
 from pxp_fsm.experiments.plans import Plan
@@ -42,7 +43,7 @@ def start(
     `BlackboardError` before anything is.
     """
     task, data = found or read_plan(plan)
-    participants.check_person(plan.person, task)
+    check_guests(plan, task)
     selection = participants.models(plan, task, data, settings)
     gate = gate_of(plan, data)
     if gate is not None:

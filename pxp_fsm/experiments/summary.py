@@ -169,7 +169,7 @@ def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[
         f"{sender} {tag} {number}" for (sender, tag), number in sorted(statistics.tags.items())
     )
     lines = [f"Tags sent: {tags}", *run.notes]
-    if run.selection.machine is None:
+    if run.plan.goes_without_model:
         if run.task.learned is not None:
             lines += run.task.learned(run.data, _recorded(board, run.name))
         lines += run.task.accuracy(run.data)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from pxp_fsm.doors import door
 
 if TYPE_CHECKING:
-    from pxp_fsm.web.assistants.server import serve_assistants as serve_assistants
+    from pxp_fsm.web.assistants.serving import serve_assistants as serve_assistants
+    from pxp_fsm.web.assistants.serving import serve_tasks as serve_tasks
     from pxp_fsm.web.editing import Editor as Editor
     from pxp_fsm.web.experts.server import serve_experts as serve_experts
     from pxp_fsm.web.files import explorer_file as explorer_file

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -43,11 +46,12 @@ from pxp_fsm.experiments.system_runs import SystemRun, check_resumed, start_run
 from pxp_fsm.prompting.members import WAIT
 from pxp_fsm.sessions.occurrences import Occurrence
 from pxp_fsm.sessions.system_session import actor_of
-from pxp_fsm.web.assistants.host import Host
 from pxp_fsm.web.assistants.server import server
+from pxp_fsm.web.assistants.systems import SystemHost
 from pxp_fsm.web.assistants.tools import Desk
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 PEX = EXAMPLES / "assistants" / "pxp.toml"
 ANSWER = {"prediction": "Canberra", "explanation": "The parliament sits there."}
 PATIENCE = 600.0
@@ -59,13 +63,14 @@ class Hosted:
     """A run of assistants in this process."""
 
     desk: Desk
+    host: SystemHost
     board: SqlBlackboard
     carrying: asyncio.Task[None]
 
     @property
     def run(self) -> SystemRun:
         """The run itself."""
-        return self.desk.host.run
+        return self.host.run
 
     def stored(self, number: int = 1) -> tuple[Occurrence, ...]:
         """What is stored of a session."""
@@ -97,8 +102,8 @@ async def hosted(
             name = resume
             check_resumed(board, name, file, system, who, _run(file, "", who, board).settings)
         run = _run(file, name, who, board, sessions=sessions, seed=seed)
-        desk = Desk(Host(run), {})
-        found = Hosted(desk, board, asyncio.create_task(desk.host.carry()))
+        desk = Desk(host := SystemHost(run), {})
+        found = Hosted(desk, host, board, asyncio.create_task(host.carry()))
         try:
             yield found
         finally:
@@ -171,6 +176,25 @@ async def connected(address: str, token: str, mode: str = "auto") -> AsyncIterat
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """What `pxp mcp` printed, in a process of its own, which Ctrl-C ends."""
+    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", *arguments, "--output", str(folder)]
+    command += [] if "--port" in arguments else ["--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            lines = ""
+            for line in process.stdout:
+                lines += line
+                if "Ctrl-C" in line:
+                    break
+            yield lines, process
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 def printed(lines: str) -> dict[str, tuple[str, str]]:
@@ -271,11 +295,8 @@ async def generated(calls: int, seed: int, folder: Path) -> Counts:
             path = SYSTEMS[number % len(SYSTEMS)]
             async with hosted(path, board, seed=chance.randrange(10**6)) as found:
                 await _generate(found, chance, counts, min(calls, counts.calls + 400))
-                actions = (
-                    found.stored()
-                    if found.desk.host.sessions(next(iter(found.run.respondents)))
-                    else ()
-                )
+                begun = await found.host.sessions(next(iter(found.run.respondents)))
+                actions = found.stored() if begun else ()
                 counts.sessions, counts.actions = counts.sessions + 1, counts.actions + len(actions)
                 wrong = illegal(found.run.file, actions)
                 if wrong:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
+import pexpect
 import pytest
 from click.testing import CliRunner
 from mcp import Client
@@ -35,6 +33,7 @@ from tests.web.assistants import (
     printed,
     refused,
     said,
+    started,
 )
 from tests.web.browsers import ROOT
 
@@ -186,26 +185,6 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "requires a terminal" in error("mcp", str(PEX), "--respondent", "human=terminal")
 
 
-@contextmanager
-def _serving(folder: Path, *arguments: str) -> Iterator[tuple[dict[str, tuple[str, str]], Any]]:
-    """The assistants of a server in a process of its own, which Ctrl-C ends."""
-    command = [sys.executable, "-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        [*command, "--port", "0", *arguments], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        try:
-            assert process.stdout is not None
-            lines = ""
-            for line in process.stdout:
-                lines += line
-                if "Ctrl-C" in line:
-                    break
-            yield printed(lines), process
-        finally:
-            process.send_signal(signal.SIGINT)
-
-
 @pytest.mark.deep
 def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None:
     async def begin(served: dict[str, tuple[str, str]]) -> None:
@@ -245,12 +224,12 @@ def test_a_token_is_who_asks_and_a_killed_server_goes_on(tmp_path: Path) -> None
             await play(machine, [("TERM", None)])
             assert (await my_turn(human))["ending"] == "finished"
 
-    with _serving(tmp_path) as (served, process):
-        asyncio.run(begin(served))
+    with started(tmp_path, str(PEX)) as (lines, process):
+        asyncio.run(begin(printed(lines)))
         process.kill()
         process.wait()
-    with _serving(tmp_path, "--resume", "pex-1") as (served, _process):
-        asyncio.run(end(served))
+    with started(tmp_path, str(PEX), "--resume", "pex-1") as (lines, _process):
+        asyncio.run(end(printed(lines)))
     with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
         stored = board.session("pex-1/1/1")
     assert illegal(read_system(str(PEX)), stored.actions) == ""
@@ -279,6 +258,88 @@ def test_a_client_that_starts_the_command_is_a_member(tmp_path: Path) -> None:
 
     for mode in MODES:
         asyncio.run(take_part(mode))
+
+
+class Terminal:
+    """A person at the terminal of `pxp mcp`, whose partner is an assistant."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        command = ["-m", "pxp_fsm.cli", "mcp", str(PEX), "--respondent", "human=terminal"]
+        command += ["--output", str(folder), "--port", "0", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PROMPT_TOOLKIT_NO_CPR": "1"}
+        self._child = pexpect.spawn(
+            sys.executable, command, encoding="utf-8", timeout=180, dimensions=(50, 200),
+            env=environment,
+        )  # fmt: skip
+
+    def sees(self, text: str) -> str:
+        """Wait for `text`; what stands before it, without what steers the terminal."""
+        self._child.expect_exact(text)
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", str(self._child.before))
+
+    def types(self, line: str) -> None:
+        self._child.send(f"{line}\r")
+
+    def leaves(self) -> tuple[str, int]:
+        """Ctrl-C: what is shown then, and the exit code."""
+        self._child.send("\x03")
+        self._child.expect(pexpect.EOF)
+        self._child.close()
+        return str(self._child.before), int(self._child.exitstatus)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._child.close(force=True)
+
+
+@pytest.mark.deep
+def test_a_person_at_the_terminal_meets_an_assistant(tmp_path: Path) -> None:
+    def gives(lines: str, *moves: tuple[str, Any]) -> list[str]:
+        async def answers() -> list[str]:
+            async with connected(*printed(lines)["machine"]) as machine:
+                return await play(machine, moves)
+
+        return asyncio.run(answers())
+
+    with Terminal(tmp_path) as person:
+        lines = person.sees("human, in IDLE: what do you do?")
+        person.sees("Your choice:")
+        person.types("WAIT")
+        gives(lines, ("INIT", ANSWER))
+        assert "machine to human: INIT" in person.sees("human, in DECIDE")
+        person.sees("Your choice:")
+        shown, code = person.leaves()
+        assert "--resume pex-1" in shown
+        assert code == 130
+    with Terminal(tmp_path, "--resume", "pex-1") as person:
+        lines = person.sees("human, in DECIDE: what do you do?")
+        assert "The parliament sits there." in lines  # what came is shown once more
+        person.sees("Your choice:")
+        person.types("RAT")
+        person.sees("What RATIFY carries")
+        person.types("Canberra")
+        person.sees(
+            "Up brings back what you typed"
+        )  # what the table does not take is refused at the terminal, too
+        person.types(json.dumps(ANSWER))
+        gives(lines, ("RAT", ANSWER))
+        person.sees("machine to human: RATIFY")
+        person.sees("Your choice:")
+        person.types("TERM")
+        person.sees("What TERM carries")
+        person.types("")
+        person.sees("run pex-1 is over")
+        person.leaves()
+    with SqlBlackboard(str(tmp_path / "blackboard.sqlite"), create=False) as board:
+        stored = board.session("pex-1/1/1").actions
+    assert [str(one.action) for one in stored] == [
+        "machine>human INIT",
+        "human>machine RATIFY",
+        "machine>human RATIFY",
+        "human>machine TERM",
+    ]
 
 
 @pytest.mark.deep

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backends.models.settings import Settings
 from pxp_fsm import defaults
+from pxp_fsm.cli.command import given
 from pxp_fsm.cli.options import common
+from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.options import option
 
 
@@ -93,26 +96,32 @@ class Serve:
 class Mcp:
     """Let assistants take part in sessions: Claude, editors, any client of MCP.
 
-    In the system FILE, or by --respondent, an assistant's member has the respondent mcp. The
-    command says what is proved of the system, and prints a token for each assistant; it is served
-    on this machine alone, at http://127.0.0.1:PORT/mcp. With --stdio, a client that starts this
-    command itself is the member NAME. Everything that happened is stored; --resume goes on with it.
+    TASK is drug or rad, where the assistant is the human, or whom --human mcp and --machine mcp
+    name; an experiment's file; or a system's file, where it is each member with the respondent mcp.
+    The command prints a token for each assistant; it is served on this machine alone, at
+    http://127.0.0.1:PORT/mcp. With --stdio, a client that starts this command itself is NAME.
+    Everything that happened is stored; --resume goes on with it.
     """
 
-    file: str = option(argument=True)
-    respondents: tuple[str, ...] = common.respondents()
+    plan: dict[str, Any] = given(Plan)
+    respondents: tuple[str, ...] = common.respondents("System: who")
     stdio: str | None = option(
-        "Serve the assistant NAME over standard input and output, and others over HTTP.",
+        "Serve the assistant NAME (human, machine or a member) over standard input and output, "
+        "and others over HTTP.",
         None,
         metavar="NAME",
     )
     sessions: int | None = option(
-        "Run N sessions, all at a time.", None, metavar="N", default="1", least=1, most=10_000
+        "System: run N sessions, all at a time.",
+        None,
+        metavar="N",
+        default="1",
+        least=1,
+        most=10_000,
     )
-    seed: int = option("The seed of every random choice.", 0)
     resume: str | None = option("Resume an interrupted run.", None, metavar="RUN")
     anyway: bool = option(
-        "Run it although it has a deadlock, or a property is not as expected.", False
+        "System: run it although it has a deadlock, or a property is not as expected.", False
     )
     output: Path = common.output()
     database: str | None = common.new_database()

@@ -20,7 +20,7 @@ from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
 from pxp_fsm.diagrams import render, state_diagram
 from pxp_fsm.diagrams.extract import system_diagram
 from pxp_fsm.errors import DataError, quoted, unknown_name
-from pxp_fsm.web.assistants.host import Host
+from pxp_fsm.web.assistants.host import Host, Shown, turn
 from pxp_fsm.web.checks import Process, question
 from pxp_fsm.web.subjects import Subject, subject_of
 from pxp_fsm.web.views import Views
@@ -144,7 +144,7 @@ class Resource:
     uri: str
     about: str
     kind: str
-    text: Callable[[], str]
+    text: Callable[[], Awaitable[str]]
 
 
 class Desk:
@@ -188,7 +188,7 @@ class Desk:
         if self._process is not None:
             self._process.close()
 
-    def resources(self, member: str) -> list[Resource]:
+    async def resources(self, member: str) -> list[Resource]:
         """What `member` may read now."""
         own = [
             Resource(
@@ -197,50 +197,49 @@ class Desk:
                 "application/json",
                 partial(self._session, member, line["session"]),
             )
-            for line in self.host.sessions(member)
+            for line in await self.host.sessions(member)
         ]
         tables = [
             Resource(
                 f"pxp://tables/{name}",
                 f"The table: {table.title}",
                 "application/toml",
-                partial(to_toml, table),
+                partial(asyncio.to_thread, to_toml, table),
             )
-            for name, table in self._tables().items()
+            for name, table in self._tables(member).items()
         ]
         found = [
             Resource(
                 f"pxp://findings/{name}",
                 "What the checks have found.",
                 "text/markdown",
-                partial(path.read_text, "utf-8"),
+                partial(asyncio.to_thread, path.read_text, "utf-8"),
             )
             for name, path in self._pages.items()
         ]
         return [*own, *tables, *found]
 
-    def _session(self, member: str, name: str) -> str:
-        return as_text(self.host.view(member, name))
+    async def _session(self, member: str, name: str) -> str:
+        return as_text((await self.host.view(member, name)).value)
 
-    def _tables(self) -> dict[str, Automaton]:
-        own = {one.automaton.name: one.automaton for one in self.host.run.file.members}
-        return {name: builtin(name) for name in BUILTIN} | own
+    def _tables(self, member: str) -> dict[str, Automaton]:
+        return {name: builtin(name) for name in BUILTIN} | dict(self.host.tables(member))
 
     async def _sessions(self, member: str, _given: OfNothing) -> Any:
-        return {"you": member, "sessions": self.host.sessions(member)}
+        return {"you": member, "sessions": await self.host.sessions(member)}
 
     async def _turn(self, member: str, given: OfTurn) -> Any:
-        return await self.host.turn(member, given.session, given.wait)
+        return await turn(self.host, member, given.session, given.wait)
 
     async def _moves(self, member: str, given: OfSession) -> Any:
-        return {"moves": [asdict(one) for one in self.host.moves(member, given.session)]}
+        return {"moves": [asdict(one) for one in await self.host.moves(member, given.session)]}
 
     async def _answer(self, member: str, given: OfAnswer) -> Any:
         told = given.session, given.question, given.do, given.to, given.payload
         return await self.host.answer(member, *told)
 
-    async def _check(self, _member: str, given: OfCheck) -> Any:
-        subject = await asyncio.to_thread(self._subject, given)
+    async def _check(self, member: str, given: OfCheck) -> Any:
+        subject = await asyncio.to_thread(self._subject, member, given)
         results = []
         async with self._checking:
             if self._process is None:
@@ -253,16 +252,18 @@ class Desk:
         views = Views(subject.system())
         return {"results": [_result(one, views) for one in results]}
 
-    def _subject(self, given: OfCheck) -> Subject:
+    def _subject(self, member: str, given: OfCheck) -> Subject:
         if given.texts and given.table:
             raise DataError("give table or texts, not both")
         if not given.texts and not given.table:
-            return subject_of(self.host.run.system, self.host.run.file.properties)
-        tables = [self._known(given.table)] if given.table else list(map(_parsed, given.texts))
+            return self.host.subject(member)
+        tables = (
+            [self._known(member, given.table)] if given.table else list(map(_parsed, given.texts))
+        )
         return subject_of(System.load(*tables, channel=given.channel))
 
-    def _known(self, name: str) -> Automaton:
-        tables = self._tables()
+    def _known(self, member: str, name: str) -> Automaton:
+        tables = self._tables(member)
         if name not in tables:
             raise unknown_name("table", name, {one: table.title for one, table in tables.items()})
         return tables[name]
@@ -271,12 +272,12 @@ class Desk:
         if given.what == "own":
             state = None
             with suppress(DataError):  # no session has begun
-                state = self.host.state(member, given.session)
-            diagram = state_diagram(self.host.lines[member].automaton, marked=state)
+                state = await self.host.state(member, given.session)
+            diagram = state_diagram(self.host.table(member), marked=state)
         elif given.what == "system":
-            diagram = system_diagram(self.host.run.system)
+            diagram = system_diagram(self.host.subject(member).system())
         else:
-            diagram = state_diagram(self._known(given.what))
+            diagram = state_diagram(self._known(member, given.what))
         async with self._drawing:
             drawn = await asyncio.to_thread(render, diagram, given.form)
         return drawn.decode()
@@ -296,14 +297,20 @@ def _parsed(text: str) -> Automaton:
     return parse_automaton(text, name)
 
 
+def as_shown(value: Any) -> Shown:
+    """What a tool returned, with its pictures."""
+    return value if isinstance(value, Shown) else Shown(value)
+
+
 def as_text(value: Any) -> str:
     """What a tool returns, as text that a model reads: JSON, or the text itself."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def read(desk: Desk, member: str, uri: str) -> tuple[Resource, str]:
+async def read(desk: Desk, member: str, uri: str) -> tuple[Resource, str]:
     """The resource at `uri`, and its text; `DataError` where there is none for `member`."""
-    found = next((one for one in desk.resources(member) if one.uri == uri), None)
+    listed = await desk.resources(member)
+    found = next((one for one in listed if one.uri == uri), None)
     if found is None:
         raise DataError(f"there is no resource {quoted(uri)}")
-    return found, found.text()
+    return found, await found.text()

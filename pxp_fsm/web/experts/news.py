@@ -30,7 +30,7 @@ class News:
                 self._loop.call_soon_threadsafe(self._told, session)
 
     def version(self, session: str) -> int:
-        """How often a session has changed."""
+        """How often a session has changed; of "" how often any has."""
         return self._changes[session]
 
     async def after(self, session: str, seen: int, seconds: float) -> None:
@@ -42,9 +42,9 @@ class News:
 
     @contextmanager
     def listening(self, session: str | None = None) -> Iterator[asyncio.Queue[str]]:
-        """A queue of the names of sessions that have changed; of `session` alone, if given."""
+        """A queue of the names of sessions that have changed; of `session` alone, if it is one."""
         queue: asyncio.Queue[str] = asyncio.Queue(_MOST)
-        self._heard[queue] = session
+        self._heard[queue] = session or None
         try:
             yield queue
         finally:
@@ -52,6 +52,7 @@ class News:
 
     def _told(self, session: str) -> None:
         self._changes[session] += 1
+        self._changes[""] += session != ""
         for queue, wanted in self._heard.items():
             if wanted in (None, session):
                 with suppress(asyncio.QueueFull):

@@ -32,16 +32,19 @@ def of_instance(problem: Problem, instance: Instance) -> Image | None:
 
 
 @lru_cache(maxsize=32)
-def pixels(data: bytes) -> bytes:
+def pixels(data: bytes, longest: int | None = None) -> bytes:
     """A picture's pixels as a new PNG: what else its file says (EXIF, text, profiles) is left out.
 
-    Raises `DataError` where it is no picture.
+    With `longest` it is made so small that no side has more pixels. Raises `DataError` where it is
+    no picture.
     """
     from PIL import Image as Pillow
 
     try:
         with Pillow.open(io.BytesIO(data), formats=("PNG", "JPEG")) as opened:
             plain = opened.convert("L" if opened.mode in ("1", "L", "LA", "I;16") else "RGB")
+            if longest is not None:
+                plain.thumbnail((longest, longest))
     except (OSError, ValueError, Pillow.DecompressionBombError) as error:
         raise DataError(f"the picture cannot be read: {error}") from error
     clean = Pillow.frombytes(plain.mode, plain.size, plain.tobytes())

@@ -1,4 +1,4 @@
-"""Runs with people in browsers, carried on in one loop; what they are asked waits here.
+"""Runs with people in browsers and assistants, carried on in one loop; their questions wait here.
 
 Nothing that waits is stored: what a run is about to ask follows from the messages on its
 blackboard, so that a server that was killed asks the same again.
@@ -192,9 +192,9 @@ class Runner:
         self.questions.give(session, key, given)
 
     async def ask(self, asked: Asked) -> Given:
-        """Let a question wait until its person answers; fills `Desk`."""
+        """Let a question wait until who is asked answers; fills `Desk`."""
         number = len(self.board.entries(asked.session)) + 1
-        return await self.questions.ask(asked.session, asked, number, asked.key(number))
+        return await self.questions.ask(asked.session, asked, number, asked.key(number), asked.who)
 
     def listener(self, session: str) -> OnText | None:
         """Who hears what is written in a session; nobody, unless that is shown. Fills `Desk`."""

@@ -16,6 +16,7 @@ from fastapi import Depends, FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from backends.databases import SqlBlackboard
 from backends.people.waiting import Moved
@@ -77,9 +78,9 @@ def asking(request: Request) -> Who:
 Asker = Annotated[Who, Depends(asking)]
 
 
-def application(runner: Runner, links: Links) -> FastAPI:
-    """The server, as an application that is not guarded yet."""
-    news = News()
+def application(runner: Runner, links: Links, news: News | None = None) -> FastAPI:
+    """The server, as an application that is not guarded yet; `news` is told of every change."""
+    news = news or News()
     for hosted in runner.hosted.values():  # or all who come first would wait for it, each apart
         laid_out(hosted.run.plan.rules().automaton)
 
@@ -273,10 +274,20 @@ def serve_experts(
     with listen(port) as listening:
         links = Links(board, listening.getsockname()[1], url, days)
         runner = Runner(board, runs, shows_writing=True)
-        server = server_of(Guarded(Bounded(application(runner, links)), links, PAGE_HEADERS))
-        subjects = sorted({hosted.subject for hosted in runner.hosted.values()})
-        ready(
-            {"": links.link(RESEARCHERS, "")}
-            | {subject: links.link(EXPERTS, subject) for subject in subjects}
-        )
+        server = server_of(guarded(application(runner, links), links))
+        ready(links_of(runner, links))
         server.run(sockets=[listening])
+
+
+def guarded(app: FastAPI, links: Links) -> ASGIApp:
+    """`app` for the holders of `links` alone."""
+    return Guarded(Bounded(app), links, PAGE_HEADERS)
+
+
+def links_of(runner: Runner, links: Links) -> dict[str, str]:
+    """A new link for each who may open the pages, by pseudonym; that of "" is the researcher's."""
+    people = (hosted for hosted in runner.hosted.values() if hosted.run.plan.in_browser)
+    subjects = sorted({hosted.subject for hosted in people})
+    return {"": links.link(RESEARCHERS, "")} | {
+        subject: links.link(EXPERTS, subject) for subject in subjects
+    }

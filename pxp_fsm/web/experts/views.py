@@ -223,7 +223,7 @@ def session_view(
         standing = Standing.PARTNER  # a run that is paused or has stopped looks like one at work
     shown = str if released is None else released.shown
     rules = run.plan.rules()
-    state = _state(rules.automaton, history)
+    state = state_of(rules.automaton, history, HUMAN)
     if record.ending is not None:
         state = sorted(rules.automaton.final)[0]
     guards = rules.automaton.guards_of(state) if standing is not Standing.OVER else ()
@@ -285,11 +285,11 @@ def _ended(record: SessionRecord | None) -> str:
     return _ENDINGS.get(Ending(record.ending), _FAULTY)
 
 
-def _state(automaton: Automaton, history: Sequence[Message]) -> str:
-    """Where the expert's machine is after `history`."""
+def state_of(automaton: Automaton, history: Sequence[Message], who: str) -> str:
+    """Where the machine of the agent `who` is after `history`."""
     state = automaton.initial
     for message in history:
-        mine = message.sender == HUMAN
+        mine = message.sender == who
         find = automaton.sends if mine else automaton.receives
         row = find(state, message.tag, message.receiver if mine else message.sender)
         if row is None:
