@@ -13,6 +13,7 @@ import pytest
 
 from proofs.conformance.testing import Report
 from pxp_fsm.analysis import conformance
+from pxp_fsm.analysis import conformance_views as views
 from pxp_fsm.analysis.conformance import Request
 from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import UsageError
@@ -29,7 +30,7 @@ def pxp(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def told(request: Request) -> str:
     patient = replace(request, timeout=60)
-    return "\n".join(conformance.lines(conformance.run(patient)))
+    return "\n".join(views.lines(conformance.run(patient)))
 
 
 def test_a_program_that_knows_nothing_of_us_conforms(tmp_path: Path) -> None:
@@ -213,7 +214,7 @@ def test_one_that_is_silent_is_not_judged(tmp_path: Path, once: str) -> None:
     then = 'if state: __import__("time").sleep(60)' + GOES_ONCE
     found = conformance.run(Request(python(then, tmp_path), once, timeout=3))
     assert found.exit_code == conformance.UNKNOWN
-    said = list(conformance.lines(found))
+    said = list(views.lines(found))
     assert said[0].startswith("UNKNOWN whether it conforms to once: it did not reply within 3 s")
     assert [line.split() for line in said[-2:]] == [
         ["2", "event", "GO", "!GO", "!GO"],
@@ -226,7 +227,7 @@ def test_one_that_is_not_always_alike_is_not_judged(tmp_path: Path) -> None:
     moody = 'print(\'{"did": "+%d"}\' % number, flush=True)'
     found = conformance.run(Request(python(moody, tmp_path), extra=0, timeout=60))
     assert found.exit_code == conformance.UNKNOWN
-    said = next(conformance.lines(found))
+    said = next(views.lines(found))
     assert said.startswith("UNKNOWN whether it conforms to interact: it answered one sequence")
 
 
