@@ -1,5 +1,6 @@
-"""Programs in any language as agents: one JSON message per line, on their input and output."""
+"""Programs in any language as agents: one JSON message per line, or per HTTP request."""
 
 from backends.programs.process import Program, ProgramFailed, command_of
+from backends.programs.service import SCHEMES, Service
 
-__all__ = ["Program", "ProgramFailed", "command_of"]
+__all__ = ["SCHEMES", "Program", "ProgramFailed", "Service", "command_of"]

@@ -28,6 +28,9 @@ Request = Mapping[str, Any]
 
 RESET: Request = {"do": "reset"}
 
+Answer = str | tuple[str, ...] | None
+"""What was done, or None where it was refused; all that was sent, by one that decides by itself."""
+
 
 class InvalidLine(Exception):
     """A line that is no answer; its words say what is wrong with it."""
@@ -57,8 +60,8 @@ def written(asked: Request) -> bytes:
     return json.dumps(asked, ensure_ascii=False).encode() + b"\n"
 
 
-def parse_answer(line: bytes) -> str | None:
-    """What an answer says was done, or None where it is a refusal; raises `InvalidLine`."""
+def parse_answer(line: bytes) -> Answer:
+    """What an answer says was done or sent, None where it is a refusal; raises `InvalidLine`."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
@@ -69,9 +72,11 @@ def parse_answer(line: bytes) -> str | None:
         raise InvalidLine(f"a line that is not JSON: {quoted(text)}") from None
     if not _answers().is_valid(answer):
         raise InvalidLine(
-            f'a line that is not an answer: {quoted(text)}; one is {{"did": "+TAG"}} or '
-            f'{{"refused": "why"}}'
+            f'a line that is not an answer: {quoted(text)}; one is {{"did": "+TAG"}}, '
+            f'{{"sent": ["+TAG"]}} or {{"refused": "why"}}'
         )
+    if "sent" in answer:
+        return tuple(answer["sent"])
     done: str | None = answer.get("did")
     return done
 
@@ -131,6 +136,7 @@ class Program:
         self._command = tuple(command)
         self._timeout = timeout
         self._restart = restart
+        self._decides: bool | None = None  # by itself; not known before the first answer
         self._process: subprocess.Popen[bytes] | None = None
         self._said = bytearray()
         self._complained = b""
@@ -153,20 +159,30 @@ class Program:
         lines = self._complained.decode("utf-8", "replace").strip().splitlines()
         return printable(lines[-1])[:200] if lines else ""
 
-    def reset(self) -> None:
-        """Start anew, by a message or by a new process."""
+    def reset(self) -> Answer:
+        """Start anew, by a message or by a new process; what it replied to the message."""
         if self._restart or self._process is None:
             self.close()
             self._start()
-        if not self._restart and self.ask(RESET) != "reset":
+        if self._restart and self._decides is False:
+            return "reset"
+        try:
+            said = self.ask(RESET)
+        except ProgramFailed:
+            if not (self._restart and self._decides is None):
+                raise
+            said = None  # one that is started anew each time need not know the message
+        self._decides = isinstance(said, tuple)
+        if said != "reset" and not self._decides:
             self._restart = True
-            self.reset()
+            return self.reset()
+        return said
 
-    def step(self, event: Event, valuation: Valuation | None = None) -> str | None:
-        """The action with which it answers `event`, or None where it refuses."""
+    def step(self, event: Event, valuation: Valuation | None = None) -> Answer:
+        """What it answers to `event`, or None where it refuses."""
         return self.ask(request(event, valuation))
 
-    def ask(self, asked: Request) -> str | None:
+    def ask(self, asked: Request) -> Answer:
         """What it did at a request, or None where it refused; after an error it is ended."""
         if self._process is None:
             self._start()
@@ -217,7 +233,7 @@ class Program:
                 f"program that exists"
             ) from error
 
-    def _answer(self, asked: Request) -> str | None:
+    def _answer(self, asked: Request) -> Answer:
         line = written(asked)
         told = f"to {line.decode().strip()}"
         stdin, stdout, stderr = self._streams()

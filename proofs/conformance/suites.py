@@ -141,11 +141,6 @@ def wp_suite(machine: Mealy[Any, Any], extra: int = 0) -> tuple[Word, ...]:
     return _maximal(tests)
 
 
-def check_size(machine: Mealy[Any, Any], extra: int) -> None:
-    """Raise `UsageError` where `wp_suite` would: a negative `extra`, or too many tests."""
-    _sized(machine, extra)
-
-
 def _sized(machine: Mealy[Any, Any], extra: int) -> tuple[Mealy[Any, Any], tuple[Word, ...]]:
     """The minimal form and its characterising set, where the suite is not too large."""
     if extra < 0:

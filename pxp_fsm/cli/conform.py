@@ -1,10 +1,11 @@
-"""`pxp conform`: conformance of a program, in any language, with a table."""
+"""`pxp conform`: conformance of a program, in any language, or a service, with a table."""
 
 from __future__ import annotations
 
 import click
 
 from pxp_fsm.analysis import conformance
+from pxp_fsm.analysis import conformance_views as views
 from pxp_fsm.cli.options import proofs as options
 from pxp_fsm.cli.presentation.text import printable
 
@@ -13,14 +14,19 @@ def conform(request: options.Conform) -> int:
     """Test the program and print what was found."""
     found = conformance.run(
         conformance.Request(
-            request.program, request.table, request.extra, request.timeout, request.reset
+            request.program,
+            request.table,
+            request.extra,
+            request.timeout,
+            request.reset,
+            request.repetitions,
         )
     )
     if request.as_json:
-        click.echo(conformance.as_json(found))
+        click.echo(views.as_json(found))
     else:
-        for line in conformance.lines(found):
+        for line in views.lines(found):
             click.echo(printable(line))
-    if request.draw is not None and conformance.draw(found, request.draw):
+    if request.draw is not None and views.draw(found, request.draw):
         click.echo(printable(f"Drawn: {request.draw}"), err=request.as_json)
     return found.exit_code

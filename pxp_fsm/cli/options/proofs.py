@@ -147,12 +147,13 @@ class Odds:
 
 @dataclass(frozen=True, kw_only=True)
 class Conform:
-    """Test PROGRAM (its command line, such as 'python -m mine') against a table.
+    """Test PROGRAM (its command line, such as 'python -m mine', or a URL) against a table.
 
-    PROGRAM reads one JSON message per line and replies to each with one: pxp help conformance.
-    The test suite is complete: a program that passes it, and has at most the given number of extra
-    states, conforms to the table. For a program that differs, the shortest failing sequence is
-    printed.
+    PROGRAM reads one JSON message per line and replies to each with one: pxp help conformance. A
+    URL is sent each message by POST. A program that decides by itself what it sends is tested by
+    uioco: it may do what the table allows. The test suite is complete: a program that passes it,
+    and has at most the given number of extra states, conforms to the table. For a program that
+    differs, the shortest failing sequence is printed.
 
     PROGRAM runs without a shell and without a sandbox. Exit code 1: it differs. Exit code 4: it did
     not reply in time, or did not reply the same twice.
@@ -166,6 +167,12 @@ class Conform:
         1,
         name="extra-states",
         least=0,
+    )
+    repetitions: int = option(
+        "How often each input is repeated, for a program that decides by itself and does not "
+        "always answer alike.",
+        1,
+        least=1,
     )
     timeout: float = option("The seconds allowed for each reply.", 5.0, metavar="S", above=0)
     reset: str = option(
