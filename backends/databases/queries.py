@@ -67,6 +67,14 @@ def latest_actions(connection: Connection, run: str) -> dict[str, float]:
     return {session: _seconds(created) for session, created in connection.execute(query)}
 
 
+def action_time(connection: Connection, session: str, number: int) -> float | None:
+    """When action `number` of a system's session was stored, since 1970; None where none was."""
+    a = schema.actions.c
+    query = select(a.created).where(a.session == session, a.number == number)
+    created = connection.scalar(query)
+    return None if created is None else _seconds(created)
+
+
 def _seconds(created: str) -> float:
     return datetime.fromisoformat(created).timestamp()
 

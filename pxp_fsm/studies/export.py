@@ -22,6 +22,7 @@ from pxp_fsm.studies.participations import (
     NOBODY,
     Participation,
     assigned,
+    began,
     check_stored,
     read,
     run_name,
@@ -189,14 +190,11 @@ def _of_task(
     study: Study, board: SqlBlackboard, one: Participation, does: Assigned
 ) -> Iterator[Sequence[Cell]]:
     run = run_name(study, one.subject, does.place)
-    sessions, consent, before = (
-        Sessions(study, board, one.subject, does, run, 0),
-        _consent(one),
-        0.0,
-    )
+    before, consent = began(board, one, does.place), _consent(one)
+    sessions = Sessions(study, board, one.subject, does, run, 0, before)
     for record in board.sessions(run):
         timings, messages = timings_of(board, record.session), sessions.timed(record, before)
-        before = messages[-1].release.at if messages else before
+        before = messages[-1].release.at if messages else sessions.opened(record, before)
         for message, release in messages:
             yield (
                 one.subject,

@@ -205,6 +205,12 @@ def runs_of(study: Study, one: Participation) -> tuple[str, ...]:
     return tuple(run_name(study, one.subject, place) for place in given)
 
 
+def began(board: SqlBlackboard, one: Participation, place: int) -> float:
+    """When a participant was given their task at `place`, in seconds since 1970; 0: never."""
+    number = one.letters("TASK")[place - 1].number
+    return board.read(lambda found: queries.action_time(found, one.name, number)) or 0.0
+
+
 def check_stored(study: Study, stored: RunRecord) -> None:
     """Raise `UsageError` where the stored run of that name is not this very study."""
     try:

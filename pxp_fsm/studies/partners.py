@@ -10,7 +10,7 @@ from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.studies.assignment import Assigned
 from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.lifecycles import PARTICIPANT, PARTNER
-from pxp_fsm.studies.participations import Participation, run_name
+from pxp_fsm.studies.participations import Participation, began, run_name
 from pxp_fsm.studies.tasks import Sessions, Standing
 
 
@@ -21,6 +21,7 @@ class Partners:
         self._study, self._board, self._clock = study, board, clock
         self._noticed: dict[str, float] = {}
         self._totals: dict[object, int] = {}
+        self._began: dict[str, float] = {}
         self._lost: set[str] = set()
 
     def standing(self, one: Participation, does: Assigned) -> Standing:
@@ -29,7 +30,11 @@ class Partners:
             return Standing(is_theirs=True)
         run = run_name(self._study, one.subject, does.place)
         total = self._total(self._study.plan(does.arm, does.task, one.subject))
-        sessions = Sessions(self._study, self._board, one.subject, does, run, total)
+        if run not in self._began:
+            self._began[run] = began(self._board, one, does.place)
+        sessions = Sessions(
+            self._study, self._board, one.subject, does, run, total, self._began[run]
+        )
         return sessions.standing(self._clock(), self._noticed, is_lost=run in self._lost)
 
     def lose(self, one: Participation) -> None:

@@ -11,6 +11,9 @@ import math
 import random
 from typing import NamedTuple
 
+OPENING = 3.0
+"""Seconds of the slots in which sessions are opened: partners take unlike times to get ready."""
+
 
 class Release(NamedTuple):
     """When an answer is shown, in seconds since 1970, and how many slots went by."""
@@ -26,6 +29,15 @@ def slot_length(seed: int, message: str, least: float, most: float) -> float:
     True
     """
     return least + (most - least) * random.Random(f"{seed}/{message}").random()
+
+
+def opening_length(least: float) -> float:
+    """Seconds of the slots in which sessions are opened, where the shortest others last `least`.
+
+    >>> opening_length(20.0)
+    3.0
+    """
+    return min(OPENING, least)
 
 
 def released(asked: float, ready: float, length: float) -> Release:

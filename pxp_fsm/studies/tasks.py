@@ -1,6 +1,7 @@
 """How a task of a participant stands, from what is stored of its run, as far as it is released.
 
-Of a blinded arm a partner's message is there once its slot is over; of another, at once.
+Of a blinded arm a partner's message is there once its slot is over, and a session once that is in
+which it was opened; of another, at once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from backends.databases import FAULTS, SessionRecord, SqlBlackboard, queries
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.studies.assignment import Assigned
 from pxp_fsm.studies.files import Study
-from pxp_fsm.studies.slots import Release, released, slot_length
+from pxp_fsm.studies.slots import Release, opening_length, released, slot_length
 from pxp_fsm.tasks.task import HUMAN
 
 
@@ -49,7 +50,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Sessions:
-    """The sessions of the task `does` of `subject`, `total` of them, carried as `run`."""
+    """The sessions of the task `does` of `subject`, `total` of them, carried as `run`.
+
+    `began` is when the task was given, in seconds since 1970.
+    """
 
     study: Study
     board: SqlBlackboard
@@ -57,6 +61,7 @@ class Sessions:
     does: Assigned
     run: str
     total: int
+    began: float
 
     def standing(
         self, now: float, noticed: MutableMapping[str, float], *, is_lost: bool = False
@@ -66,42 +71,58 @@ class Sessions:
         `noticed` keeps when a fault was first seen, which is stored nowhere.
         """
         stored = self.board.sessions(self.run)
-        found, before, earlier = Standing(), 0.0, list[tuple[Message, ...]]()
+        found, before, earlier = Standing(), self.began, list[tuple[Message, ...]]()
         for session in stored:
+            opened = self.opened(session, before)
+            if opened > now:
+                return replace(_open(found), until=opened)
             messages = self.timed(session, before)
             fails = session.ending in FAULTS or (session.ending is None and is_lost)
-            found = self._at(session, messages, before, now, noticed, fails=fails)
+            found = self._at(session, messages, opened, now, noticed, fails=fails)
             found = replace(found, earlier=tuple(earlier))
             if found.until is not None or not found.is_over:
                 return found
-            before = messages[-1].release.at if messages else before
+            before = messages[-1].release.at if messages else opened
             earlier.append(found.shown)
         cut = is_lost and stored and stored[-1].ending is None
         if found.is_over and (cut or len(stored) >= self.total):
             return found
-        return self._unopened(_open(found), before, now, noticed) if is_lost else _open(found)
+        if is_lost:
+            return self._unopened(_open(found), before, now, noticed)
+        return replace(_open(found), until=self._opening(before, now))
 
     def _unopened(
         self, found: Standing, before: float, now: float, noticed: MutableMapping[str, float]
     ) -> Standing:
         """The run failed before the next session was opened."""
         seen = noticed.setdefault(self.run, now)
-        end = self._slot_end(f"{self.run}/{len(found.earlier)}", max(before, seen), seen)
+        end = self._slot_end(f"{self.run}/{len(found.earlier)}", before, seen)
         if self.does.arm.blinded and end > now:
             return replace(found, until=end)
         return replace(found, is_over=True, is_lost=True)
 
-    def timed(self, session: SessionRecord, before: float = 0.0) -> tuple[Timed, ...]:
-        """The messages of a session, each with when it is shown, none earlier than `before`."""
+    def timed(self, session: SessionRecord, before: float) -> tuple[Timed, ...]:
+        """The messages of a session, each with when it is shown; `before` is the end of the last.
+
+        That is when the last message of the session before was shown, or the task given.
+        """
         messages = [entry.message for entry in self.board.entries(session.session)]
         times = list(self._times(session))
-        times[0] = max(times[0], before)
+        times[0] = self.opened(session, before)
         if not self.does.arm.blinded:
             return tuple(
                 Timed(one, Release(ready, 0))
                 for one, ready in zip(messages, times[1:], strict=False)
             )
         return tuple(held_back(self.study, self._place(session), messages, times))
+
+    def opened(self, session: SessionRecord, before: float) -> float:
+        """When a session is shown that was waited for from `before` on, in seconds since 1970."""
+        opened = max(self._times(session)[0], before)
+        return self._opening(before, opened) if self.does.arm.blinded else opened
+
+    def _opening(self, before: float, ready: float) -> float:
+        return released(before, ready, opening_length(self.study.slots[0])).at
 
     def _times(self, session: SessionRecord) -> tuple[float, ...]:
         return self.board.read(lambda connection: queries.times(connection, session.session))
@@ -113,7 +134,7 @@ class Sessions:
         self,
         session: SessionRecord,
         messages: Sequence[Timed],
-        before: float,
+        opened: float,
         now: float,
         noticed: MutableMapping[str, float],
         *,
@@ -124,7 +145,7 @@ class Sessions:
         until = messages[len(out)].release.at if len(out) < len(messages) else None
         if fails and until is None and self.does.arm.blinded:
             seen = noticed.setdefault(session.session, now)
-            asked = messages[-1].release.at if messages else max(self._times(session)[0], before)
+            asked = messages[-1].release.at if messages else opened
             place = f"{self._place(session)}/{len(messages) + 1}"
             end = self._slot_end(place, asked, seen)
             until = end if end > now else None

@@ -21,7 +21,7 @@ from pxp_fsm.prompting.model import Call, Request
 from pxp_fsm.protocol.messages import Message
 from pxp_fsm.studies.assignment import assignment
 from pxp_fsm.studies.files import load_study
-from pxp_fsm.studies.slots import released, slot_length
+from pxp_fsm.studies.slots import opening_length, released, slot_length
 from pxp_fsm.studies.tasks import Sessions
 from pxp_fsm.studies.views import LEFT_OUT, page_bytes, view, without_sources
 from tests.backends.records import record
@@ -66,36 +66,52 @@ class Side:
     held: int = 0
 
     def pages(
-        self, tags: tuple[str, ...], ending: str | None = None, *, blinded: bool = True
+        self,
+        *sessions: tuple[str, ...],
+        ending: str | None = None,
+        blinded: bool = True,
+        total: int = 1,
     ) -> list[bytes]:
-        """The pages of a session of these tags, at instants from before it to after it."""
+        """The pages of sessions of these tags, at instants from before them to after them.
+
+        All but the last end after their last message.
+        """
         self.held += 1
         arm = replace(BLINDED.arm, blinded=blinded)
         does = BLINDED._replace(place=self.held, arm=arm)
-        run = f"drug-experts-p001-{self.held}"
-        self.hold(run, tags, ending)
-        sessions = Sessions(STUDY, self.board, "p001", does, run, 1)
+        run, before = f"drug-experts-p001-{self.held}", BEGAN
+        plan = json.dumps({"machine": self.partner, "task": "drug"})
+        record = RunRecord(run, "drug", plan, 7, self.partner, self.partner, subject="p001")
+        self.board.start_run(record)
+        for position, tags in enumerate(sessions, 1):
+            last = position == len(sessions)
+            before = self.hold(run, position, tags, ending if last else "bound", before)
+        about = Sessions(STUDY, self.board, "p001", does, run, total, BEGAN)
         found, noticed, now = list[bytes](), dict[str, float](), BEGAN
-        while now < BEGAN + 40.0 * (len(tags) + 2):
-            standing = sessions.standing(now, noticed)
+        while now < BEGAN + 40.0 * (sum(map(len, sessions)) + 2 * total):
+            standing = about.standing(now, noticed)
             status = "ANSWERING" if standing.is_theirs else "WAITING"
             status = "ABANDONED" if standing.is_lost else "BREAK" if standing.is_over else status
             found.append(page_bytes(view(STUDY, status, standing, [does])))
-            now += 11.3
+            now += 5.3
         return found
 
-    def hold(self, run: str, tags: tuple[str, ...], ending: str | None) -> None:
-        self.clock.at, partner, board = BEGAN, self.partner, self.board
-        plan = json.dumps({"machine": partner, "task": "drug"})
-        board.start_run(RunRecord(run, "drug", plan, 7, partner, partner, subject="p001"))
+    def hold(
+        self, run: str, position: int, tags: tuple[str, ...], ending: str | None, before: float
+    ) -> float:
+        """Hold a session that is waited for from `before` on; when its last message is shown."""
+        partner, board = self.partner, self.board
+        opening = opening_length(STUDY.slots[0])
+        self.clock.at = before + opening * self.speed
         agents = (("m", partner), ("h", "person in a browser"))
-        name, asked = f"{run}/1/1", BEGAN
-        board.start_session(record(name, 1, run=run, agents=agents, assumptions=(partner,)))
+        name, asked = f"{run}/1/{position}", released(before, self.clock.at, opening).at
+        opened = record(name, position, run=run, agents=agents, assumptions=(partner,))
+        board.start_session(opened)
         log = CallsOf(board, run)
         for number, tag in enumerate(tags, 1):
             sender, receiver = ("m", "h") if number % 2 else ("h", "m")
             if sender == "m":
-                place = f"drug-experts/p001/{self.held}/1/{number}"
+                place = f"drug-experts/p001/{self.held}/{position}/{number}"
                 length = slot_length(STUDY.seed, place, *STUDY.slots)
                 self.clock.at = asked + length * self.speed
                 asked = released(asked, self.clock.at, length).at
@@ -107,6 +123,7 @@ class Side:
             board.append(Message(name, number, sender, tag, answer, receiver), "", [])
         if ending is not None:
             board.close(name, ending, f"{partner} said {partner}", [])
+        return asked
 
 
 def two(clock: Clock, quick: float = 0.02, slow: float = 0.93) -> tuple[Side, Side]:
@@ -124,9 +141,23 @@ def test_the_views_of_two_partners_are_the_same_over_all_sessions(
     for tags in everything:
         # a partner that failed answers no more; where it is the person's turn, nothing has ended
         for ending in (None, "bound", "no answer") if len(tags) % 2 == 0 else (None, "bound"):
-            first, other = (side.pages(tags, ending) for side in sides)
+            first, other = (side.pages(tags, ending=ending) for side in sides)
             assert first == other, (tags, ending)
             assert all(len(page) % 4096 == 0 for page in first)
+
+
+@pytest.mark.parametrize("said", [(), ("INIT",), ("INIT", "RATIFY")], ids=len)
+def test_the_next_session_is_shown_at_the_end_of_a_slot(
+    said: tuple[str, ...], clock: Clock
+) -> None:
+    """Also after a message of the person's, where the other side has nothing to wait with."""
+    sides = two(clock)
+    for before in (("INIT", "RATIFY"), ("INIT", "REFUTE", "RATIFY")):
+        first, other = (side.pages(before, said, total=3) for side in sides)
+        assert first == other
+        assert len(set(first)) >= len(before) + len(said)
+    opened = [side.pages(("INIT", "RATIFY"), blinded=False, total=2) for side in sides]
+    assert opened[0] != opened[1]
 
 
 def test_without_blinding_they_differ(clock: Clock) -> None:

@@ -18,12 +18,6 @@ from tests.web.experts import MINE, QuickServer, Server
 pytestmark = pytest.mark.deep
 
 PHONE = (390, 844)
-PRESS = """([heading, text]) => {
-  const headings = [...document.querySelectorAll("h2")];
-  if (headings.some(one => one.textContent.includes(heading))) return true;
-  [...document.querySelectorAll("button:enabled")].find(one => one.textContent === text)?.click();
-}"""
-"""Whether there is a heading; else press a button, if it is there and can be pressed."""
 SMILES, WORDS = MINE["prediction"], MINE["explanation"]
 
 
@@ -56,14 +50,10 @@ def begin(page: Any) -> None:
     page.wait_for_selector(".form")
 
 
-def go_on(page: Any, heading: str) -> None:
-    page.get_by_role("button", name="Continue").click()
+def go_on(page: Any, heading: str, button: str = "Continue") -> None:
+    """Press a button, once."""
+    page.get_by_role("button", name=button).click()
     page.get_by_role("heading", name=heading).wait_for()
-
-
-def go_on_when_asked(page: Any, heading: str, button: str = "Continue") -> None:
-    """Go on where the server may not have asked yet: until then it refuses."""
-    page.wait_for_function(PRESS, arg=[heading, button], polling=500)
 
 
 def send(page: Any, tag: str) -> None:
@@ -84,7 +74,7 @@ def agree(page: Any) -> None:
         if "This session is over" in page.inner_text("body"):
             return
         length = page.locator(".messages li").count()
-        go_on_when_asked(page, "What do you say", "Take their answer")
+        go_on(page, "What do you say", "Take their answer")
         send(page, "RATIFY")
         page.wait_for_function(
             "length => document.querySelectorAll('.messages li').length > length ||"
@@ -228,8 +218,11 @@ def test_the_researcher_sees_curves_and_two_sessions_side_by_side(
             expect(beside).to_have_count(3)
 
 
-def test_a_server_that_is_killed_in_the_middle_loses_nothing(browser: Any, tmp_path: Path) -> None:
-    with at_desk(browser, tmp_path, lenient=True) as (page, server):
+@pytest.mark.parametrize("late", [0.0, 0.6])
+def test_a_server_that_is_killed_in_the_middle_loses_nothing(
+    browser: Any, tmp_path: Path, late: float
+) -> None:
+    with at_desk(browser, tmp_path, lenient=True, late=late) as (page, server):
         begin(page)
         page.get_by_label("Your prediction").fill(SMILES)
         page.get_by_label("Your explanation").fill("half a")
@@ -240,13 +233,13 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(browser: Any, tmp_p
         server.start()
         page.locator(".away").wait_for(state="detached")
         assert page.get_by_label("Your explanation").input_value() == WORDS
-        go_on_when_asked(page, "What do you say")
+        go_on(page, "What do you say")
         server.end()
         server.start()
         page.locator(".away").wait_for(state="detached")
         page.get_by_role("heading", name="Your answer").wait_for()
         assert page.get_by_label("Your explanation").input_value() == WORDS
-        go_on_when_asked(page, "What do you say")
+        go_on(page, "What do you say")
         send(page, "REFUTE")
         server.end()
         server.start()

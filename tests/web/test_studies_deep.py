@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,9 +24,11 @@ from pxp_fsm.experiments.plan_data import read_plan
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.protocol.messages import Answer, Question
 from pxp_fsm.studies.export import export_study
+from pxp_fsm.studies.views import page_bytes
+from pxp_fsm.web.participants import host
 from tests.studies.experts import drug
 from tests.web.requests import ask_every_route
-from tests.web.studies import Person, StudyProcess, study_server
+from tests.web.studies import BOUND, Person, StudyProcess, study_server
 
 pytestmark = pytest.mark.deep
 
@@ -97,10 +103,13 @@ def test_twelve_experts_take_part_over_http(tmp_path: Path) -> None:
 def test_what_is_served_tells_nothing_of_a_blinded_partner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two partners that say the same, one quick and one slow: the same bytes, in the same order."""
+    """Two partners that say the same, one quick and one slow: the same bytes, in the same order.
+
+    So are the pages at each piece of news; and there is none that brings nothing new.
+    """
     start, said = runs.start, Answer("CC(=O)O.Nc1ccccc1", "An amide. See US08440830B2. Use DCC.")
 
-    def pages(folder: str, partner: str, seconds: float) -> list[bytes]:
+    def pages(folder: str, partner: str, seconds: float) -> tuple[list[bytes], list[bytes]]:
         def machine(_question: Question) -> Answer:
             time.sleep(seconds)
             return said
@@ -114,10 +123,18 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
         (tmp_path / folder).mkdir()
         study = replace(drug(tmp_path / folder, **SHORT), slots=(2.0, 3.0))
         with study_server(study, tmp_path / folder / "people.sqlite") as found:
+            heard, tell = list[bytes](), found.host.pages.tell
+
+            def told(name: str) -> None:
+                if name == one.subject:
+                    heard.append(page_bytes(found.host.page(name)))
+                tell(name)
+
             found.lab("POST", "/events/open")
             one = found.arrives("somebody")
             one.draw = random.Random(3)
-            page, seen = one.carried("WAITING"), list[bytes]()
+            monkeypatch.setattr(found.host.pages, "tell", told)
+            page, seen = one.carried("WAITING"), [one.content]
             while page["status"] in ("WAITING", "ANSWERING"):
                 page = one.until(
                     lambda x: x["status"] == "BREAK" or (x.get("session") or {}).get("asked")
@@ -128,10 +145,70 @@ def test_what_is_served_tells_nothing_of_a_blinded_partner(
                     seen.append(one.content)
         assert len(seen) > 8
         assert not any(b"US08440830B2" in one or partner.encode() in one for one in seen)
-        return seen
+        assert all(before != after for before, after in pairwise(heard))
+        return seen, heard
 
     quick, slow = pages("quick", "zebra", 0.0), pages("slow", "walrus", 0.4)
     assert quick == slow
+
+
+def test_a_partner_that_answers_within_a_slot_is_no_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, answers = runs.start, threading.Event()
+
+    async def machine(_question: Question) -> Answer:
+        assert await asyncio.to_thread(answers.wait, BOUND)
+        return Answer("CC(=O)O.Nc1ccccc1", "An amide.")
+
+    def begin(plan: Plan, board: SqlBlackboard, name: str) -> Run:
+        task, data = read_plan(plan)
+        return start(plan, board, (seated(task, plan, machine), data), name=name)
+
+    monkeypatch.setattr(runs, "start", begin)
+    study = replace(drug(tmp_path, **SHORT), slots=(1_000.0, 1_000.0))
+    with study_server(study, tmp_path / "people.sqlite") as found:
+        heard, board = list[str](), found.host.conduct.board
+        found.lab("POST", "/events/open")
+        one = found.arrives("one")
+        one.carried("WAITING")
+        monkeypatch.setattr(found.host.pages, "tell", heard.append)
+        try:
+            waits = one.until(lambda _page: heard)
+        finally:
+            answers.set()
+        assert waits["session"]["messages"] == []  # the molecule is there, and nobody has answered
+        while not board.entries(f"drug-experts-{one.subject}-1/1/1"):
+            time.sleep(0.01)
+        found.host.look(one.subject)
+        assert heard == [one.subject]
+        assert one.look() == waits
+
+
+def test_a_question_is_asked_again_at_the_end_of_a_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart, however soon the partner is ready again; what is sent meanwhile waits."""
+    study, path = drug(tmp_path, **SHORT), tmp_path / "people.sqlite"
+    with study_server(study, path) as found:
+        found.lab("POST", "/events/open")
+        page = found.arrives("one").carried("ANSWERING")
+        asked = page["session"]["asked"]
+    now = [4e9]
+    monkeypatch.setattr(host, "time", SimpleNamespace(time=lambda: now[0]))
+    with study_server(replace(study, slots=(1.0, 1.0)), path) as found:
+        one, questions = found.arrives("one"), found.host.runner.questions
+        session = next(
+            record.session for record in found.host.conduct.board.sessions("drug-experts-p001-1")
+        )
+        one.until(lambda page: page["status"] == "ANSWERING" and questions.waiting(session))
+        for at, shown in ((4e9 + 0.9, False), (4e9 + 1.1, True)):
+            now[0] = at
+            assert bool(one.look()["session"]["asked"]) is shown
+            draft = one.ask("PUT", "/api/participant/draft", json={"number": 2})
+            assert draft.status_code == (204 if shown else 409)
+            assert found.host.will_ask(one.subject) is not shown
+        assert one.look()["session"]["asked"] == asked
 
 
 def test_no_request_of_a_participant_is_a_fault_of_the_server(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from backends.databases.drafts import Timing, drop_draft, keep_draft, keep_timing
 from backends.people.browser import LONGEST, OWN, SEND, Given, QuestionKind
 from backends.people.waiting import Moved
+from pxp_fsm.tasks.task import HUMAN
 from pxp_fsm.web.assets import static
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.runner import Place, Runner, RunState
@@ -20,6 +22,10 @@ PATIENCE = 2.0
 """Seconds for which an answer waits for what follows it; after that the page hears of it."""
 STORED = 60.0
 """Seconds for which a message that was sent waits to be stored, before it is acknowledged."""
+RESUMED = 20.0
+"""Seconds for which an answer waits until a server that was started again has asked for it."""
+_OFTEN = 0.2
+"""Seconds between two looks at whether it has."""
 PAGE = sha256((static("experts.js") + static("experts.css")).encode()).hexdigest()[:12]
 """The version of the page, as it is stored with each message that was made on it."""
 
@@ -64,6 +70,28 @@ class Reply(Body):
     prediction: Text = ""
     explanation: Text = ""
     spent: Spent = Spent()
+
+
+async def asked_again(will_ask: Callable[[], bool]) -> None:
+    """Wait while a session that was resumed `will_ask` what its person was asked before."""
+    until = time.monotonic() + RESUMED
+    while time.monotonic() < until and await asyncio.to_thread(will_ask):
+        await asyncio.sleep(_OFTEN)
+
+
+def will_ask(runner: Runner, place: Place) -> bool:
+    """Whether a session is about to ask its person, for the first time since it was resumed."""
+    return runner.will_ask(place.session) and _is_their_turn(runner, place)
+
+
+def _is_their_turn(runner: Runner, place: Place) -> bool:
+    """Whether the person has the next message, after what is stored."""
+    where = place.repetition, place.position, place.position
+    record = next(iter(runner.board.sessions_at(place.run, *where)), None)
+    if record is None or record.ending is not None:
+        return False
+    said = runner.board.entries(place.session)
+    return said[-1].message.sender != HUMAN if said else record.agents[0][0] == HUMAN
 
 
 async def stored(runner: Runner, news: News, place: Place, number: int) -> None:

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_MOST = 1_000
-"""Items that wait for one listener; whoever is so slow asks for everything again anyway."""
+MOST = 1_000
+"""Items that wait for one listener."""
+LOST = ""
+"""What a listener hears in place of items that were too many: anything may have changed."""
 
 
 class News:
@@ -42,8 +44,11 @@ class News:
 
     @contextmanager
     def listening(self, session: str | None = None) -> Iterator[asyncio.Queue[str]]:
-        """A queue of the names of sessions that have changed; of `session` alone, if it is one."""
-        queue: asyncio.Queue[str] = asyncio.Queue(_MOST)
+        """A queue of the names of sessions that have changed; of `session` alone, if it is one.
+
+        Whoever is `MOST` items behind hears `LOST` in their place.
+        """
+        queue: asyncio.Queue[str] = asyncio.Queue(MOST)
         self._heard[queue] = session or None
         try:
             yield queue
@@ -55,5 +60,9 @@ class News:
         self._changes[""] += session != ""
         for queue, wanted in self._heard.items():
             if wanted in (None, session):
-                with suppress(asyncio.QueueFull):
+                if queue.full():
+                    while not queue.empty():
+                        queue.get_nowait()
+                    queue.put_nowait(LOST)
+                else:
                     queue.put_nowait(session)

@@ -104,6 +104,7 @@ class Runner:
         self.questions = Questions[Asked, Given](self._told)
         self._shows_writing = shows_writing
         self._written: dict[str, Written] = {}
+        self._begun = set[str]()
         self._to_tell = set[str]()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,6 +113,7 @@ class Runner:
         self._leaving: set[asyncio.Task[None]] = set()
 
     def _told(self, session: str) -> None:
+        self._begun.add(session)
         self.on_change(session)  # whoever listens by now
 
     def start(self) -> None:
@@ -173,6 +175,15 @@ class Runner:
     def waiting(self, session: str) -> Waiting[Asked, Given] | None:
         """What waits for the person of a session."""
         return self.questions.waiting(session)
+
+    def will_ask(self, session: str) -> bool:
+        """Whether a session goes on that has asked nothing yet since its run was begun or resumed.
+
+        What was asked before is asked again then.
+        """
+        hosted = self.hosted.get(session.rsplit("/", 2)[0])
+        goes_on = hosted is not None and hosted.state is RunState.RUNNING
+        return goes_on and session not in self._begun
 
     def check(self, session: str, key: str, given: Given) -> Given:
         """What `given` is as an answer to the question `key`.
@@ -239,6 +250,7 @@ class Runner:
     def _go_on(self, hosted: Hosted) -> None:
         if hosted.state in (RunState.PAUSED, RunState.STOPPED):
             hosted.state, hosted.trouble = RunState.RUNNING, ""
+            self._begun.difference_update(place.session for place in hosted.places)
             before, hosted.task = hosted.task, None
             hosted.task = asyncio.create_task(self._carry(hosted, before))
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -34,8 +35,18 @@ from pxp_fsm.web.experts.admission import (
     Links,
     Who,
 )
-from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Draft, Reply, give, save, stored
-from pxp_fsm.web.experts.news import News
+from pxp_fsm.web.experts.answers import (
+    PAGE,
+    PATIENCE,
+    Draft,
+    Reply,
+    asked_again,
+    give,
+    save,
+    stored,
+    will_ask,
+)
+from pxp_fsm.web.experts.news import LOST, News
 from pxp_fsm.web.experts.research import add_research
 from pxp_fsm.web.experts.runner import Place, Runner
 from pxp_fsm.web.experts.views import (
@@ -187,6 +198,7 @@ def _add_sessions(app: FastAPI, runner: Runner, news: News) -> None:
     async def reply(who: Asker, session: str, said: Reply) -> SessionView:
         """Answer what is asked; the session as it is then."""
         place = _answering(runner, who, session)
+        await asked_again(partial(will_ask, runner, place))
         seen = news.version(place.session)
         sent = await asyncio.to_thread(give, runner, place, said)
         if sent is not None:
@@ -220,6 +232,8 @@ def picture_of(runner: Runner, place: Place, number: int, said: Sequence[Message
 
 def _add_events(app: FastAPI, runner: Runner, news: News) -> None:
     def told(who: Who, name: str) -> Mapping[str, Any] | None:
+        if name == LOST:
+            return {"type": "lost"}
         place = runner.places.get(name)  # or the name of a session or a run
         run = name if place is None else place.run
         hosted = runner.hosted.get(run if run in runner.hosted else run.rsplit("/", 2)[0])
@@ -240,7 +254,10 @@ CHANGED: Mapping[str, Any] = MappingProxyType({"type": "changed"})
 def add_events(
     app: FastAPI, news: News, told: Callable[[Who, str], Mapping[str, Any] | None]
 ) -> None:
-    """The WebSocket by which a page hears what its holder is `told` of a name that has changed."""
+    """The WebSocket by which a page hears what its holder is `told` of a name that has changed.
+
+    They are `told` of `LOST` where the page was so slow that it must ask for everything again.
+    """
 
     @app.websocket("/api/events")
     async def events(socket: WebSocket) -> None:

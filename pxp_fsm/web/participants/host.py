@@ -1,13 +1,15 @@
 """A study on a server: its tables move with what participants do, its runs are carried meanwhile.
 
 A page hears that something has changed when what it may show has changed: of a blinded arm that is
-at the end of a slot, whenever within it the partner has answered.
+at the end of a slot, whenever within it the partner has answered, or was ready again after a
+restart.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -20,10 +22,11 @@ from pxp_fsm.experiments import runs
 from pxp_fsm.experiments.faults import log
 from pxp_fsm.experiments.plans import Plan
 from pxp_fsm.prompting.model import Image
+from pxp_fsm.studies import slots
 from pxp_fsm.studies.conduct import AT_TASK, Conduct
 from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.tasks import Standing
-from pxp_fsm.web.experts.answers import Draft, Reply, give, save
+from pxp_fsm.web.experts.answers import Draft, Reply, give, save, will_ask
 from pxp_fsm.web.experts.news import News
 from pxp_fsm.web.experts.runner import Hosted, Place, Runner, RunState
 from pxp_fsm.web.experts.server import picture_of
@@ -49,6 +52,8 @@ class Host:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._looks = set[asyncio.Task[None]]()
         self._told: dict[str, object] = {}
+        self._resumed: dict[str, float] = {}
+        self._ready: dict[str, float] = {}
 
     def __enter__(self) -> Host:
         return self
@@ -80,7 +85,8 @@ class Host:
         """What the page of `subject` receives now."""
         with self.conduct.alone:
             standing = self.attend(subject)
-            return page_of(self.conduct, self.runner, subject, standing)
+            asks = self._asks(subject, standing)
+            return page_of(self.conduct, self.runner, subject, standing, asks=asks)
 
     def act(self, subject: str, label: str, payload: Any, timing: Timing) -> None:
         """Let a participant do what their page offers; raises what `Conduct.act` raises."""
@@ -114,6 +120,8 @@ class Host:
             return found
         try:
             if any(record.run == run for record in board.runs()):
+                self._resumed[run] = time.time()
+                self._ready.pop(run, None)
                 return self.runner.attach(runs.resume(run, board, may_be_over=True))
             return self.runner.attach(runs.start(plan, board, name=run))
         except BlackboardError:
@@ -152,9 +160,43 @@ class Host:
         """Where `subject` is to answer; raises `Moved` where that is not known to them yet."""
         standing = self.conduct.follow(subject)
         place = self._place(standing)
-        if self.conduct.status(subject) != "ANSWERING" or place is None:
+        if place is None or not self._asks(subject, standing):
             raise Moved("this question has been answered, or the session has moved on")
         return place, standing
+
+    def will_ask(self, subject: str) -> bool:
+        """Whether `subject` is about to be asked again what they were asked before a restart."""
+        with self.conduct.alone:
+            standing = self.conduct.follow(subject)
+            if self.conduct.status(subject) != "ANSWERING" or not standing.session:
+                return False
+            place = self._place(standing)
+            if place is None:
+                return True
+            asked = self._asked_from(place)
+            return will_ask(self.runner, place) if asked is None else asked > time.time()
+
+    def _asks(self, subject: str, standing: Standing) -> bool:
+        """Whether it may be shown that a question waits for `subject`."""
+        place = self._place(standing)
+        if self.conduct.status(subject) != "ANSWERING" or place is None:
+            return False
+        asked = self._asked_from(place)
+        return asked is not None and asked <= time.time()
+
+    def _asked_from(self, place: Place) -> float | None:
+        """When the question that waits may be shown, in seconds since 1970; None where none waits.
+
+        After a restart that is at the end of a slot: partners take unlike times to get ready.
+        """
+        if self.runner.waiting(place.session) is None:
+            return None
+        began = self._resumed.get(place.run)
+        if began is None:
+            return 0.0
+        ready = self._ready.setdefault(place.run, time.time())
+        least, _most = self.conduct.study.slots
+        return slots.released(began, ready, slots.opening_length(least)).at
 
     def _place(self, standing: Standing) -> Place | None:
         name = standing.session
@@ -169,9 +211,14 @@ class Host:
         """Something of a run may look otherwise; told by the thread that carries runs."""
         self.sessions.tell(name)
         hosted = self.runner.hosted.get(name if "/" not in name else name.rsplit("/", 2)[0])
-        if hosted is not None and self._loop is not None:
+        if hosted is not None:
+            self._call(self._due, hosted.subject)
+
+    def _call(self, work: Callable[..., None], *given: Any) -> None:
+        """Do something in the loop that serves pages, from any thread."""
+        if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended: nobody is served any more
-                self._loop.call_soon_threadsafe(self._due, hosted.subject)
+                self._loop.call_soon_threadsafe(work, *given)
 
     def _due(self, subject: str, at: float = 0.0) -> None:
         """Look at what has become of a task at a time, in seconds since 1970, or before it."""
@@ -187,31 +234,30 @@ class Host:
 
     def _look_at(self, subject: str) -> None:
         self._timers.pop(subject, None)
-        self._looking(self._look(subject))
+        self._looking(asyncio.to_thread(self.look, subject))
 
     def _looking(self, work: Any) -> None:
         look = asyncio.ensure_future(work)
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
 
-    async def _look(self, subject: str) -> None:
-        until = await asyncio.to_thread(self.look, subject)
-        if until is not None:
-            self._due(subject, until)
-
-    def look(self, subject: str) -> float | None:
-        """Tell the page of `subject` where what it may show has changed; when to look again."""
+    def look(self, subject: str) -> None:
+        """Tell the page of `subject` where what it may show has changed; look again when it may."""
         with self.conduct.alone:
             standing = self.attend(subject)
             status = self.conduct.status(subject)
             place = self._place(standing) if status == "ANSWERING" else None
             waiting = None if place is None else self.runner.waiting(place.session)
-            key = None if waiting is None else waiting.key
+            asked = None if place is None else self._asked_from(place)
+            held = asked is not None and asked > time.time()
+            key = None if waiting is None or held else waiting.key
             now = (status, standing.session, len(standing.shown), key)
             if self._told.get(subject) != now:
                 self._told[subject] = now
                 self.pages.tell(subject)
-            return standing.until
+            until = asked if held else standing.until
+        if until is not None:
+            self._call(self._due, subject, until)
 
     async def _rounds(self) -> None:
         """Now and then: let those lapse who gave no sign, and erase what could not be erased."""

@@ -7,8 +7,10 @@ whoever it is for, it tells nothing that the tables and the end of a slot have n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
@@ -16,6 +18,7 @@ from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import Response
 from pydantic import Field
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backends.databases import SqlBlackboard
 from backends.databases.drafts import keep_draft
@@ -26,7 +29,17 @@ from pxp_fsm.studies.files import Study
 from pxp_fsm.studies.lifecycles import OVER
 from pxp_fsm.studies.views import page_bytes
 from pxp_fsm.web.experts.admission import PAGE_HEADERS, RESEARCHERS, Bounded, Links, Who
-from pxp_fsm.web.experts.answers import PAGE, PATIENCE, Body, Draft, Reply, Spent, stored
+from pxp_fsm.web.experts.answers import (
+    PAGE,
+    PATIENCE,
+    Body,
+    Draft,
+    Reply,
+    Spent,
+    asked_again,
+    stored,
+)
+from pxp_fsm.web.experts.news import LOST
 from pxp_fsm.web.experts.server import CHANGED, Asker, Me, add_common, add_events, picture_response
 from pxp_fsm.web.experts.views import NOTICE, laid_out
 from pxp_fsm.web.participants.host import Host
@@ -82,6 +95,8 @@ def application(host: Host, links: Links) -> FastAPI:
 
     def told(who: Who, name: str) -> Mapping[str, Any] | None:
         """With the last page of who has left: their link has ended, and they cannot ask for it."""
+        if name == LOST:
+            name = who.subject
         if not who.is_researcher and name == who.subject and host.conduct.status(name) in OVER:
             return {**CHANGED, "page": host.page(name)}
         return CHANGED if who.is_researcher or name == who.subject else None
@@ -137,6 +152,7 @@ def _add_task(app: FastAPI, host: Host) -> None:
 
         Once a message is stored the answer comes at once: it does not wait for the partner's.
         """
+        await asked_again(partial(host.will_ask, subject))
         where = await asyncio.to_thread(host.conduct.follow, subject)
         seen = host.sessions.version(where.session)
         place, number = await asyncio.to_thread(host.reply, subject, said)
@@ -158,6 +174,46 @@ def _add_task(app: FastAPI, host: Host) -> None:
     def picture(subject: Participant, number: int) -> Response:
         """The picture of the instance (0), or of the prediction of a message."""
         return picture_response(host.picture(subject, number))
+
+
+PACE = 0.25
+"""Seconds after which a participant is replied to, or a multiple of it."""
+
+
+def pace(study: Study) -> float:
+    """The seconds in whose multiples participants are replied to; 0 where nobody is blinded."""
+    return min(PACE, study.slots[0]) if any(arm.blinded for arm in study.arms) else 0.0
+
+
+class Paced:
+    """Participants are replied to `step` seconds after their request, or a multiple of it.
+
+    A partner that computes on this machine slows it down: that would be seen in how long replies
+    take. 0 is no pacing; `clock` and `sleep` are for tests.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        step: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._app, self._step = app, step
+        self._clock, self._sleep = clock, sleep
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        who, began = scope.get("state", {}).get("who"), self._clock()
+        if not self._step or scope["type"] != "http" or who is None or who.is_researcher:
+            await self._app(scope, receive, send)
+            return
+
+        async def paced(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self._sleep((began - self._clock()) % self._step)
+            await send(message)
+
+        await self._app(scope, receive, paced)
 
 
 def arrival(conduct: Conduct) -> Callable[[Mapping[str, str]], str | None]:
@@ -197,7 +253,8 @@ def serve_study(
         conduct = host.conduct
         free = listening.getsockname()[1]
         links = Links(board, free, url, days, scope=study.run, arrive=arrival(conduct))
-        server = server_of(Guarded(Bounded(application(host, links)), links, PAGE_HEADERS))
+        paced = Paced(Bounded(application(host, links)), pace(study))
+        server = server_of(Guarded(paced, links, PAGE_HEADERS))
         addresses = {"": links.link(RESEARCHERS, "")}
         if study.payment.parameters:
             query = "&".join(f"{name}={{{{%{name}%}}}}" for name in study.payment.parameters)

@@ -26,8 +26,10 @@ def released(study: Study, arm: Arm, standing: Standing, *, asks: bool = True) -
     return Released(standing.shown, asks, not arm.blinded, plain)
 
 
-def page_of(conduct: Conduct, runner: Runner, subject: str, standing: Standing) -> dict[str, Any]:
-    """What the page of `subject` receives now, as JSON."""
+def page_of(
+    conduct: Conduct, runner: Runner, subject: str, standing: Standing, *, asks: bool
+) -> dict[str, Any]:
+    """What the page of `subject` receives now, as JSON; `asks` if what waits for them is shown."""
     found = participant_page(conduct, subject, standing) | {"subject": subject}
     one = conduct.participation(subject)
     if one.status in ASKING:
@@ -39,7 +41,7 @@ def page_of(conduct: Conduct, runner: Runner, subject: str, standing: Standing) 
             None,
         )
         if place is not None:
-            what = released(conduct.study, arm, standing, asks=one.status == "ANSWERING")
+            what = released(conduct.study, arm, standing, asks=asks)
             session = session_view(runner, place, what)
             found["session"] = None if session is None else asdict(session)
     return found

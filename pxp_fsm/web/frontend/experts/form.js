@@ -54,8 +54,8 @@ export function Form({ view, base, pasting, onReply, onMoved }) {
       await onReply(post(`${base}/reply`, body).then((found) => found.json()));
     } catch (error) {
       if (asked.step === "answer") kept.touch();
-      if (error.status === 409) onMoved();
-      else setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
+      setTrouble(error.status ? error.message : "The server is away; try again when it is back.");
+      if (error.status === 409) onMoved(); // where another question is asked, the trouble is over
     } finally {
       setBusy(false);
     }

@@ -10,6 +10,7 @@ const written = new Map(), readers = new Set();
 export function listen(changed, lost) {
   let pause = SOONEST, timer = 0, over = false;
   const hear = (event) => {
+    if (event.type === "lost") written.clear();
     if (event.type !== "writing") return changed(event);
     written.set(event.id, event);
     readers.forEach((read) => read());
