@@ -199,7 +199,9 @@ class _Sessions:
         """The run of the sessions with `model`; the first session records it."""
         if model.name not in self._runs:
             judge = InspectModel(get_model(role=_JUDGE)).name if self._judge else None
-            plan = replace(self.plan, **{self.role: model.name, _JUDGE: judge})
+            machine = model.name if self.role == "machine" else None
+            human = model.name if self.role == "human" else None
+            plan = replace(self.plan, machine=machine, human=human, judge=judge)
             fingerprint = data_fingerprint(plan, self.data)
             name, seed = self.subject.name, plan.seed
             record = RunRecord(name, name, plan.as_json(), seed, __version__, fingerprint)
