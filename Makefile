@@ -38,7 +38,7 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	@touch $(READY) $@
 
 $(READY_DEEP): $(READY_DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,site,storm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,inspect,site,storm]'
 	@touch $@
 
 run: $(READY)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from backends.databases import SqlBlackboard
 from proofs.languages.published_code import ROUNDS
 from pxp_fsm.analysis.audits import page
-from pxp_fsm.analysis.audits.published_tags import is_published
 from pxp_fsm.analysis.audits.records import Report, audit_database, audit_published
+from pxp_fsm.analysis.recordings.files import open_recordings
+from pxp_fsm.analysis.recordings.forms import Form, form_of
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
@@ -42,7 +42,9 @@ def _audited(request: options.Audit) -> Report:
     Raises `UsageError` for what does not go with a recording of this kind.
     """
     database, runs, rounds, html = request.database, request.runs, request.rounds, request.html
-    if is_published(Path(database)):
+    if form_of(database) is Form.TAGS:
+        if request.mapping is not None:
+            raise UsageError(f"--mapping has no effect on {database}, a file of tags")
         if runs:
             raise UsageError(f"{database} is a file of tags, which has no runs")
         report = audit_published(Path(database), ROUNDS if rounds is None else rounds)
@@ -53,8 +55,8 @@ def _audited(request: options.Audit) -> Report:
         raise UsageError(
             f"--rounds applies to a tags.txt; the bounds of sessions in {database} are recorded"
         )
-    with SqlBlackboard(database, create=False) as board:
-        report = audit_database(board, runs)
+    with open_recordings(database, request.mapping) as found:
+        report = audit_database(found.board, runs, found.unread)
         if html is not None:
-            page.write(report, board, html)
+            page.write(report, found.board, html)
     return report

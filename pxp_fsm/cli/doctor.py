@@ -51,7 +51,11 @@ EXTRAS = {
     "parquet": ("pxp export --format parquet", ("pyarrow",)),
     "sign": ("pxp run --anchor, pxp verify --anchor", ("cryptography",)),
     "dask": ("pxp run --executor dask://...", ("distributed",)),
-    "telemetry": ("traces of calls for OpenTelemetry", ("opentelemetry-api", "opentelemetry-sdk")),
+    "telemetry": (
+        "traces of calls and sessions for OpenTelemetry",
+        ("opentelemetry-api", "opentelemetry-sdk"),
+    ),
+    "inspect": ("DRUG and RAD as tasks of Inspect; audits of its logs", ("inspect-ai",)),
     "storm": ("comparisons with Storm; no command requires it", ("stormpy",)),
 }
 """What each extra of pyproject.toml enables, and the distributions that it installs."""
@@ -63,6 +67,7 @@ MODULES = {
     "python-flint": "flint",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry.sdk",
+    "inspect-ai": "inspect_ai",
 }
 """The module of a distribution whose name is another."""
 

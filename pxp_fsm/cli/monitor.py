@@ -11,8 +11,10 @@ from backends.databases import SqlBlackboard, StoredSession
 from backends.databases.records import stored_system
 from proofs.logic.monitor import MonitorVerdict
 from pxp_fsm.analysis.monitoring import Monitors, tallies
+from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.experiments.summary import counted
 
 VIOLATED = 1
 """Exit code where a formula is false of a session."""
@@ -22,8 +24,10 @@ def monitor(request: options.Monitor) -> int:
     """Print how the formulas are on a run or a session."""
     monitors, name = Monitors(request.formulas), request.name
     evaluate = _session if "/" in name else _run
-    with SqlBlackboard(request.database, create=False) as board:
-        violated = evaluate(monitors, board, name, request.as_json)
+    with open_recordings(request.database, request.mapping) as found:
+        violated = evaluate(monitors, found.board, name, request.as_json)
+    for reason, count in found.unread.most_common():
+        click.echo(printable(f"{counted(count, 'session')} not monitored: {reason}"), err=True)
     return VIOLATED if violated else 0
 
 

@@ -32,6 +32,7 @@ from pxp_fsm.experiments.forks import carry_over, copies, forkable
 from pxp_fsm.experiments.orders import Order, ordered
 from pxp_fsm.experiments.plan_data import gate_of
 from pxp_fsm.experiments.plans import Plan
+from pxp_fsm.experiments.telemetry import TracedBoard
 from pxp_fsm.experiments.units import (
     ONE_BATCH,
     ONE_MEMORY,
@@ -353,20 +354,24 @@ class Run:
         name = self._session_name(slot)
         place = (name, slot.repetition, slot.position, slot.row.instance.key)
         stored = known.get(name)
+        board = TracedBoard(self._blackboard)
         session = Session(
             rules_of(stored) if stored is not None and stored.run != self.name else self._rules,
             members,
             instance=slot.row.instance,
             name=name,
-            blackboard=self._blackboard if not _over(stored) else None,
+            blackboard=board if not _over(stored) else None,
             on_message=lambda message: on_step(Progress(*place, message)),
             earlier=earlier,
             record_faults=True,
             update_context=self.task.update_context,
         )
+        record = stored or replace(
+            session_record(session, self.name, slot.repetition, slot.position),
+            subject=self.plan.subject or "",
+        )
         if stored is None:
-            record = session_record(session, self.name, slot.repetition, slot.position)
-            self._blackboard.start_session(replace(record, subject=self.plan.subject or ""))
+            self._blackboard.start_session(record)
         elif stored.run == self.name:  # others may sit in a session that is carried on
             self._check_agents(stored, members)
         if self.origin is not None and not _over(stored):
@@ -375,9 +380,10 @@ class Run:
             session.replay(self._blackboard.entries(name), self._blackboard.closing(name))
             if _over(stored):
                 return session
-        while session.ending is None:
-            await session.step()
-            await asyncio.sleep(0)
+        with board.session(record, lambda: self._blackboard.entries(name)):
+            while session.ending is None:
+                await session.step()
+                await asyncio.sleep(0)
         for line in self._faults.lines(session):
             self.on_fault(line)
         on_step(Progress(*place, None, session.ending.value))

@@ -41,6 +41,7 @@ HEAVY = (
     "hypothesis",
     "fastapi",
     "uvicorn",
+    "inspect_ai",
 )
 
 

@@ -10,7 +10,6 @@ never cleared.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,33 +19,12 @@ from proofs.audit.sessions import AsPublished
 from proofs.languages import Word, class_language
 from pxp_fsm.errors import DataError, quoted
 
-_BEGINS = b"sessionID-"
-_DATABASE = b"SQLite format 3\x00"
 _LINE = re.compile(r"sessionID-([^\s,]+), (?:ailment|mol)-(.*) ::: tags-\[(.*)\]", re.DOTALL)
 _TAG = re.compile(r"'(Machine|Human): ([A-Za-z_]{1,40})'")
 
 
-def is_published(path: Path) -> bool:
-    """Whether a file is one of that form, by how it begins.
-
-    Raises `DataError` for a file that is no database either.
-    """
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        begins = file.read(4096)
-    if begins and not begins.startswith(_DATABASE):
-        if not begins.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_BEGINS):
-            raise DataError(
-                f"{path} is not a recording: neither a database of runs nor a tags.txt "
-                f"of the authors' published code, whose lines begin with {_BEGINS.decode()}"
-            )
-        return True
-    return False
-
-
 def published_words(path: Path) -> list[Word]:
-    """The tag sequences of its sessions, in their order. Raises `DataError` as above."""
+    """The tag sequences of its sessions, in their order. Raises `DataError` as below."""
     return [recording.word for recording, _ in published_recordings(path, AsPublished())]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from backends.databases import SqlBlackboard
 from backends.databases.own_sessions import SYSTEM
@@ -81,13 +82,16 @@ class Report:
             )
 
 
-def audit_database(board: SqlBlackboard, runs: Sequence[str]) -> Report:
+def audit_database(
+    board: SqlBlackboard, runs: Sequence[str], unread: Mapping[str, int] = MappingProxyType({})
+) -> Report:
     """Audit every session of `runs` (none: of all there are).
 
-    Raises `NotThere` for a run that is not there.
+    `unread` counts sessions of the recording that are not on `board`, by the reason. Raises
+    `NotThere` for a run that is not there.
     """
     records = chosen_runs(board, runs, "to audit")
-    report = Report(board.shown)
+    report = Report(board.shown, sessions=sum(unread.values()), skipped=Counter(unread))
     followed, of_systems = dict[object, Protocols](), list[tuple[str, str]]()
     for stored in chain.from_iterable(recordings(board, record.run) for record in records):
         report.sessions += 1

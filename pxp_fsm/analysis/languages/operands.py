@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from backends.databases import SqlBlackboard
 from backends.databases.recordings import recorded_sessions
 from backends.databases.records import CONCLUDED
 from proofs.claims.catalogue import NAMED, assumptions_of, name_of
@@ -23,7 +22,9 @@ from proofs.languages import (
 )
 from proofs.languages.published_code import ROUNDS, PublishedCode, published_sequences
 from pxp_fsm import defaults
-from pxp_fsm.analysis.audits.published_tags import is_published, published_words
+from pxp_fsm.analysis.audits.published_tags import published_words
+from pxp_fsm.analysis.recordings.files import open_recordings
+from pxp_fsm.analysis.recordings.forms import Form, form_of
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.intelligibility import DEFINITIONS
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
@@ -93,7 +94,7 @@ def operand(text: str, given: Settings, *, beside: Reading | None = None) -> Ope
         return _of(Reading(beside.rules, assumptions_of(text), beside.bounded))
     if _CLASS.fullmatch(text) and not Path(text).exists():
         return Operand(class_language(text))
-    if is_published(Path(text)):
+    if form_of(text) is Form.TAGS:
         if given.run is not None:
             raise UsageError(f"{text} is a file of tags, which has no runs", "run")
         return Operand(of_words(f"recorded in {text}", published_words(Path(text))))
@@ -200,7 +201,8 @@ def recorded(database: str, run: str | None = None) -> Language:
 
     The initiator is m, the responder h. Raises `NotThere` where there is no such run.
     """
-    with SqlBlackboard(database, create=False) as board:
+    with open_recordings(database) as found:
+        board = found.board
         runs = [board.run(run)] if run is not None else board.runs()
         words = {
             word_of((sent.sender == session.initiator, sent.tag) for sent in session.messages)

@@ -19,6 +19,16 @@ def database_argument() -> Any:
     return option("", defaults.STORED, argument=True)
 
 
+def mapping() -> Any:
+    """How the messages of other programs are those of a protocol."""
+    return option(
+        "For a log of Inspect or OpenTelemetry spans of other programs: which protocol their "
+        "agents follow, and where their messages have tags.",
+        None,
+        metavar="FILE.toml",
+    )
+
+
 def port(otherwise: int) -> Any:
     """The port of a server of pages."""
     text = "The port of the server; 0 is any free one."

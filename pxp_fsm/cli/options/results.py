@@ -120,6 +120,8 @@ class Compare:
 class Monitor:
     """Evaluate FORMULAs (pxp help logic) on run NAME, or message by message on session NAME.
 
+    The database may also be a log of Inspect or a file of OpenTelemetry spans (pxp help audit).
+
     A verdict of true or false is final: no continuation that the protocol allows changes it. A
     presumable verdict holds if the session ends here. Exit code 1: a formula is false on a session.
     """
@@ -127,6 +129,7 @@ class Monitor:
     name: str = option(argument=True)
     formulas: tuple[str, ...] = option(argument=True, metavar="FORMULA...")
     database: str = common.database()
+    mapping: Path | None = common.mapping()
     as_json: bool = common.as_json("Write the verdict on each session as JSON.")
 
 
@@ -134,8 +137,9 @@ class Monitor:
 class Audit:
     """Audit every session recorded in DATABASE (a file or a URL), or those of RUNs.
 
-    DATABASE may also be a tags.txt written by the authors' published code: its sessions are audited
-    by that code's own reading of INTERACT.
+    DATABASE may also be a log of Inspect, a file of OpenTelemetry spans (OTLP JSON), or a tags.txt
+    written by the authors' published code, whose sessions are audited by that code's own reading of
+    INTERACT.
 
     Each session is replayed through its protocol's automaton, from its tags and from the recorded
     answers of MATCH and AGREE. The audit reports messages that no correct agent could have sent;
@@ -155,6 +159,7 @@ class Audit:
     as_json: Path | None = option(
         "Write the audit as JSON to this file; - is standard output.", None, name="json"
     )
+    mapping: Path | None = common.mapping()
     shown: int = option("List at most N findings of each kind.", 10, name="list", least=0)
     rounds: int | None = option(
         "The value of --num_iter that the published code ran with, for a tags.txt.",

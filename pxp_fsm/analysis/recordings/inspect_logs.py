@@ -1,0 +1,141 @@
+"""Logs of Inspect, read a few samples at a time: sessions of our tasks, and other conversations."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from backends.databases.session_documents import STORED_AS
+from pxp_fsm.analysis.recordings.conversations import (
+    Convention,
+    Conversation,
+    Found,
+    document_of,
+)
+from pxp_fsm.analysis.recordings.forms import is_archive
+from pxp_fsm.errors import DataError, quoted, require_extra
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalSample
+
+T = TypeVar("T")
+
+_TOGETHER = 50
+"""Samples in memory."""
+_LARGEST, _SMALL, _TIMES = 2**30, 64 * 2**20, 500
+"""A member of the archive has at most so many bytes; a large one, so many times those it takes."""
+_UNUSED = {"events", "events_data", "timelines", "scores", "output"}
+
+
+def inspect_sessions(path: Path, convention: Convention | None) -> Iterator[Found]:
+    """The sessions of a log, in its order: those of our tasks, or by `convention` all others.
+
+    Raises `UsageError` without the extra `inspect`, and `DataError` where the file is no such log.
+    """
+    require_extra("inspect", "a log of Inspect", {"inspect_ai": "inspect-ai"})
+    archive = is_archive(path)
+    if archive:
+        _check_sizes(path)
+    name, samples = _samples_of_archive(path) if archive else _samples_of_json(path)
+    run = name.rpartition("/")[2] or "inspect"
+    positions: dict[str, int] = {}
+    for sample in samples:
+        where = f"sample {quoted(str(sample.id))}, epoch {sample.epoch}"
+        position = positions.setdefault(str(sample.id), len(positions) + 1)
+        try:
+            yield where, _document(sample, position, run, convention)
+        except DataError as error:
+            yield where, error
+
+
+def _document(
+    sample: EvalSample, position: int, run: str, convention: Convention | None
+) -> dict[str, Any]:
+    stored = sample.store.get(STORED_AS)
+    if isinstance(stored, dict):
+        return stored
+    if convention is None:
+        if sample.error is not None:
+            raise DataError("it ended with an error of Inspect, before the session was over")
+        raise DataError("it is no session of pxp-fsm; name a --mapping to read its messages")
+    name = f"{sample.epoch}/{position}"
+    messages = tuple(
+        (_sender(message), str(message.text))
+        for message in sample.messages
+        if message.role in ("user", "assistant") and message.text
+    )
+    return document_of(
+        Conversation(name, str(sample.id), sample.epoch, position, messages), convention, run
+    )
+
+
+def _sender(message: Any) -> str:
+    """Who sent a message: the agent in its metadata, else its role."""
+    agent = (message.metadata or {}).get("agent")
+    return agent if isinstance(agent, str) and agent else str(message.role)
+
+
+def _samples_of_archive(path: Path) -> tuple[str, Iterator[EvalSample]]:
+    from inspect_ai.log import (
+        read_eval_log,
+        read_eval_log_sample_summaries,
+        read_eval_log_samples_by_id,
+    )
+
+    log = str(path)
+    header = _read(path, lambda: read_eval_log(log, header_only=True, format="eval"))
+    summaries = _read(path, lambda: read_eval_log_sample_summaries(log, format="eval"))
+
+    def samples() -> Iterator[EvalSample]:
+        left = iter([(one.id, one.epoch) for one in summaries])
+        while some := list(islice(left, _TOGETHER)):
+            yield from _chunk(some)
+
+    def _chunk(some: Iterable[tuple[str | int, int]]) -> list[EvalSample]:
+        chosen: list[EvalSample] = _read(
+            path,
+            lambda: read_eval_log_samples_by_id(
+                log, some, resolve_attachments=True, format="eval", exclude_fields=_UNUSED
+            ),
+        )
+        return chosen
+
+    return header.eval.task, samples()
+
+
+def _samples_of_json(path: Path) -> tuple[str, Iterator[EvalSample]]:
+    from inspect_ai.log import read_eval_log
+
+    log = _read(path, lambda: read_eval_log(str(path), resolve_attachments=True, format="json"))
+    return log.eval.task, iter(log.samples or [])
+
+
+def _read(path: Path, read: Callable[[], T]) -> T:
+    """What Inspect reads; anything that it raises says that the file is not what it expects."""
+    try:
+        return read()
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [""]
+        reason = quoted(f"{type(error).__name__}: {lines[0]}", 200)
+        raise DataError(f"{path} cannot be read as a log of Inspect: {reason}") from error
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an archive whose members are much larger than they look."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        raise DataError(
+            f"{path} is not a whole archive ({error}); of an evaluation that was cut off, "
+            f"`inspect log recover` makes one"
+        ) from error
+    for one in members:
+        if one.file_size > min(_LARGEST, max(_SMALL, _TIMES * one.compress_size)):
+            raise DataError(
+                f"{path}: its member {quoted(one.filename)} expands to {one.file_size:,} bytes "
+                f"from {one.compress_size:,}; no sample of a session does"
+            )
