@@ -13,6 +13,7 @@ from proofs.logic.monitor import MonitorVerdict
 from pxp_fsm.analysis.monitoring import Monitors, tallies
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.sessions import is_session
 
 VIOLATED = 1
 """Exit code where a formula is false of a session."""
@@ -21,8 +22,8 @@ VIOLATED = 1
 def monitor(request: options.Monitor) -> int:
     """Print how the formulas are on a run or a session."""
     monitors, name = Monitors(request.formulas), request.name
-    evaluate = _session if "/" in name else _run
     with SqlBlackboard(request.database, create=False) as board:
+        evaluate = _session if is_session(board, name) else _run
         violated = evaluate(monitors, board, name, request.as_json)
     return VIOLATED if violated else 0
 
