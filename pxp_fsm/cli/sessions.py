@@ -187,9 +187,10 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
             ),
         ]
     said = protocol(record.protocol, record.n, record.k)
+    key, x = record.instance.key, record.instance.x
     return [
         ("session", record.session),
-        ("instance", f"{record.instance.key}: {record.instance.x}"),
+        ("instance", x if key == x else f"{key}: {x}"),
         ("protocol", f"{said}, table {record.automaton} {record.fingerprint[:12]}"),
         *((name, description) for name, description in record.agents),
         ("assumptions", " ".join(record.assumptions) or "none (noisy)"),

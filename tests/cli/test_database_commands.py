@@ -68,7 +68,9 @@ def test_what_runs_hold_is_counted_in_words(own: Path) -> None:
 
 def test_a_session_without_a_slash_in_its_name_is_shown(own: Path) -> None:
     of = ("--database", DATABASE)
-    assert "because it breathes" in pxp(own, "sessions", "alone", *of).stdout
+    shown = pxp(own, "sessions", "alone", *of).stdout
+    assert "because it breathes" in shown
+    assert "instance    ?\n" in shown
     assert pxp(own, "monitor", "alone", "F m.INIT", *of).stdout.startswith("Monitor F m.INIT\n")
     assert "own/1" in pxp(own, "sessions", "own", *of).stdout.splitlines()[1]
     assert "because it breathes" in pxp(own, "sessions", "own/1", *of).stdout
