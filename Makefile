@@ -9,7 +9,7 @@ READY_DEEP := $(VENV)/.ready-deep
 # Some machines forbid it, and then each process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run quick test test-deep simulation mutants lint check bench findings site clean
+.PHONY: help run quick test test-deep simulation mutants lint check bench findings site dist clean
 
 help:
 	@echo "make run        run the papers' two settings of DRUG offline, 5 repetitions each, into runs/"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench      run the benchmarks; each prints a table"
 	@echo "make findings   write docs/findings*.md and the pictures, from a run of every check"
 	@echo "make site       build the site of the documentation into build/site"
+	@echo "make dist       build the source distribution and the wheel into dist/, and check them"
 	@echo "make clean      remove the virtual environment and the caches"
 
 $(BIN)/python:
@@ -88,6 +89,12 @@ findings: $(READY_DEV)
 	$(BIN)/python -m pxp_fsm.analysis.findings.page docs
 	$(BIN)/python -m pxp_fsm.analysis.findings.probability docs
 	$(BIN)/python -m tests.analysis.agent_findings
+
+dist: | $(BIN)/python
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -14,6 +14,9 @@ NETWORKS = "lan"
 OWN = "own"
 """The task of the runs of sessions that a program of one's own holds: they have no plan either."""
 
+SESSION = f"{OWN}/1"
+"""The name of a session to which a program gives none: that of its run, and a number."""
+
 SYSTEMS = "system"
 """The task of the runs of a system: their plan says of which, and who answered."""
 

@@ -42,12 +42,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A number that stands for all that a run holds now (SHA-256, hex)."""
+    """A number that stands for all that a run holds now (SHA-256, hex).
+
+    `messages` counts the actions of the sessions of systems, too; `actions` is how many these are.
+    """
 
     run: str
     sessions: int
     messages: int
     mark: str
+    actions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
     s = schema.sessions.c
     query = select(schema.sessions).where(s.run == run["run"]).order_by(s.ordinal)
     head = mark = run["opening"]
-    number = messages = opened = 0
+    number = messages = actions_made = opened = 0
     with connection.execute(query, execution_options=_STREAMED) as sessions:
         for batch in sessions.mappings().partitions():
             names = [session["session"] for session in batch]
@@ -173,11 +177,12 @@ def verify_run(connection: Connection, run: chain.Row) -> tuple[Mark, list[Probl
                 latest = rows[-1]["chain"] if rows else session["opening"]
                 mark = chain.joined(mark, session["seal"] or latest)
                 messages += len(rows)
+                actions_made += len(rows) if rows is actions else 0
     if number != run["opened"] or head != run["head"]:
         problems.append(
             Problem(where, f"it opened {run['opened']} sessions, and not those that are there")
         )
-    return Mark(str(run["run"]), opened, messages, str(mark)), problems
+    return Mark(str(run["run"]), opened, messages, str(mark), actions_made), problems
 
 
 class _Stored(NamedTuple):

@@ -56,7 +56,7 @@ def check_model(
     if missing:
         raise UsageError(
             f"{facts.name} does not support what is requested: {', '.join(missing)}; if your "
-            f"server does, declare it in a catalogue of your own"
+            f"server does, declare it in a catalogue of your own (pxp help models)"
         )
     if settings.replay is None:
         _check_library(facts)

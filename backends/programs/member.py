@@ -72,12 +72,15 @@ class ProgramMember:
             raise NoAnswer(f"the program said {quoted(text, 200)}: {error}") from error
 
     async def aclose(self) -> None:
-        """End the program and its process group."""
+        """End the program and its process group; on Windows the program alone."""
         process, self._process = self._process, None
         if process is None:
             return
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:  # Windows, where its children go on
+                process.kill()
         await process.wait()
 
     async def _asked(self, line: bytes) -> bytes:

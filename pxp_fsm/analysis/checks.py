@@ -195,10 +195,15 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def properties() -> dict[str, str]:
-    """Every property that can be asked for by name, with what it says."""
-    claims = {claim.name: claim.title for claim in CLAIMS}
-    claims |= {claim.name: claim.title for claim in update_claims.CLAIMS}
-    return dict(sorted((claims | TITLES).items()))
+    """Every property that can be asked for by name, with what it says of the first that has it."""
+    return {name: title for name, _, title in sorted(properties_of_tables(), reverse=True)}
+
+
+def properties_of_tables() -> list[tuple[str, str, str]]:
+    """Name, table and meaning of every property; "any table" has the standard checks."""
+    claims = [(claim.name, claim.protocol, claim.title) for claim in CLAIMS]
+    claims += [(claim.name, claim.table, claim.title) for claim in update_claims.CLAIMS]
+    return claims + [(name, "any table", title) for name, title in TITLES.items()]
 
 
 def _check_values(request: Request, own: Sequence[str], builtin: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.defaults import STORED
 from pxp_fsm.errors import BlackboardError, UsageError
 from pxp_fsm.experiments import drawings
+from pxp_fsm.experiments.summary import contents
 
 ENDINGS = {
     **{ending: name for name, ending in OF_RUNS.items()},
@@ -97,5 +98,5 @@ def import_(request: options.Import) -> None:
     found = (transfer.read_parquet if path.is_dir() else transfer.read_jsonl)(path)
     with SqlBlackboard(request.database) as board:
         mark = transfer.import_rows(board.engine, found, str(path))
-        counted = f"{mark.sessions} sessions, {mark.messages} messages, mark {mark.mark}"
-        click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {counted}")
+        told = f"{contents(mark)}, mark {mark.mark}"
+        click.echo(f"Imported into {board.shown}: {printable(mark.run)}, {told}")

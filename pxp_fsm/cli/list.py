@@ -10,7 +10,7 @@ import click
 
 from backends.databases import SqlBlackboard
 from backends.models.catalogue import Price, catalogue
-from pxp_fsm.analysis.checks import properties
+from pxp_fsm.analysis.checks import properties_of_tables
 from pxp_fsm.analysis.languages.operands import meanings
 from pxp_fsm.automata.neighbours import toml_files
 from pxp_fsm.automata.system_files import is_system_file, read_system
@@ -47,7 +47,7 @@ def _tasks(_request: options.List) -> tuple[Row, list[Row]]:
 
 
 def _claims(_request: options.List) -> tuple[Row, list[Row]]:
-    return _named(properties())
+    return ("name", "of", "meaning"), properties_of_tables()
 
 
 def _languages(_request: options.List) -> tuple[Row, list[Row]]:

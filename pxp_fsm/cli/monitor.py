@@ -14,6 +14,7 @@ from pxp_fsm.analysis.monitoring import Monitors, tallies
 from pxp_fsm.analysis.recordings.files import open_recordings
 from pxp_fsm.cli.options import results as options
 from pxp_fsm.cli.presentation.text import printable
+from pxp_fsm.cli.sessions import is_session
 from pxp_fsm.experiments.summary import counted
 
 VIOLATED = 1
@@ -23,8 +24,8 @@ VIOLATED = 1
 def monitor(request: options.Monitor) -> int:
     """Print how the formulas are on a run or a session."""
     monitors, name = Monitors(request.formulas), request.name
-    evaluate = _session if "/" in name else _run
     with open_recordings(request.database, request.mapping) as found:
+        evaluate = _session if is_session(found.board, name) else _run
         violated = evaluate(monitors, found.board, name, request.as_json)
     for reason, count in found.unread.most_common():
         click.echo(printable(f"{counted(count, 'session')} not monitored: {reason}"), err=True)

@@ -205,8 +205,8 @@ def _carry(
         for line in foregone(watched, run.plan.rules()):
             click.echo(printable(line))
         if executor is not None and database is not None:
-            said = printed.progress(run.finished, run.total)
-            executors.spread(run, database, board, executor, said)
+            show = printed.progress(run.name, board, run.total)
+            executors.spread(run, database, board, executor, on_tick=show)
         else:
             _with_progress(run, output, live)
         if request.anchor is not None and key is not None:

@@ -145,8 +145,8 @@ def _carry(run: system_runs.SystemRun, request: options.Run, database: str) -> C
     try:
         if request.executor is None:
             return run.execute()
-        said = progress(run.finished, run.sessions)
-        executors.spread(run, database, run.board, request.executor, said)
+        show = progress(run.name, run.board, run.sessions)
+        executors.spread(run, database, run.board, request.executor, on_tick=show)
         return run.endings()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. {_resumable(request, run.name, database)}") from None

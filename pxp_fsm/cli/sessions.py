@@ -46,7 +46,7 @@ _HEADINGS = ("session", "instance", "protocol", "messages", "ended")
 def sessions(request: options.Sessions) -> None:
     """List sessions, or show the one that is named."""
     with SqlBlackboard(request.database, create=False) as board:
-        if request.name is not None and "/" in request.name:
+        if request.name is not None and is_session(board, request.name):
             calls = calls_of_session(board, request.name) if request.prompts else None
             stored = board.session(request.name)
             show(stored, calls, origin_of(board.run(stored.record.run).plan))
@@ -54,6 +54,14 @@ def sessions(request: options.Sessions) -> None:
             if request.prompts:
                 raise UsageError("this shows one session; name it, as drug-1/1/1", "prompts")
             list_all(board, request.name, request.limit, request.skip)
+
+
+def is_session(board: SqlBlackboard, name: str) -> bool:
+    """Whether a session is meant, and not a run: one without a `/` is alone in the run it names."""
+    if "/" in name:
+        return True
+    found = board.listing(name, limit=2)
+    return len(found) == 1 and found[0].session == name
 
 
 def list_all(board: SqlBlackboard, run: str | None, limit: int, skipped: int) -> None:
@@ -179,9 +187,10 @@ def _facts(record: SessionRecord) -> Sequence[tuple[str, str]]:
             ),
         ]
     said = protocol(record.protocol, record.n, record.k)
+    key, x = record.instance.key, record.instance.x
     return [
         ("session", record.session),
-        ("instance", f"{record.instance.key}: {record.instance.x}"),
+        ("instance", x if key == x else f"{key}: {x}"),
         ("protocol", f"{said}, table {record.automaton} {record.fingerprint[:12]}"),
         *((name, description) for name, description in record.agents),
         ("assumptions", " ".join(record.assumptions) or "none (noisy)"),

@@ -17,6 +17,7 @@ from backends.people.input import Drafts
 from pxp_fsm.cli.options import storage as options
 from pxp_fsm.cli.presentation.text import printable
 from pxp_fsm.errors import UsageError
+from pxp_fsm.experiments.summary import contents, counted
 
 _NAMED = 5
 """How many sessions are named before they are erased."""
@@ -40,11 +41,10 @@ def verify(request: options.Verify) -> int:
         if marks.get(run) != wants:
             problems.append(Problem(f"run {run}", "it has not the mark that was expected"))
     for mark in report.marks:
-        counted = f"{mark.sessions} sessions, {mark.messages} messages"
-        click.echo(f"{printable(mark.run)}: {counted}, mark {mark.mark}")
+        click.echo(f"{printable(mark.run)}: {contents(mark)}, mark {mark.mark}")
     for one in report.erased:
-        counted = f"{one.texts} texts, {one.prompts} prompts"
-        click.echo(f"Erased: session {printable(one.session)}: {counted}, {printable(one.created)}")
+        erased = f"{counted(one.texts, 'text')}, {counted(one.prompts, 'prompt')}"
+        click.echo(f"Erased: session {printable(one.session)}: {erased}, {printable(one.created)}")
     for label, listed in (("Changed", problems), ("Not compared", report.unknown)):
         for problem in listed:
             click.echo(f"{label}: {printable(problem.where)}: {printable(problem.what)}")
@@ -52,6 +52,10 @@ def verify(request: options.Verify) -> int:
         return CHANGED
     click.echo(f"Nothing{' that was compared' if report.unknown else ''} was changed.")
     return 0
+
+
+def _replies(number: int) -> str:
+    return f"{number:,} {'reply' if number == 1 else 'replies'}"
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -101,15 +105,15 @@ def erase(request: options.Erase) -> None:
             return
         asked = erasure.requests_of(board, chosen)
         for one in erasure.erase(board, chosen):
-            counted = f"{one.texts} texts, {one.prompts} prompts"
-            click.echo(f"Erased: {printable(one.session)}: {counted}")
+            erased = f"{counted(one.texts, 'text')}, {counted(one.prompts, 'prompt')}"
+            click.echo(f"Erased: {printable(one.session)}: {erased}")
         drafts = Drafts(request.output / "drafts")
         for record in board.sessions():
             if record.session in {each.session for each in chosen}:
                 for number in range(1, record.messages + 2):
                     drafts.drop(record.session, number)
         for path in request.caches:
-            click.echo(f"Erased: {path}: {cache.forget(path, asked)} replies")
+            click.echo(f"Erased: {path}: {_replies(cache.forget(path, asked))}")
         given = exports_of(board, sorted({each.run for each in chosen}))
         erasure.clean(board)
     for each in given:

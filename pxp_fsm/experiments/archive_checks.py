@@ -35,7 +35,7 @@ from pxp_fsm.experiments.archives import (
     unsigned,
 )
 from pxp_fsm.experiments.stored_plans import stored_plan
-from pxp_fsm.experiments.summary import counted
+from pxp_fsm.experiments.summary import contents, counted
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,120}")
 _DEEPEST = 4
@@ -121,7 +121,7 @@ def _check_run(
         checked.problems.append(Problem(where, "plan.json is not the plan of the sessions"))
     if files.get(f"{folder}/{TABLE}") != table1(board, mark.run):
         checked.problems.append(Problem(where, "table1.csv is not what its sessions come to"))
-    said = f"{mark.sessions} sessions, {mark.messages} messages, mark {mark.mark}"
+    said = f"{contents(mark)}, mark {mark.mark}"
     checked.found.append(f"{where}: {said}; Table 1 counted again")
     _check_certificate(board, record, files.get(f"{folder}/{CERTIFICATE}"), place, checked)
     return mark

@@ -24,6 +24,7 @@ from pxp_fsm.diagrams.style import PLAIN
 from pxp_fsm.errors import NotThere, UsageError, quoted
 from pxp_fsm.protocol.decisions import concluded
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
+from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.replay import trace
 
 
@@ -56,6 +57,17 @@ def check_table(record: SessionRecord | RecordedSession) -> None:
             f"{record.fingerprint[:12]}, today's is {today[:12]}); use the version of the package "
             f"that recorded it, or start a new run"
         )
+
+
+def check_agents(record: SessionRecord, members: Members) -> None:
+    """Raise `UsageError` where others sat in a stored session than sit there now."""
+    for (each, agent), (name, description) in zip(members.items(), record.agents, strict=True):
+        if (each, agent.describe()) != (name, description):
+            raise UsageError(
+                f"in session {record.session} {name} was {quoted(description, 200)}, and would "
+                f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
+                f"changed; start a new run"
+            )
 
 
 def rules_of(record: SessionRecord | RecordedSession) -> Rules:

@@ -24,9 +24,9 @@ from backends.models.settings import Settings
 from backends.people.browser import Desk
 from guards.relations.judge import Scope
 from pxp_fsm import defaults
-from pxp_fsm.errors import UsageError, quoted
+from pxp_fsm.errors import UsageError
 from pxp_fsm.experiments import costs, participants
-from pxp_fsm.experiments.drawings import check_table, rules_of
+from pxp_fsm.experiments.drawings import check_agents, check_table, rules_of
 from pxp_fsm.experiments.faults import Reporter, log
 from pxp_fsm.experiments.forks import carry_over, copies, forkable
 from pxp_fsm.experiments.orders import Order, ordered
@@ -44,7 +44,7 @@ from pxp_fsm.experiments.units import (
 )
 from pxp_fsm.prompting.model import Model
 from pxp_fsm.protocol.messages import Episode, Message
-from pxp_fsm.sessions.agent import Agent, Members
+from pxp_fsm.sessions.agent import Members
 from pxp_fsm.sessions.functions import waited_for
 from pxp_fsm.sessions.learning import Keep
 from pxp_fsm.sessions.session import Session
@@ -317,7 +317,10 @@ class Run:
         return self.total if settings.batches else settings.in_flight
 
     def _gated(self, members: Members) -> Members:
-        timed = {name: self._timed(agent) for name, agent in members.items()}
+        limit = self.plan.timeout
+        timed = members
+        if limit is not None:
+            timed = {name: replace(agent, timeout=limit) for name, agent in members.items()}
         gate = gate_of(self.plan, self.data)
         return timed if gate is None else timed | {MACHINE: replace(timed[MACHINE], gate=gate)}
 
@@ -339,9 +342,6 @@ class Run:
         own = forked is None or slot.position == forked.position
         run = self.name if own or forked is None else forked.run
         return f"{run}/{slot.repetition}/{slot.position}"
-
-    def _timed(self, agent: Agent) -> Agent:
-        return agent if self.plan.timeout is None else replace(agent, timeout=self.plan.timeout)
 
     async def _session(
         self,
@@ -373,7 +373,7 @@ class Run:
         if stored is None:
             self._blackboard.start_session(record)
         elif stored.run == self.name:  # others may sit in a session that is carried on
-            self._check_agents(stored, members)
+            check_agents(stored, members)
         if self.origin is not None and not _over(stored):
             carry_over(self._blackboard, self.origin, session)
         elif stored is not None:
@@ -388,16 +388,6 @@ class Run:
             self.on_fault(line)
         on_step(Progress(*place, None, session.ending.value))
         return session
-
-    def _check_agents(self, stored: SessionRecord, members: Members) -> None:
-        """Raise `UsageError` where others sat in a stored session than sit there now."""
-        for (each, agent), (name, description) in zip(members.items(), stored.agents, strict=True):
-            if (each, agent.describe()) != (name, description):
-                raise UsageError(
-                    f"in session {stored.session} {name} was {quoted(description, 200)}, and would "
-                    f"now be {quoted(agent.describe(), 200)}: models, prompts or package have "
-                    f"changed; start a new run"
-                )
 
 
 def _over(record: SessionRecord | None) -> bool:

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +32,9 @@ PATIENCE = 600.0
 
 ORPHANED = 5.0
 """Seconds within which workers end after the process that started them was killed."""
+
+TICK = 5.0
+"""Seconds after which a run that workers carry says again how far it has come."""
 
 _PROCESSES = "processes://"
 _ATTEMPTS = 3
@@ -155,8 +158,12 @@ def spread(
     blackboard: SqlBlackboard,
     name: str,
     on_done: Callable[[Done], None] = lambda _done: None,
+    on_tick: Callable[[], None] = lambda: None,
 ) -> None:
     """Carry `run` to its end on the executor `name`; resumable as any run.
+
+    `on_done` is given what each worker has done, when it is done; `on_tick` is called then, and
+    every `TICK` seconds.
 
     Raises `UsageError` where a person takes part, `BlackboardError` where another process works
     on the run by itself, or a worker was lost or could not do its part, and `Halted` where a worker
@@ -174,7 +181,7 @@ def spread(
         left = {unit.name: unit for unit in run.units()}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _deal_out(run, database, name, left, on_done)
+                _deal_out(run, database, name, left, on_done, on_tick)
             except BrokenProcessPool as error:
                 if attempt == _ATTEMPTS:
                     raise BlackboardError(
@@ -188,7 +195,12 @@ def spread(
 
 
 def _deal_out(
-    run: Shared, database: str, name: str, left: dict[str, Unit], on_done: Callable[[Done], None]
+    run: Shared,
+    database: str,
+    name: str,
+    left: dict[str, Unit],
+    on_done: Callable[[Done], None],
+    on_tick: Callable[[], None],
 ) -> None:
     """Have every unit of `left` carried; what is done is taken out of it."""
     about, units = (database, run.name), tuple(left.values())
@@ -203,11 +215,15 @@ def _deal_out(
     with open_executor(name) as executor:
         given = [executor.submit(carry, part) for part in parts if part.units]
         try:
-            for future in as_completed(given):
-                done = _result(future.result, name)
-                for unit in done.units:
-                    left.pop(unit.name)
-                on_done(done)
+            going = set(given)
+            while going:
+                over, going = wait(going, TICK, FIRST_COMPLETED)
+                for future in over:
+                    done = _result(future.result, name)
+                    for unit in done.units:
+                        left.pop(unit.name)
+                    on_done(done)
+                on_tick()
         except BaseException:
             for future in given:
                 future.cancel()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from backends.databases import FAULTS, SqlBlackboard
 from backends.databases.recordings import illustrative_session
+from backends.databases.verify import Mark
 from pxp_fsm.artifacts import write_atomically
 from pxp_fsm.defaults import DATABASE
 from pxp_fsm.diagrams import state_diagram, write
@@ -161,6 +162,14 @@ def as_csv(
 def counted(number: int, what: str) -> str:
     """`1 session`, `2 sessions`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def contents(mark: Mark) -> str:
+    """How much a run holds: `2 sessions, 6 messages`; what systems do are actions."""
+    messages = mark.messages - mark.actions
+    parts = [counted(messages, "message")] if messages or not mark.actions else []
+    parts += [counted(mark.actions, "action")] if mark.actions else []
+    return ", ".join([counted(mark.sessions, "session"), *parts])
 
 
 def remarks(run: Run, statistics: Statistics, board: SqlBlackboard) -> Sequence[str]:

@@ -157,4 +157,4 @@ def answer_problem(answer: object) -> str | None:
         return next(filter(None, map(text_problem, texts)), None)
     if isinstance(answer, Answer):
         return "prediction and explanation are text"
-    return "an answer is a prediction and an explanation"
+    return "an answer is a prediction and an explanation, pxp.Answer(prediction, explanation)"

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, overload
 
 from pxp_fsm.automata.system import System
+from pxp_fsm.defaults import SESSION
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message
 from pxp_fsm.protocol.rules import Rules
@@ -25,7 +26,7 @@ def Session(
     members: Members,
     *,
     instance: Instance | str,
-    name: str = "session",
+    name: str = SESSION,
     blackboard: Blackboard | None = None,
     capacity: int = 0,
     limit: int = 1000,
@@ -39,7 +40,7 @@ def Session(
     subject: System,
     members: Mapping[str, Actor | MemberFunction],
     *,
-    name: str = "session",
+    name: str = SESSION,
     instance: Instance | str = "",
     blackboard: ActionBoard | None = None,
     seed: int = 0,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
+from pxp_fsm.defaults import SESSION
 from pxp_fsm.errors import (
     GuardError,
     NoAnswer,
@@ -104,7 +105,7 @@ class Session:
         members: Members,
         *,
         instance: Instance | str,
-        name: str = "session",
+        name: str = SESSION,
         blackboard: Blackboard | None = None,
         capacity: int = 0,
         limit: int = 1000,

@@ -19,6 +19,7 @@ from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, 
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
+from pxp_fsm.defaults import SESSION
 from pxp_fsm.errors import (
     GuardError,
     NoAnswer,
@@ -77,7 +78,7 @@ class SystemSession:
         system: System,
         members: Mapping[str, Actor | MemberFunction],
         *,
-        name: str = "session",
+        name: str = SESSION,
         instance: Instance | str = "",
         blackboard: ActionBoard | None = None,
         seed: int = 0,

@@ -52,7 +52,11 @@ BOTH = "give both, as in pxp check author.toml 'its reviewer.toml'\n"
     ("written", "line", "says"),
     [
         (AUTHOR, 4, "author names reviewer as its peer, but is joined with author"),
-        (AUTHOR.replace('peer = "reviewer"\n', ""), 8, 'write peer = "reviewer", and give both'),
+        (
+            AUTHOR.replace('peer = "reviewer"\n', ""),
+            8,
+            'write peer = "reviewer" below the name in author',
+        ),
         (
             AUTHOR.replace('peer = "reviewer"\n', "").replace(
                 'send = "SUBMIT"', 'partner = "reviewer", send = "SUBMIT"'
@@ -72,6 +76,22 @@ def test_the_file_of_the_forgotten_partner_is_suggested(
     assert done.stderr.startswith(f"Error: author.toml, line {line}: ")
     assert says in done.stderr
     assert done.stderr.endswith(BOTH)
+
+
+def test_the_partner_is_the_table_whose_tags_fit_best(folder: Path) -> None:
+    """A table that sends and receives SUBMIT is joined with itself; and both files lack a peer."""
+    for name in ("author.toml", "its reviewer.toml"):
+        text = (folder / name).read_text("utf-8")
+        (folder / name).write_text(re.sub(r"peer = .*\n", "", text), "utf-8")
+    own = AUTHOR.replace("author", "a pair").replace('peer = "reviewer"\n', "")
+    row = '  { from = "A", to = "B", receive = "SUBMIT" },\n  { from = "W", to'
+    (folder / "a pair.toml").write_text(own.replace('  { from = "W", to', row, 1), "utf-8")
+    done = pxp("check", "author.toml", cwd=folder)
+    assert done.returncode == 2
+    assert (
+        'its reviewer.toml receives it: write peer = "reviewer" below the name in author.toml and '
+        'peer = "author" below the name in its reviewer.toml, then give both'
+    ) in done.stderr
 
 
 def test_what_is_suggested_works(folder: Path) -> None:

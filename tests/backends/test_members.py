@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ def test_a_model_is_told_what_it_knows_and_may_do_and_nothing_leaves_its_frame()
     assert session.description("grants") == "script"
     (request,) = model.requests
     assert request.system.endswith("You sell seats.")
-    assert (request.purpose, request.session) == ("member", "session")
+    assert (request.purpose, request.session) == ("member", "own/1")
     (told,) = unframed(request.turns[0].text)
     assert told == {
         "member": "grants",
@@ -149,6 +150,25 @@ for line in sys.stdin:
     asked = json.loads(line)
     print(json.dumps({"do": asked["options"][0]["do"], "to": "", "payload": None}), flush=True)
 """
+
+
+def test_a_program_is_ended_where_there_are_no_process_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    file = tmp_path / "replies.py"
+    file.write_text(REPLIES, "utf-8")
+    turn = pxp.Turn("s", pxp.Instance("a", "a cinema"), "asks", "IDLE", (), ("ASK",))
+    monkeypatch.delattr(os, "killpg")
+
+    async def asked() -> pxp.Intent | None:
+        program = ProgramMember(f"{sys.executable} -S -E {file}", ASKS)
+        try:
+            return await program(turn)
+        finally:
+            await program.aclose()  # waits for its end
+
+    assert asyncio.run(asked()) == pxp.Intent("ASK")
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5, 8, 13])

@@ -45,11 +45,18 @@ def test_every_name_has_a_meaning(kind: str, tmp_path: Path) -> None:
     rows = listed(kind, tmp_path)
     assert len(rows) > 1
     assert all(row["name"] and any(list(row.values())[1:]) for row in rows)
-    assert len({row["name"] for row in rows}) == len(rows)
+    assert len({(row["name"], row.get("of")) for row in rows}) == len(rows)
     shown = pxp("list", kind, cwd=tmp_path).stdout.splitlines()
     assert len(shown) == len(rows) + 1
     place = shown[0].index(list(rows[0])[1])
     assert all(line[place - 2 : place] in ("  ", "") for line in shown)
+
+
+def test_claims_are_listed_with_the_table_of_which_each_says_so(tmp_path: Path) -> None:
+    found = {(row["name"], row["of"]): row["meaning"] for row in listed("claims", tmp_path)}
+    assert found["terminates", "interact"] == "every session ends within n messages"
+    assert found["terminates", "pxp"] == "every session ends"
+    assert ("no-deadlock", "any table") in found
 
 
 def test_the_runs_of_a_database_are_listed(tmp_path: Path) -> None:

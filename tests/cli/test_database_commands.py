@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
+import pxp_fsm
 from backends.databases import RunRecord, SessionRecord, SqlBlackboard
 from pxp_fsm.cli.sessions import list_all
 from pxp_fsm.protocol.messages import Answer, Instance, Message
 from tests import command_line
 from tests.backends.schema_version2 import make as make_version2
+from tests.backends.test_members import SYSTEM
 
 DATABASE = "b.sqlite"
+EXACT = pxp_fsm.exact
 
 
 def pxp(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,6 +39,43 @@ def folder(tmp_path: Path) -> Path:
                 answer = Answer("\x1b[31m", "'; DROP TABLE entries; --")
                 board.append(Message(name, 1, "m", "INIT", answer, "h"), "{}", [])
     return tmp_path
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A database of a program's own sessions: one without a name, one named by a word alone."""
+
+    def expert(_question: pxp_fsm.Question) -> pxp_fsm.Answer:
+        return pxp_fsm.Answer("a whale", "because it breathes")
+
+    agents = {name: pxp_fsm.Agent(expert, match=EXACT, agree=EXACT) for name in ("m", "h")}
+    grants = pxp_fsm.Actor(lambda _turn: {"seat": 1}, guards=lambda _turn: "FREE")
+    members = {"asks": lambda _turn: pxp_fsm.Intent("ASK", "?"), "grants": grants}
+    with pxp_fsm.open_blackboard(tmp_path / DATABASE) as board:
+        names: list[dict[str, str]] = [{"name": "alone"}, {}]
+        for name in names:
+            rules = pxp_fsm.Interact(n=1, k=1)
+            pxp_fsm.Session(rules, agents, instance="?", blackboard=board, **name).run_sync()
+        pxp_fsm.Session(SYSTEM, members, name="lab/1", blackboard=board).run_sync()
+    return tmp_path
+
+
+def test_what_runs_hold_is_counted_in_words(own: Path) -> None:
+    said = pxp(own, "verify", DATABASE).stdout
+    assert "own: 1 session, 1 message, mark " in said
+    assert "lab: 1 session, 2 actions, mark " in said
+
+
+def test_a_session_without_a_slash_in_its_name_is_shown(own: Path) -> None:
+    of = ("--database", DATABASE)
+    shown = pxp(own, "sessions", "alone", *of).stdout
+    assert "because it breathes" in shown
+    assert "instance    ?\n" in shown
+    assert pxp(own, "monitor", "alone", "F m.INIT", *of).stdout.startswith("Monitor F m.INIT\n")
+    assert "own/1" in pxp(own, "sessions", "own", *of).stdout.splitlines()[1]
+    assert "because it breathes" in pxp(own, "sessions", "own/1", *of).stdout
+    pxp(own, "draw", "own/1", *of, "-o", "one.svg")
+    assert (own / "one.svg").exists()
 
 
 def test_a_database_is_verified_and_a_change_is_found(folder: Path) -> None:

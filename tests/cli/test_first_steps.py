@@ -137,5 +137,16 @@ def test_only_one_place_has_the_address_of_the_repository() -> None:
     assert not [path for path in written if address[1] in path.read_text("utf-8")]
 
 
+def test_every_file_of_a_release_has_its_version() -> None:
+    version = re.search(r'^version = "(.+)"', _project(), re.MULTILINE)
+    assert version is not None
+    assert version[1] == pxp.__version__
+    assert f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    (newest, *_) = re.findall(
+        r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert newest == version[1]
+
+
 def _project() -> str:
     return (ROOT / "pyproject.toml").read_text("utf-8")

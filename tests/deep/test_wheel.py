@@ -101,6 +101,7 @@ def test_the_wheel_has_the_packages_and_the_pages_and_nothing_else(wheel: Path) 
     pages = {f"pxp_fsm/pages/{page.name}" for page in (ROOT / "docs").glob("*.md")}
     assert {name for name in names(wheel) if "/pages/" in name} == pages
     assert not {name for name in names(wheel) if name.endswith((".pyc", ".sqlite"))}
+    assert not {name for name in names(wheel) if "/frontend/" in name}
 
 
 def test_the_source_distribution_gives_the_same_wheel(

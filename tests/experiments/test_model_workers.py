@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ from backends.databases import SqlBlackboard
 from backends.databases.locks import RunLocked
 from backends.databases.verify import verify
 from backends.models.settings import Settings
+from pxp_fsm.cli.presentation.runs import progress
 from pxp_fsm.errors import Halted, UsageError
 from pxp_fsm.experiments import executors, runs
 from pxp_fsm.experiments.executors import Assignment, Done, carry, spread
@@ -68,6 +70,39 @@ def test_workers_that_ask_models_make_the_run_that_one_process_makes(
         assert board.spending("drug-1").calls == len(table.asked) - asked == calls
         assert sum(cost.unsettled for cost in board.costs("drug-1")) == 0
     assert verify(database).problems == ()
+
+
+def test_a_run_says_how_far_it_is_before_a_worker_has_ended(
+    database: str,
+    table: Table,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The worker ends only when all of its sessions have been told of."""
+    told, done = threading.Event(), list[Done]()
+
+    def carry_and_wait(part: Assignment) -> Done:
+        found = carry(part)
+        assert told.wait(60)
+        return found
+
+    monkeypatch.setattr(executors, "TICK", 0.01)
+    monkeypatch.setattr(executors, "carry", carry_and_wait)
+    monkeypatch.setattr(executors, "open_executor", lambda _name: ThreadPoolExecutor(1))
+    with SqlBlackboard(database) as board:
+        run = runs.start(plan(table), board)
+        show, lines = progress(run.name, board, run.total), list[str]()
+
+        def on_tick() -> None:
+            show()
+            lines.extend(capsys.readouterr().err.splitlines())
+            if lines[-1] == "3 of 3 sessions are over":
+                assert told.is_set() or not done
+                told.set()
+
+        spread(run, database, board, "processes://1", done.append, on_tick)
+    assert len(done) == 1
+    assert len(lines) == len(set(lines))
 
 
 @pytest.mark.deep

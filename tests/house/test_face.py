@@ -244,7 +244,7 @@ def test_objects_show_themselves_in_a_notebook() -> None:
         assert "</svg>" in svg
     assert repr(interact) == "<Automaton interact: 4 states, 12 transitions>"
     assert repr(system) == "<System interact1, interact2 over sync>"
-    assert repr(ran) == "<Session session: interact between m and h, 3 messages, ratified>"
+    assert repr(ran) == "<Session own/1: interact between m and h, 3 messages, ratified>"
     [result] = pxp.check(system, "AG !ended")
     assert result.trace is not None
     assert result.trace._repr_markdown_().startswith("1. `interact1>interact2 INIT`")

@@ -14,7 +14,6 @@ from pxp_fsm.cli.presentation.text import console, paragraph, printable, program
 from pxp_fsm.experiments import (
     comparison,
     coverage,
-    executors,
     forecasts,
     plan_data,
     runs,
@@ -39,16 +38,19 @@ class Finished:
     monitored: Sequence[str]
 
 
-def progress(finished: int, total: int) -> Callable[[executors.Done], None]:
-    """Prints a line whenever a worker has come to an end with its part of a run."""
-    over = finished
+def progress(run: str, board: SqlBlackboard, total: int) -> Callable[[], None]:
+    """Prints how many sessions of a run are over, whenever more of them are than before."""
+    shown = None
 
-    def on_done(done: executors.Done) -> None:
-        nonlocal over
-        over += done.sessions
-        click.echo(f"{over} of {total} sessions are over", err=True)
+    def show() -> None:
+        nonlocal shown
+        over = next((one.over for one in board.summaries() if one.run == run), 0)
+        if over != shown:
+            shown = over
+            are = "is" if total == 1 else "are"
+            click.echo(f"{over:,} of {counted(total, 'session')} {are} over", err=True)
 
-    return on_done
+    return show
 
 
 def announce(run: runs.Run, board: SqlBlackboard, output: Path, verbose: bool, again: bool) -> None:
