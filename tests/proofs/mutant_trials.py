@@ -64,6 +64,9 @@ MEMORY = 3 << 30
 SECONDS = 3
 """What a judge may take of a processor, beside ten times what it takes without a change."""
 
+SLOW = 1.0
+"""The seconds from which a test tries no mutant: those of small sessions come to as much."""
+
 PATIENCE = 30
 """The seconds for which a judge may wait for what does not come."""
 
@@ -166,7 +169,12 @@ class Trials:
     def _judge(self, mutant: Mutant, costs: Mapping[str, Cost]) -> str:
         """In the child: what notices the mutant."""
         seen = self._noticed.get((mutant.module.__name__, mutant.name), Counter())
-        chosen = [j for j in self.judges if runs(costs[j.name], mutant)]
+        chosen = [
+            judge
+            for judge in self.judges
+            if costs[judge.name].seconds < SLOW or judge.name in TITLES
+            if runs(costs[judge.name], mutant)
+        ]
         if not chosen:
             return UNREACHED
 

@@ -141,8 +141,11 @@ def main(arguments: list[str]) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
 
-    noticed = {key for key, by in done.items() if by not in (NOTHING, UNREACHED)}
-    left = [mutant for mutant in every[: given.number] if mutant.key not in noticed]
+    left = [
+        mutant
+        for mutant in every[: given.number]
+        if mutant.key not in done or kind(mutant, done[mutant.key]) == "survives"
+    ]
     try_all([unchanged(), *left] if given.sample else left, note, jobs=os.cpu_count() or 1)
     if not given.sample:
         found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from pxp_fsm.automata import automaton
 from pxp_fsm.automata.automaton import Kind
@@ -70,6 +70,7 @@ OPERATORS = """\
 
 
 Put = Callable[[ast.AST], None]
+Code = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -119,16 +120,28 @@ def mutants() -> tuple[Mutant, ...]:
 def _of(module: ModuleType, name: str, function: Function) -> Iterator[Mutant]:
     said, original = _only_said(function), ast.unparse(function)
     body = range(function.body[0].lineno, (function.end_lineno or 0) + 1)
-    seen = {original}
+    seen = {_compiled(function)}
     for node, put, lines in list(_places(function, body)):
         for new in () if id(node) in said else _changes(node, function):
             put(new)
-            source = ast.unparse(function)
+            source, code = ast.unparse(function), _compiled(function)
             put(node)
-            if source not in seen:
-                seen.add(source)
+            if code not in seen:
+                seen.add(code)
                 before, after = difference(original, source)
                 yield Mutant(module, name, f"`{before}` becomes `{after}`", source, lines)
+
+
+def _compiled(function: Function) -> Code:
+    """What the compiler makes of it: where that is the same, so are the functions."""
+    tree = ast.fix_missing_locations(ast.Module([function], []))
+    return _code(compile(tree, "", "exec", dont_inherit=True))
+
+
+def _code(code: CodeType) -> Code:
+    consts = (_code(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, code.co_exceptiontable, code.co_flags, names, *consts
 
 
 def _places(parent: ast.AST, lines: range) -> Iterator[tuple[ast.AST, Put, range]]:

@@ -6,17 +6,19 @@ arXiv 2410.20600: Procedure 1 (INTERACT) and Procedure 2 (AGENT); arXiv 2301.018
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import resources
 from itertools import pairwise, product
 
 import pytest
 
-from pxp_fsm.automata.automaton import happening
-from pxp_fsm.automata.tables import builtin
+from pxp_fsm.automata.automaton import Automaton, happening
+from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp
+from tests.proofs.text_tables import table
 
 TAG = {Guard.RAT: "RATIFY", Guard.REF: "REFUTE", Guard.REV: "REVISE", Guard.REJ: "REJECT"}
 ANSWERS = tuple(TAG.values())
@@ -193,3 +195,25 @@ def test_bounds_below_one_are_refused(n: int, k: int) -> None:
         Interact(n, k)
     with pytest.raises(UsageError):
         Pxp(min(n, k))
+
+
+def variant(old: str, new: str, of: str = "interact") -> Automaton:
+    """A built-in table with one word of it replaced."""
+    text = resources.files("pxp_fsm.automata").joinpath("data", f"{of}.toml").read_text("utf-8")
+    assert old in text
+    return parse_automaton(text.replace(old, new))
+
+
+def test_rules_take_variants_of_their_own_table_and_no_other() -> None:
+    for make in (Interact, Pxp):
+        taken = variant('"IDLE"', '"START"')
+        assert make(table=taken).automaton is taken
+        foreign = table("talk", "A -> A send INIT\nA -> A receive INIT\nA -> [B] event CLOSE")
+        assert make(table=foreign).automaton is foreign
+        for other in (
+            table("talk", "A -> A send WORD\nA -> A receive WORD\nA -> [B] event CLOSE"),
+            variant("REJ", "NEIN"),
+            variant('"INIT"', '"HELLO"'),
+        ):
+            with pytest.raises(UsageError, match=f"protocol of its own, and {make.__name__}"):
+                make(table=other)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from guards import AskPerson, Chance, Direct, FreeChoice, Script
-from pxp_fsm.automata.automaton import one_hot
+from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import DataError, GuardError, NoAnswer, NotEnabled, UsageError
 from pxp_fsm.protocol.decisions import GUARDS
 from pxp_fsm.protocol.messages import Answer
@@ -216,6 +216,17 @@ def test_a_person_names_the_guard_and_only_an_allowed_one_counts() -> None:
         made = answered(AskPerson(Chemist(said)), Interact(10, 3))
         assert made.ending is Ending.BROKEN
         assert made.cause == f"{said!r} is not allowed at message 2; allowed: RAT, REF, REV"
+
+
+def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:
+    async def decide(situation: Situation) -> Valuation:
+        await situation.revised()
+        await asyncio.sleep(3600)
+        return situation.choosing("REF")
+
+    made = run(agent(), agent(guards=Deciding(decide), timeout=0.1), Pxp())
+    assert made.ending is Ending.LATE
+    assert made.cause == "guards (deciding): no answer within 0.1 s"
 
 
 @pytest.mark.parametrize("rules", [Interact(4, 1), Interact(4, 4), Pxp()])
