@@ -179,7 +179,7 @@ class Relations:
         log, known = list(self._log), dict(self._known)
 
         def withdraw() -> None:
-            self._log, self._known = log, known
+            self._log, self._known = list(log), dict(known)
 
         return withdraw
 
@@ -229,7 +229,7 @@ class Relations:
         """What needs no asking, and why: of the same text, or of a pair that was judged before."""
         if self.memo and same:
             return Outcome.YES, "same text"
-        if self.memo and key in self._known:
+        if key in self._known:
             return self._known[key].outcome, "judged before"
         return None
 

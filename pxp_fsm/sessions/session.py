@@ -303,7 +303,7 @@ class Session:
             speaks_first = message.sender == first.name
         else:
             speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
-            if self.history and self.rules.hangs_up(self.history):
+            if self.rules.hangs_up(self.history):
                 speaks_first = not speaks_first
         return (first, second) if speaks_first else (second, first)
 

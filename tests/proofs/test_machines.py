@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,6 +114,15 @@ def test_a_machine_is_taken_back_to_a_state_of_its_table_or_not_at_all() -> None
     with pytest.raises(UsageError, match="interact has no state 'WAITING'; its states are IDLE"):
         made.return_to("WAITING")
     assert made.state == "WAIT"
+
+
+def test_a_library_that_does_not_move_a_machine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Machine(builtin("interact"))
+    made.send("INIT")
+    still = SimpleNamespace(trigger=lambda *_arguments, **_keywords: False)
+    monkeypatch.setattr(made, "_events", defaultdict(lambda: still))
+    with pytest.raises(AssertionError, match="-REVISE is in the table but did not move"):
+        made.receive("REVISE")
 
 
 def test_nothing_is_decided_where_no_guard_is() -> None:

@@ -129,6 +129,11 @@ FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
     "true": (lambda *_: True, Outcome.BROKEN, "answered True, which is not an Outcome"),
     "text": (lambda *_: "yes", Outcome.BROKEN, "answered 'yes', which is not an Outcome"),
     "one": (lambda *_: 1, Outcome.BROKEN, "answered 1, which is not an Outcome"),
+    "reply of a text": (
+        lambda *_: RelationReply("yes"),  # type: ignore[arg-type] # it is refused
+        Outcome.BROKEN,
+        "which is not an Outcome",
+    ),
     "none": (lambda *_: None, Outcome.BROKEN, "answered None, which is not an Outcome"),
 }
 
@@ -208,6 +213,8 @@ def test_shared_is_one_deterministic_object_and_nothing_less() -> None:
     apart = together(Relations(EXACT, EXACT), Relations(EXACT, other))
     assert apart == EQUIVALENCE - {Assumption.SHARED}
     assert together(Relations(noisy, noisy), Relations(noisy, noisy)) == MEMO_GIVES
+    reflexive = FunctionRelation("itself", str.__eq__, frozenset({Assumption.REFLEXIVE}))
+    assert Assumption.SHARED not in together(*[Relations(reflexive, reflexive)] * 2)
     bare = (Relations(noisy, noisy, memo=False), Relations(noisy, noisy, memo=False))
     assert together(*bare) == NOISY
 
@@ -256,6 +263,19 @@ def test_an_outcome_alone_has_nothing_stored_beside_it() -> None:
         (Outcome.YES, False, "same text"),
     ]
     assert relations.take_log() == ()
+
+
+def test_a_judgement_says_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_is = [100.0]
+
+    def say(_left: str, _right: str) -> Outcome:
+        now_is[0] += 7.0
+        return Outcome.YES
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now_is[0])
+    relations = Relations(Asked(say), EXACT)
+    ask_all(relations, [("a", "b"), ("a", "b")])
+    assert [one.seconds for one in relations.take_log()] == [7.0, 0.0]
 
 
 def test_the_last_instant_of_a_timeout_is_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

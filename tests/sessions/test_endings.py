@@ -11,18 +11,22 @@ import pytest
 
 import pxp_fsm as pxp
 from guards import FreeChoice, Script
+from pxp_fsm.automata.automaton import Valuation
+from pxp_fsm.automata.tables import builtin
 from pxp_fsm.errors import NoAnswer, NotEnabled, Refused, UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Instance, Message, Question
 from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
+from pxp_fsm.protocol.situation import Situation
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.machine import Machine
 from pxp_fsm.sessions.session import Session
 from tests.proofs.text_tables import table
 from tests.sessions.agents import (
     Asked,
+    Deciding,
     ListBoard,
     Saying,
     Student,
@@ -47,6 +51,7 @@ def scripted(*guards: str) -> Any:
         (Interact(3, 3), ("REF", "REV"), "bound", "the bound of 3 messages"),
         (Interact(1, 1), (), "bound", "the bound of 1 messages"),
         (Pxp(), ("RAT", "RAT"), "term", "TERM by h"),
+        (Pxp(1), ("REF", "REF", "REF"), "term", "TERM by h"),
         (Pxp(term=lambda *_: False), ("REF",) * 4, "limit", "stopped after 5 messages"),
     ],
     ids=str,
@@ -64,6 +69,11 @@ def test_a_session_says_why_it_is_over(
     with pytest.raises(UsageError, match=f"session s has ended \\({ending}\\)"):
         now(made.step())
     assert len(board.entries) == len(made.history)
+
+
+def test_a_session_that_ends_at_its_limit_has_its_own_ending() -> None:
+    made = run(scripted("RAT"), scripted("RAT"), Pxp(), limit=4)
+    assert (tags(made), made.ending) == (("INIT", "RATIFY", "RATIFY", "TERM"), Ending.TERM)
 
 
 def test_a_fault_is_shown_with_its_cause() -> None:
@@ -117,6 +127,15 @@ def test_a_text_is_an_instance_that_is_its_own_key() -> None:
     assert Session(Interact(), members, instance=given).instance is given
 
 
+@pytest.mark.parametrize("asked", ["match", "agree"])
+def test_a_pair_of_which_only_a_half_was_judged_is_in_no_category(asked: str) -> None:
+    async def decide(situation: Situation) -> Valuation:
+        await getattr(situation.relations, asked)("a", "b")
+        return situation.choosing("REF")
+
+    assert run(agent(), agent(guards=Deciding(decide)), Interact(2, 2)).categories == ("", "")
+
+
 @pytest.mark.parametrize(
     ("members", "shown"),
     [({"m": agent()}, "given 1"), ({}, "given 0"), (None, "None"), ([agent()] * 2, "list|Agent")],
@@ -142,6 +161,43 @@ def test_nothing_follows_the_end_of_a_stored_session() -> None:
     with pytest.raises(Refused, match=r"had ended before it \(ratified\)"):
         again.replay([*board.entries, replace(board.entries[-1], message=one)])
     assert again.history == made.history
+
+
+@pytest.mark.parametrize("tag", ["TERM", "INIT", "HELLO"])
+def test_a_stored_message_is_one_that_its_sender_could_send(tag: str) -> None:
+    board = ListBoard()
+    run(agent(), agent(), Interact(), board=board)
+    second = replace(board.entries[1], message=replace(board.entries[1].message, tag=tag))
+    again = session(agent(), agent(), Interact())
+    with pytest.raises(Refused, match="h is in DECIDE, which sends"):
+        again.replay([board.entries[0], second])
+    assert tags(again) == ("INIT",)
+
+
+def test_a_guard_of_a_row_to_one_of_both_is_checked_too() -> None:
+    """A variant in which m alone may reject: stored before its time it is refused as well."""
+    interact = builtin("interact")
+    rows = tuple(
+        replace(row, partner="h") if row.label == "REJECT" and row.guard else row
+        for row in interact.transitions
+    )
+    rules = Interact(9, 5, table=replace(interact, transitions=rows))
+    board = ListBoard()
+    made = run(scripted("REF", "REF", "REJ"), scripted("REF", "REF", "REF"), rules, board=board)
+    assert tags(made) == ("INIT", "REFUTE", "REFUTE", "REFUTE", "REFUTE", "REFUTE", "REJECT")
+    early = replace(board.entries[2].message, tag="REJECT")
+    with pytest.raises(Refused, match="REJ can hold in no case at this message"):
+        session(agent(), agent(), rules).replay(
+            [*board.entries[:2], replace(board.entries[2], message=early)]
+        )
+
+
+def test_a_stored_session_is_begun_by_who_begins() -> None:
+    board = ListBoard()
+    run(agent(), agent(), Interact(), board=board)
+    first = replace(board.entries[0].message, sender="h", receiver="m")
+    with pytest.raises(Refused, match="m starts, not h"):
+        session(agent(), agent(), Interact()).replay([replace(board.entries[0], message=first)])
 
 
 class Unteachable(Student):
@@ -199,6 +255,7 @@ def test_what_was_learned_is_learned_again_by_who_learned_it() -> None:
     )
     learned = [[one.relation for one in entry.judgements].count(LEARN) for entry in board.entries]
     assert learned == [0, *[1] * (len(made.history) - 1)]
+    assert all(one.asked for entry in board.entries for one in entry.judgements)
     again = [Student(name, 100) for name in "mh"]
     resumed = session(*map(agent, again), Pxp(2))
     resumed.replay(board.entries)
@@ -247,6 +304,26 @@ def test_what_an_agents_own_code_raises_is_raised_once_the_ending_is_stored() ->
         assert isinstance(made.fault, KeyError)
 
 
+@pytest.mark.parametrize(
+    ("said", "cause", "raised"),
+    [
+        (Answer("y\0", "e"), "a text holds the character NUL", None),
+        (Answer("y", cast(str, None)), "prediction and explanation are text", TypeError),
+        ("y", "an answer is a prediction and an explanation", TypeError),
+    ],
+)
+def test_only_an_answer_of_a_wrong_type_is_a_fault_of_the_program(
+    said: Any, cause: str, raised: type[Exception] | None
+) -> None:
+    board = ListBoard()
+    h = agent(Saying(lambda _question: said))
+    made = session(agent(), h, Interact(), board, record_faults=False)
+    with pytest.raises(raised, match=cause) if raised else nullcontext():
+        now(made.run())
+    assert (made.ending, cause in made.cause) == (Ending.NO_ANSWER, True)
+    assert (made.fault is None) is (raised is None)
+
+
 # Closing by an event from outside.
 
 
@@ -289,17 +366,27 @@ def test_guards_say_nothing_of_a_row_without_one() -> None:
 @pytest.mark.parametrize("lost", range(4))
 def test_a_session_can_be_taken_back_to_any_message(lost: int) -> None:
     """History, context, categories, ending, cause and fault; and it goes on from there."""
-    made = session(scripted("REF", "RAT"), scripted("REF", "RAT"), Interact(4, 1))
+    texts = iter(range(99))
+    say = Saying(lambda _question: Answer(str(next(texts)), "e"))
+    judges = [Asked(lambda *_: Outcome.NO) for _ in "mh"]
+    made = session(*(agent(say, match=one) for one in judges), Interact(4, 9))
     for _ in range(lost):
         now(made.step())
-    before = (made.history, made.context, made.categories, made.states, made.ending, made.cause)
-    withdraw = made.withdrawing()
-    while made.ending is None:
-        now(made.step())
-    withdraw()
-    after = (made.history, made.context, made.categories, made.states, made.ending, made.cause)
-    assert after == before
-    assert made.fault is None
+
+    def kept() -> tuple[object, ...]:
+        said = made.history, made.context, made.categories
+        return (*said, made.states, made.ending, made.cause, made.fault)
+
+    before, withdraw = kept(), made.withdrawing()
+    for _ in range(3):
+        asked = [len(one.pairs) for one in judges]
+        while made.ending is None:
+            now(made.step())
+        assert (made.ending, made.states) == (Ending.BOUND, {"m": "END", "h": "END"})
+        left = 4 - max(lost, 1)
+        assert sum(len(one.pairs) for one in judges) - sum(asked) >= left
+        withdraw()
+        assert kept() == before
 
 
 def test_a_row_to_somebody_else_is_never_taken() -> None:

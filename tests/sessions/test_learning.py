@@ -315,3 +315,57 @@ def test_the_gate_is_part_of_what_an_agent_is_recorded_as() -> None:
     gate = Gate(Keep.EQUAL, Gated.CONTEXT, ROWS)
     agent = Agent(Pupil(), match=EXACT, agree=EXACT, gate=gate)
     assert agent.describe().endswith("LEARN=equal-context-of-4")
+
+
+def test_a_validation_question_comes_with_the_session_that_is_weighed() -> None:
+    asked: list[Question] = []
+
+    class Noting(Reader):
+        async def answer(self, question: Question) -> Answer:
+            asked.append(question)
+            return await super().answer(question)
+
+    before = Episode(Instance("z", "z"), ())
+    gate = Gate(Keep.BETTER, Gated.CONTEXT, ROWS)
+    members = {
+        "m": Agent(Noting(), match=EXACT, agree=EXACT, gate=gate),
+        "h": Agent(Wall(), match=EXACT, agree=EXACT),
+    }
+    made = Session(Interact(3, 9), members, instance=X, name="s", earlier={"m": (before,)})
+    now(made.run())
+    weighed = [question for question in asked if question.purpose == "validation"]
+    assert {question.instance for question in weighed} == {row[0] for row in ROWS}
+    assert {(question.session, question.history) for question in weighed} == {("s", ())}
+    for question in weighed:
+        old, this = question.earlier
+        assert (old, this.instance) == (before, X)
+        assert this.history in (made.history[:1], made.history[:2])
+        assert this.context == made.context[: len(this.history)]
+    assert {len(question.earlier[1].history) for question in weighed} == {1, 2}
+
+
+class Listening(Pupil):
+    """Keeps the numbers of the messages that it was taught by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taught: list[int] = []
+
+    def copy(self) -> Listening:
+        other = Listening()
+        other.lessons, other.taught = self.lessons, list(self.taught)
+        return other
+
+    def learn(self, instance: Instance, message: Message) -> None:
+        super().learn(instance, message)
+        self.taught.append(message.number)
+
+
+@pytest.mark.parametrize("gated", list(Gated))
+def test_the_last_message_needs_no_answer_and_is_learned_unless_lessons_are_weighed(
+    gated: Gated,
+) -> None:
+    """Only where revisions are gated: what was said stays learned."""
+    pupil = Listening()
+    now(session(pupil, Gate(Keep.BETTER, gated, ROWS), Interact(4, 9), ListBoard()).run())
+    assert pupil.taught == ([2, 4] if gated is Gated.REVISION else [2])
