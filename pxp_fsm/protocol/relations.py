@@ -174,12 +174,17 @@ class Relations:
         log, self._log = tuple(self._log), []
         return log
 
-    def withdrawing(self) -> Callable[[], None]:
-        """A function that forgets whatever was judged since now: a move that is made again."""
+    def withdrawing(self) -> Callable[[], tuple[Judgement, ...]]:
+        """A function that forgets whatever was judged since now, and returns it.
+
+        It is for a move that is made again.
+        """
         log, known = list(self._log), dict(self._known)
 
-        def withdraw() -> None:
+        def withdraw() -> tuple[Judgement, ...]:
+            forgotten = tuple(self._log[len(log) :])
             self._log, self._known = list(log), dict(known)
+            return forgotten
 
         return withdraw
 

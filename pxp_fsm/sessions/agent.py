@@ -257,7 +257,9 @@ class Participant:
                 sends = await self._said(self.agent.respondent, review)
             if sends:
                 return move
-            withdraw()
+            for judgement in withdraw():
+                if self._lessons is not None and judgement.relation == LEARN:
+                    self.relations.note(judgement)  # a lesson is weighed once
 
     async def _next(self, question: Question) -> Outgoing:
         history, number = question.history, len(question.history) + 1

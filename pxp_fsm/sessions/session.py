@@ -255,7 +255,7 @@ class Session:
         What is stored stays stored, and what respondents have learned or weighed stays learned.
         """
         kept = self.history, self.context, self.categories, self.ending, self.cause, self.fault
-        back = [p.relations.withdrawing() for p in self._participants]
+        back: list[Callable[[], object]] = [p.relations.withdrawing() for p in self._participants]
         back.append(self._channel.withdrawing())
 
         def withdraw() -> None:

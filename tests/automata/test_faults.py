@@ -90,6 +90,16 @@ def test_a_respondent_that_blocks_longer_than_its_time_is_late() -> None:
     assert over.cause == "says: it took longer than 0.03 s"
 
 
+def test_a_respondent_that_gives_up_in_time_is_late_for_its_own_reason() -> None:
+    class GivesUp(Says):
+        async def answer(self, question: Question) -> Answer:
+            raise TimeoutError("the line is busy")
+
+    over = session(Says("1/a"), GivesUp("1/a"), Interact())
+    assert asyncio.run(over.run()).ending is Ending.LATE
+    assert over.cause == "says: the line is busy"
+
+
 def test_a_respondent_that_cancels_itself_has_no_answer() -> None:
     class Cancels(Says):
         async def answer(self, question: Question) -> Answer:

@@ -14,6 +14,7 @@ import json
 import os
 import random
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,7 +28,12 @@ ROOT = Path(__file__).parents[2]
 FOUND = ROOT / ".mutants.jsonl"
 PAGE = ROOT / "docs" / "mutants.md"
 
-EQUIVALENT: Mapping[str, str] = {}
+EQUIVALENT: Mapping[str, str] = {
+    one["mutant"]: one["reason"]
+    for one in tomllib.loads(
+        Path(__file__).with_name("equivalent_mutants.toml").read_text("utf-8")
+    )["equivalent"]
+}
 """The mutants that change nothing, as they are shown, each with the reason."""
 
 KINDS = ("machine", "sessions", "test", "error", "no end", "equivalent", "survives")

@@ -125,6 +125,18 @@ def test_a_library_that_does_not_move_a_machine_is_noticed(monkeypatch: pytest.M
         made.receive("REVISE")
 
 
+def test_a_refusal_says_what_is_possible_there() -> None:
+    table = builtin("pxp")
+    with pytest.raises(NotEnabled) as caught:
+        table.step("WAIT", receiving("HELLO"))
+    assert str(caught.value) == (
+        "pxp: nothing in state WAIT takes -HELLO; "
+        "possible there: -RATIFY, -REFUTE, -REVISE, -REJECT, -TERM"
+    )
+    with pytest.raises(NotEnabled, match=r"possible there: nothing, it is an end state$"):
+        table.step("END", receiving("HELLO"))
+
+
 def test_nothing_is_decided_where_no_guard_is() -> None:
     table = builtin("interact")
     for valuation in (None, {}, {"RAT": True}):

@@ -293,3 +293,18 @@ def test_who_never_revises_is_asked_for_the_category_alone(rules: Interact | Pxp
 def test_a_bound_that_is_refused_is_called_by_its_name(n: int, k: int, meaning: str) -> None:
     with pytest.raises(UsageError, match=f"^{meaning}.* at least 1; it was 0$"):
         Interact(n, k)
+
+
+def test_the_end_is_a_question_about_the_two_latest_tags() -> None:
+    told: list[tuple[str, str]] = []
+
+    def stops(tag: str, previous: str) -> bool:
+        told.append((tag, previous))
+        return False
+
+    functions = cast(Decisions, SimpleNamespace(**vars(decisions) | {"stops": stops}))
+    said = messages(["INIT", "REFUTE", "RATIFY"])
+    for length in (1, 2, 3):
+        assert Interact(9, 3, functions=functions).ending(said[:length]) is None
+    assert told == [("INIT", "INIT"), ("REFUTE", "INIT"), ("RATIFY", "REFUTE")]
+    assert Interact().ending(messages(["RATIFY", "RATIFY"])) is Ending.RATIFIED

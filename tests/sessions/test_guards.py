@@ -280,6 +280,17 @@ def test_the_time_of_guards_stands_still_while_a_relation_is_asked() -> None:
     assert skipped == [100]
 
 
+def test_guards_have_their_whole_time_again_after_a_question_within_them() -> None:
+    async def decide(situation: Situation) -> Valuation:
+        await situation.revised()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return situation.choosing("REF")
+
+    made = run(agent(), agent(guards=Deciding(decide), timeout=60), Interact(2, 2))
+    assert (made.ending, tags(made)) == (Ending.BOUND, ("INIT", "REFUTE"))
+
+
 def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:
     async def decide(situation: Situation) -> Valuation:
         await situation.revised()

@@ -369,3 +369,43 @@ def test_the_last_message_needs_no_answer_and_is_learned_unless_lessons_are_weig
     pupil = Listening()
     now(session(pupil, Gate(Keep.BETTER, gated, ROWS), Interact(4, 9), ListBoard()).run())
     assert pupil.taught == ([2, 4] if gated is Gated.REVISION else [2])
+
+
+class Careful(Reader):
+    """Looks at its answers once more, and sends each at the second look."""
+
+    def __init__(self) -> None:
+        super().__init__(gain=0)
+        self.looks = 0
+
+    async def review(self, question: Question, tag: str, answer: Answer) -> bool:
+        self.looks += 1
+        return self.looks % 2 == 0
+
+
+def test_a_move_that_is_made_again_keeps_what_was_decided_of_the_lesson() -> None:
+    """It is made without what was refused, and so is that of a session that is resumed."""
+
+    def made(respondent: Careful, board: ListBoard) -> Session:
+        members = {
+            "m": Agent(
+                respondent,
+                match=EXACT,
+                agree=EXACT,
+                gate=Gate(Keep.BETTER, Gated.CONTEXT, ROWS),
+            ),
+            "h": Agent(Wall(), match=EXACT, agree=EXACT),
+        }
+        return Session(SEVEN, members, instance=X, name="s", blackboard=board)
+
+    careful, board = Careful(), ListBoard()
+    whole = made(careful, board)
+    now(whole.run())
+    assert careful.looks == 8
+    assert careful.shown == [(), (), (1, 2), (1,), (1, 4), (1,), (1, 6), (1,)]
+    learned = [[one.relation for one in entry.judgements].count(LEARN) for entry in board.entries]
+    assert learned == [0, 0, 1, 0, 1, 0, 1]
+    resumed = made(Careful(), ListBoard())
+    resumed.replay(board.entries)
+    assert resumed.episodes() == whole.episodes()
+    assert [message.number for message in resumed.episodes()["m"].history] == [1]
