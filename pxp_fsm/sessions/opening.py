@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, overload
 
+from pxp_fsm import defaults
 from pxp_fsm.automata.system import System
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message
@@ -28,7 +29,7 @@ def Session(
     name: str = "session",
     blackboard: Blackboard | None = None,
     capacity: int = 0,
-    limit: int = 1000,
+    limit: int = defaults.LIMIT,
     on_message: Callable[[Message], None] | None = None,
     earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
     record_faults: bool = False,
@@ -46,7 +47,7 @@ def Session(
     faults: Faults | None = None,
     events: Mapping[str, EventSource] = MappingProxyType({}),
     follow: Followed = (),
-    limit: int = 1000,
+    limit: int = defaults.LIMIT,
     on_action: Callable[[Occurrence], None] | None = None,
     record_faults: bool = False,
 ) -> SystemSession: ...

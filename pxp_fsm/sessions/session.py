@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
+from pxp_fsm import defaults
 from pxp_fsm.errors import (
     GuardError,
     NoAnswer,
@@ -107,7 +108,7 @@ class Session:
         name: str = "session",
         blackboard: Blackboard | None = None,
         capacity: int = 0,
-        limit: int = 1000,
+        limit: int = defaults.LIMIT,
         on_message: Callable[[Message], None] | None = None,
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
         record_faults: bool = False,

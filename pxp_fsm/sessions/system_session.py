@@ -15,6 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
+from pxp_fsm import defaults
 from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.payloads import payload_problem
@@ -84,7 +85,7 @@ class SystemSession:
         faults: Faults | None = None,
         events: Mapping[str, EventSource] = MappingProxyType({}),
         follow: Followed = (),
-        limit: int = 1000,
+        limit: int = defaults.LIMIT,
         on_action: Callable[[Occurrence], None] | None = None,
         record_faults: bool = False,
     ) -> None:

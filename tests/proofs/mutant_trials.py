@@ -53,7 +53,8 @@ SESSIONS: tuple[tuple[Rules, str], ...] = (
 )
 TESTS = (
     *("tests/automata", "tests/protocol", "tests/sessions"),
-    *("tests/proofs/test_machines.py", "tests/proofs/test_running.py", "tests/house/test_face.py"),
+    *("tests/proofs/test_channels.py", "tests/proofs/test_machines.py"),
+    *("tests/proofs/test_running.py", "tests/house/test_face.py"),
 )
 NOTHING, UNREACHED = "nothing", "nothing runs it"
 """The answers where a mutant survives."""

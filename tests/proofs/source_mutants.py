@@ -17,26 +17,29 @@ from functools import cache, partial
 from itertools import pairwise
 from types import CodeType, ModuleType
 
-from pxp_fsm.automata import automaton
+from pxp_fsm.automata import actions, automaton, channels
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.protocol import decisions, relations, rules, situation
+from pxp_fsm.protocol import decisions, messages, relations, rules, situation
 from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Assumption, Outcome
 from pxp_fsm.protocol.rules import Ending, Role
-from pxp_fsm.sessions import agent, channel, functions, machine, session
+from pxp_fsm.sessions import agent, channel, functions, learning, live, machine, replay, session
+from pxp_fsm.sessions.learning import Gated, Keep
 from tests.proofs.mutants import difference
 from tests.proofs.source_changes import Function
 from tests.proofs.source_changes import functions as functions_of
 
 MODULES = (
-    *(automaton, decisions, rules, situation, relations),
-    *(machine, channel, functions, agent, session),
+    *(automaton, actions, channels),
+    *(decisions, messages, rules, situation, relations),
+    *(machine, live, channel, functions, learning, agent, session, replay),
 )
 """All modules between the table and the message."""
 
 ENUMS = {
-    one.__name__: one for one in (Assumption, Category, Ending, Guard, Kind, Outcome, Role, Tag)
+    one.__name__: one
+    for one in (Assumption, Category, Ending, Gated, Guard, Keep, Kind, Outcome, Role, Tag)
 }
 GROUPS: tuple[tuple[type[ast.cmpop], ...], ...] = (
     (ast.Eq, ast.NotEq),

@@ -389,6 +389,17 @@ def test_a_session_can_be_taken_back_to_any_message(lost: int) -> None:
         assert kept() == before
 
 
+def test_guards_are_those_of_the_row_to_the_receiver() -> None:
+    channel, _ = ends(
+        "A -> A send WORD to h if G\nA -> A send DONE to h if H\n[B] -> B event CLOSE\n",
+        "A -> A receive WORD\nA -> A receive DONE\n",
+    )
+    word = pxp.Message("s", 1, "m", "WORD", Answer("", ""), "h")
+    with pytest.raises(Refused, match="the guards of m say DONE"):
+        channel.carry(word, {"G": False, "H": True})
+    channel.carry(word, {"G": True, "H": False})
+
+
 def test_a_row_to_somebody_else_is_never_taken() -> None:
     """A table may name partners; whom a channel does not join, nothing is sent to."""
     text = "A -> A send WORD{}\nA -> A receive WORD\nA -> [B] event CLOSE\n"

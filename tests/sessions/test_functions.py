@@ -28,7 +28,6 @@ QUESTION = Question("", Instance("x", "x"))
 
 @pxp.respondent
 def expert(question: Question) -> Answer:
-    """Knows everything."""
     return Answer("mammal", question.instance.key)
 
 
@@ -40,12 +39,14 @@ class Near:
 
 
 def test_a_function_that_became_a_respondent_is_still_the_function() -> None:
-    assert expert(QUESTION) == now(expert.answer(QUESTION)) == Answer("mammal", "x")
-    assert (expert.name, expert.__name__, expert.__doc__) == (
-        "expert",
-        "expert",
-        "Knows everything.",
-    )
+    def whale(question: Question) -> Answer:
+        """Knows all about whales."""
+        return Answer("whale", question.instance.key)
+
+    wrapped: Any = pxp.respondent(whale)
+    assert wrapped(QUESTION) == now(wrapped.answer(QUESTION)) == Answer("whale", "x")
+    assert (wrapped.name, wrapped.__name__) == ("whale", "whale")
+    assert wrapped.__doc__ == "Knows all about whales."
 
 
 def test_the_parts_of_an_agent_are_called_as_their_functions() -> None:

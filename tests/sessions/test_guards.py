@@ -287,8 +287,8 @@ def test_guards_have_their_whole_time_again_after_a_question_within_them() -> No
             await asyncio.sleep(0)
         return situation.choosing("REF")
 
-    made = run(agent(), agent(guards=Deciding(decide), timeout=60), Interact(2, 2))
-    assert (made.ending, tags(made)) == (Ending.BOUND, ("INIT", "REFUTE"))
+    made = run(agent(), agent(guards=Deciding(decide), timeout=60), Pxp(), limit=2)
+    assert (made.ending, tags(made)) == (Ending.LIMIT, ("INIT", "REFUTE"))
 
 
 def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:

@@ -405,6 +405,8 @@ def test_a_move_that_is_made_again_keeps_what_was_decided_of_the_lesson() -> Non
     assert careful.shown == [(), (), (1, 2), (1,), (1, 4), (1,), (1, 6), (1,)]
     learned = [[one.relation for one in entry.judgements].count(LEARN) for entry in board.entries]
     assert learned == [0, 0, 1, 0, 1, 0, 1]
+    first = [one.relation for one in board.entries[2].judgements]
+    assert first == [LEARN, *("MATCH", "AGREE") * 2]
     resumed = made(Careful(), ListBoard())
     resumed.replay(board.entries)
     assert resumed.episodes() == whole.episodes()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from guards import Script
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
@@ -57,6 +57,16 @@ def test_what_was_judged_for_a_withdrawn_move_is_asked_again() -> None:
     assert careful.seen == [("REFUTE", "y"), ("RATIFY", "y")]
     judged = [(j.relation, j.outcome) for j in board.entries[1].judgements]
     assert judged == [("MATCH", Outcome.YES), ("AGREE", Outcome.YES)]
+
+
+def test_what_was_learned_for_a_withdrawn_move_is_stored_once() -> None:
+    board, agree = ListBoard(), Asked(lambda _left, _right: Outcome.NO)
+    careful = Careful(["y", "z", "y", "w"], [False, True])
+    made = session(careful, board, Pxp(), agree)
+    now(made.step())
+    now(made.step())
+    judged = [judgement.relation for judgement in board.entries[1].judgements]
+    assert judged == ["MATCH", "AGREE", LEARN, "MATCH"]
 
 
 def test_term_is_looked_at_too() -> None:
