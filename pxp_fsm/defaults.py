@@ -8,6 +8,9 @@ N = 10
 K = 3
 """The message after which INTERACT allows REJECT in their code; PXP's bound on self-loops here."""
 
+LIMIT = 1000
+"""The messages, or actions, of a session that has no bound of its own."""
+
 NETWORKS = "lan"
 """The task of the runs in which networks of agents are trained: they have no plan of sessions."""
 

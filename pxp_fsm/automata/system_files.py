@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pxp_fsm import defaults
 from pxp_fsm.automata.automaton import Automaton
 from pxp_fsm.automata.channels import SYNCHRONOUS, Channel, parse_channel
 from pxp_fsm.automata.documents import faults, located, read, text_of
@@ -77,7 +78,7 @@ class SystemFile:
     properties: tuple[Property, ...] = ()
     events: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     faults: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    limit: int = 1000
+    limit: int = defaults.LIMIT
     text: str = field(default="", repr=False)
 
     def located(self, found: Iterable[Fault]) -> Iterator[Fault]:

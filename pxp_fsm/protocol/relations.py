@@ -174,12 +174,17 @@ class Relations:
         log, self._log = tuple(self._log), []
         return log
 
-    def withdrawing(self) -> Callable[[], None]:
-        """A function that forgets whatever was judged since now: a move that is made again."""
+    def withdrawing(self) -> Callable[[], tuple[Judgement, ...]]:
+        """A function that forgets whatever was judged since now, and returns it.
+
+        It is for a move that is made again.
+        """
         log, known = list(self._log), dict(self._known)
 
-        def withdraw() -> None:
-            self._log, self._known = log, known
+        def withdraw() -> tuple[Judgement, ...]:
+            forgotten = tuple(self._log[len(log) :])
+            self._log, self._known = list(log), dict(known)
+            return forgotten
 
         return withdraw
 
@@ -229,7 +234,7 @@ class Relations:
         """What needs no asking, and why: of the same text, or of a pair that was judged before."""
         if self.memo and same:
             return Outcome.YES, "same text"
-        if self.memo and key in self._known:
+        if key in self._known:
             return self._known[key].outcome, "judged before"
         return None
 

@@ -172,7 +172,7 @@ class Participant:
         self._reviews = agent.respondent if isinstance(agent.respondent, Reviewer) else None
         self._lessons = None if agent.gate is None else Lessons(agent.gate, instance, earlier)
 
-    def hear(self, message: Message, *, last: bool = False) -> None:
+    def hear(self, message: Message, *, last: bool) -> None:
         """Take in a message that has just been received; INTERACT learns from each.
 
         `last` says that the session is over and nothing will be said in answer.
@@ -198,19 +198,16 @@ class Participant:
                 self.learn(received)
 
     def episode(
-        self,
-        history: Sequence[Message],
-        context: Sequence[str] = (),
-        categories: Sequence[str] = (),
+        self, history: Sequence[Message], context: Sequence[str], categories: Sequence[str]
     ) -> Episode:
         """What a later session's context holds of this one for the agent."""
         kept = tuple(history) if self._lessons is None else self._lessons.visible(history)
-        added, found = (dict(zip(history, each, strict=False)) for each in (context, categories))
+        added, found = (dict(zip(history, each, strict=True)) for each in (context, categories))
         return Episode(
             self._instance,
             kept,
-            tuple(added[each] for each in kept if each in added),
-            tuple(found[each] for each in kept if each in found),
+            tuple(added[each] for each in kept),
+            tuple(found[each] for each in kept),
         )
 
     def _teach(self, respondent: Respondent, message: Message) -> None:
@@ -260,7 +257,9 @@ class Participant:
                 sends = await self._said(self.agent.respondent, review)
             if sends:
                 return move
-            withdraw()
+            for judgement in withdraw():
+                if self._lessons is not None and judgement.relation == LEARN:
+                    self.relations.note(judgement)  # a lesson is weighed once
 
     async def _next(self, question: Question) -> Outgoing:
         history, number = question.history, len(question.history) + 1

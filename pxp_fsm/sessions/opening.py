@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, overload
 
+from pxp_fsm import defaults
 from pxp_fsm.automata.system import System
-from pxp_fsm.defaults import SESSION
 from pxp_fsm.protocol.interfaces import Blackboard
 from pxp_fsm.protocol.messages import Episode, Instance, Message
 from pxp_fsm.protocol.rules import Rules
@@ -26,10 +26,10 @@ def Session(
     members: Members,
     *,
     instance: Instance | str,
-    name: str = SESSION,
+    name: str = defaults.SESSION,
     blackboard: Blackboard | None = None,
     capacity: int = 0,
-    limit: int = 1000,
+    limit: int = defaults.LIMIT,
     on_message: Callable[[Message], None] | None = None,
     earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
     record_faults: bool = False,
@@ -40,14 +40,14 @@ def Session(
     subject: System,
     members: Mapping[str, Actor | MemberFunction],
     *,
-    name: str = SESSION,
+    name: str = defaults.SESSION,
     instance: Instance | str = "",
     blackboard: ActionBoard | None = None,
     seed: int = 0,
     faults: Faults | None = None,
     events: Mapping[str, EventSource] = MappingProxyType({}),
     follow: Followed = (),
-    limit: int = 1000,
+    limit: int = defaults.LIMIT,
     on_action: Callable[[Occurrence], None] | None = None,
     record_faults: bool = False,
 ) -> SystemSession: ...

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from pxp_fsm.defaults import SESSION
+from pxp_fsm import defaults
 from pxp_fsm.errors import (
     GuardError,
     NoAnswer,
@@ -105,10 +105,10 @@ class Session:
         members: Members,
         *,
         instance: Instance | str,
-        name: str = SESSION,
+        name: str = defaults.SESSION,
         blackboard: Blackboard | None = None,
         capacity: int = 0,
-        limit: int = 1000,
+        limit: int = defaults.LIMIT,
         on_message: Callable[[Message], None] | None = None,
         earlier: Mapping[str, tuple[Episode, ...]] = MappingProxyType({}),
         record_faults: bool = False,
@@ -256,7 +256,7 @@ class Session:
         What is stored stays stored, and what respondents have learned or weighed stays learned.
         """
         kept = self.history, self.context, self.categories, self.ending, self.cause, self.fault
-        back = [p.relations.withdrawing() for p in self._participants]
+        back: list[Callable[[], object]] = [p.relations.withdrawing() for p in self._participants]
         back.append(self._channel.withdrawing())
 
         def withdraw() -> None:
@@ -304,7 +304,7 @@ class Session:
             speaks_first = message.sender == first.name
         else:
             speaks_first = self.rules.functions.initiator_speaks(len(self.history) + 1)
-            if self.history and self.rules.hangs_up(self.history):
+            if self.rules.hangs_up(self.history):
                 speaks_first = not speaks_first
         return (first, second) if speaks_first else (second, first)
 

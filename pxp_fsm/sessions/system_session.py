@@ -15,11 +15,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
+from pxp_fsm import defaults
 from pxp_fsm.automata.actions import Choose, Deliver, Exchange, External, Send, SystemAction
 from pxp_fsm.automata.automaton import Kind
 from pxp_fsm.automata.payloads import payload_problem
 from pxp_fsm.automata.system import System
-from pxp_fsm.defaults import SESSION
 from pxp_fsm.errors import (
     GuardError,
     NoAnswer,
@@ -78,14 +78,14 @@ class SystemSession:
         system: System,
         members: Mapping[str, Actor | MemberFunction],
         *,
-        name: str = SESSION,
+        name: str = defaults.SESSION,
         instance: Instance | str = "",
         blackboard: ActionBoard | None = None,
         seed: int = 0,
         faults: Faults | None = None,
         events: Mapping[str, EventSource] = MappingProxyType({}),
         follow: Followed = (),
-        limit: int = 1000,
+        limit: int = defaults.LIMIT,
         on_action: Callable[[Occurrence], None] | None = None,
         record_faults: bool = False,
     ) -> None:

@@ -76,7 +76,38 @@ def test_an_oracle_that_blocks_is_late_and_one_that_cancels_itself_is_broken(
 ) -> None:
     over = session(Says("1/a"), Says("2/a"), Interact(), match=Oracle(do), timeout=timeout)
     assert asyncio.run(over.run()).ending is ending
-    assert over.cause
+    assert over.cause.endswith(f"longer than {timeout} s" if timeout < 1 else "it cancelled itself")
+
+
+def test_a_respondent_that_blocks_longer_than_its_time_is_late() -> None:
+    class Blocks(Says):
+        async def answer(self, question: Question) -> Answer:
+            time.sleep(0.06)
+            return Answer("1", "a")
+
+    over = session(Says("1/a"), Blocks("1/a"), Interact(), timeout=0.03)
+    assert asyncio.run(over.run()).ending is Ending.LATE
+    assert over.cause == "says: it took longer than 0.03 s"
+
+
+def test_a_respondent_that_gives_up_in_time_is_late_for_its_own_reason() -> None:
+    class GivesUp(Says):
+        async def answer(self, question: Question) -> Answer:
+            raise TimeoutError("the line is busy")
+
+    over = session(Says("1/a"), GivesUp("1/a"), Interact())
+    assert asyncio.run(over.run()).ending is Ending.LATE
+    assert over.cause == "says: the line is busy"
+
+
+def test_a_respondent_that_cancels_itself_has_no_answer() -> None:
+    class Cancels(Says):
+        async def answer(self, question: Question) -> Answer:
+            raise asyncio.CancelledError
+
+    over = session(Says("1/a"), Cancels("1/a"), Interact())
+    assert asyncio.run(over.run()).ending is Ending.NO_ANSWER
+    assert over.cause == "says: it cancelled itself"
 
 
 def test_a_session_that_is_stopped_from_outside_is_stopped() -> None:
@@ -130,6 +161,30 @@ def test_what_was_learned_before_a_fault_is_learned_again_on_resume() -> None:
     resumed = session(Says("1/a"), again, Pxp(), match=match)
     resumed.replay(board.entries, board.left)
     assert again.heard == ["INIT"]
+    later = Says("3/a")
+    resumed = session(Says("1/a"), later, Pxp(), match=match)
+    resumed.replay(board.entries)
+    assert later.heard == []
+    resumed.replay([], board.left)
+    assert later.heard == ["INIT"]
+    session(Says("1/a"), Says("3/a"), Pxp()).replay([], board.left)
+
+
+def test_what_was_learned_last_is_learned_again_from_the_latest_message() -> None:
+    """m learns from h's answer and fails then: on resuming it learns from that, not from INIT."""
+
+    def judge(left: str, right: str) -> bool:
+        if left == "4":
+            raise RuntimeError("judge fell asleep")
+        return left == right
+
+    board, match = ListBoard(), FunctionRelation("failing", judge)
+    over = session(Says("1/a", "4/a"), Says("1/b"), Pxp(), match=match, blackboard=board)
+    asyncio.run(over.run())
+    assert [message.tag for message in over.history] == ["INIT", "REFUTE"]
+    m, h = Says("4/a"), Says("1/b")
+    session(m, h, Pxp(), match=match).replay(board.entries, board.left)
+    assert (m.heard, h.heard) == (["REFUTE"], ["INIT"])
 
 
 @pytest.mark.parametrize("guards", [Chance(7), Script(["REF"] * 9)], ids=["chance", "script"])

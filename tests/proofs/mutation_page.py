@@ -1,33 +1,38 @@
 """The run of every mutant of what runs, and docs/mutants.md about it.
 
 `python -m tests.proofs.mutation_page [NUMBER]` tries NUMBER of them (all, without it) in a random
-order that is always the same, leaves out what was tried before, and writes the page. What was found
-is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again.
+order that is always the same, leaves out what was noticed before, and writes the page. What was
+found is in `.mutants.jsonl`, a line a mutant; a function that has changed since is tried again, and
+so is a mutant that nothing noticed. With `--sample` it tries them afresh and only prints them.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
 import json
+import os
 import random
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.proofs.source_mutants import OPERATORS, Mutant, mutants, tried
+from pxp_fsm.protocol import rules
+from tests.proofs.mutant_trials import NOTHING, UNREACHED, try_all
+from tests.proofs.source_changes import functions
+from tests.proofs.source_mutants import OPERATORS, Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 FOUND = ROOT / ".mutants.jsonl"
 PAGE = ROOT / "docs" / "mutants.md"
-NOTHING = "nothing"
 
 EQUIVALENT: Mapping[str, str] = {
-    "pxp_fsm/protocol/rules.py Pxp.asks_each_time: `return False` becomes `nothing`": (
-        "it returns None then, which is as false"
-    ),
-    "pxp_fsm/sessions/agent.py Participant.learn: `if self._learns:` becomes `if True:`": (
-        "`_teach` asks again whether the respondent is a `Learner`, and else does nothing"
-    ),
+    one["mutant"]: one["reason"]
+    for one in tomllib.loads(
+        Path(__file__).with_name("equivalent_mutants.toml").read_text("utf-8")
+    )["equivalent"]
 }
 """The mutants that change nothing, as they are shown, each with the reason."""
 
@@ -40,6 +45,13 @@ def shuffled() -> list[Mutant]:
     return random.Random(14).sample(mutants(), len(mutants()))
 
 
+def unchanged() -> Mutant:
+    """The mutant that changes nothing, by its very text: no judge may notice it."""
+    function = dict(functions(rules))["derive"]
+    lines = range(function.lineno, (function.end_lineno or 0) + 1)
+    return Mutant(rules, "derive", "nothing is changed", ast.unparse(function), lines)
+
+
 def kind(mutant: Mutant, by: str) -> str:
     """What `by` noticed the mutant, as one of `KINDS`."""
     match by:
@@ -47,10 +59,10 @@ def kind(mutant: Mutant, by: str) -> str:
             return "machine"
         case "sessions-agree-with-model":
             return "sessions"
-        case "nothing":
-            return "equivalent" if str(mutant) in EQUIVALENT else "survives"
         case "it does not end" | "the process dies":
             return "no end"
+    if by in (NOTHING, UNREACHED):
+        return "equivalent" if str(mutant) in EQUIVALENT else "survives"
     return "error" if by.endswith("stops the check") else "test"
 
 
@@ -64,70 +76,86 @@ def known() -> dict[str, str]:
 
 def page(found: Iterable[tuple[Mutant, str]], total: int) -> str:
     """The page about the mutants that were tried, of `total`."""
-    tried_ones = list(found)
+    tried = list(found)
     counts: Counter[tuple[str, str]] = Counter()
-    for mutant, by in tried_ones:
-        counts[mutant.file, kind(mutant, by)] += 1
-    files = sorted({mutant.file for mutant, _ in tried_ones})
-    rows = [
-        f"| `{file}` | {sum(counts[file, one] for one in KINDS)} | "
-        + " | ".join(f"{counts[file, one] or ''}" for one in KINDS)
-        + " |"
-        for file in files
-    ]
+    for mutant, by in tried:
+        for place in (mutant.file, "all"):
+            counts[place, kind(mutant, by)] += 1
+    files = sorted({mutant.file for mutant, _ in tried})
     left = {
-        one: [str(m) for m, by in tried_ones if kind(m, by) == one]
+        one: sorted({str(m) for m, by in tried if kind(m, by) == one})
         for one in ("equivalent", "survives")
     }
+    rest = "" if len(tried) == total else " Those that are left: `make mutants` goes on."
     lines = [
         "# Mutants",
         "",
         "Each change of one expression or statement between the table and the message, and what",
-        f"notices it. {len(tried_ones):,} of {total:,} were tried, in a random order;",
-        "`make mutants` goes on. The changes:",
+        f"notices it: {len(tried):,} of {total:,} were tried.{rest} The changes:",
         "",
         OPERATORS.rstrip(),
         "",
-        "Columns: noticed by the comparison of machine and table; by `pxp check --running`; by a",
-        "test of the rooms `automata`, `protocol` and `sessions`; by an error that stops the",
-        "check; by no end of it. Changes of tables and of decision functions: [proofs](proofs.md).",
+        "Texts of errors, documentation and annotations stay as they are. A change is noticed by",
+        "the comparison of machine and table; else by `pxp check --running`, on small sessions;",
+        "else by a test of the rooms `automata`, `protocol` and `sessions`. An *error* is one",
+        "after which a comparison cannot go on; *no end* is one that runs until it is stopped.",
+        "Changes of tables and of decision functions: [proofs](proofs.md).",
         "",
         f"| module | tried | {' | '.join(KINDS)} |",
         f"|---|--:|{'--:|' * len(KINDS)}",
-        *rows,
+        *(_row(f"`{file}`", file, counts) for file in files),
+        _row("all", "all", counts),
         "",
         "## Equivalent",
         "",
-        *(
-            [f"- {_code(one)}: {EQUIVALENT[one]}" for one in sorted(left["equivalent"])]
-            or ["None."]
-        ),
+        "No call can tell these from the code as it is:",
+        "",
+        *([f"- {_code(one)}: {EQUIVALENT[one]}" for one in left["equivalent"]] or ["None."]),
         "",
         "## Surviving",
         "",
-        *([f"- {_code(one)}" for one in sorted(left["survives"])] or ["None."]),
+        *([f"- {_code(one)}" for one in left["survives"]] or ["None."]),
     ]
     return "\n".join(lines) + "\n"
 
 
+def _row(title: str, place: str, counts: Mapping[tuple[str, str], int]) -> str:
+    numbers = [counts[place, one] for one in KINDS]
+    shown = (str(number or "") for number in numbers)
+    return f"| {title} | {sum(numbers)} | {' | '.join(shown)} |"
+
+
 def _code(text: str) -> str:
     """Without what Markdown would read as markup."""
-    return text.replace("|", "\\|").replace("_", "\\_") if "`" not in text else text
+    place, _, change = text.partition(": ")
+    return f"`{place}`: {change}"
 
 
 def main(arguments: list[str]) -> None:
     """Try some mutants, or all; write the page."""
-    every, done = shuffled(), known()
-    most = int(arguments[0]) if arguments else len(every)
-    chosen = every[:most]
-    for mutant in chosen:
-        if mutant.key not in done:
-            done[mutant.key] = tried(mutant)
+    parser = argparse.ArgumentParser(prog="tests.proofs.mutation_page")
+    parser.add_argument("number", nargs="?", type=int, help="of the mutants in their order; all")
+    parser.add_argument("--sample", action="store_true", help="afresh, and without a page")
+    given = parser.parse_args(arguments)
+    every, done = shuffled(), {} if given.sample else known()
+
+    def note(mutant: Mutant, by: str) -> None:
+        done[mutant.key] = by
+        if not given.sample:
             with FOUND.open("a", encoding="utf-8") as file:
-                line = {"key": mutant.key, "mutant": str(mutant), "by": done[mutant.key]}
+                line = {"key": mutant.key, "mutant": str(mutant), "by": by}
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            print(f"{mutant} | {done[mutant.key]}", flush=True)
-    PAGE.write_text(page([(m, done[m.key]) for m in every if m.key in done], len(every)), "utf-8")
+        print(f"{kind(mutant, by)} | {mutant} | {by}", file=sys.__stdout__, flush=True)
+
+    left = [
+        mutant
+        for mutant in every[: given.number]
+        if mutant.key not in done or kind(mutant, done[mutant.key]) == "survives"
+    ]
+    try_all([unchanged(), *left] if given.sample else left, note, jobs=os.cpu_count() or 1)
+    if not given.sample:
+        found = [(mutant, done[mutant.key]) for mutant in every if mutant.key in done]
+        PAGE.write_text(page(found, len(every)), "utf-8")
 
 
 if __name__ == "__main__":

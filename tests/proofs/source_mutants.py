@@ -11,45 +11,35 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
-import os
-import signal
-import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
-import pytest
-
-from proofs.claims.catalogue import assumptions_of
-from proofs.sessions.model import SessionModel
-from proofs.sessions.relational import Theory
-from proofs.sessions.running import compare
-from proofs.systems.machine_comparison import compare_machine
-from pxp_fsm.automata import automaton
+from pxp_fsm.automata import actions, automaton, channels
 from pxp_fsm.automata.automaton import Kind
-from pxp_fsm.automata.tables import builtin
-from pxp_fsm.protocol import decisions, relations, rules, situation
+from pxp_fsm.protocol import decisions, messages, relations, rules, situation
 from pxp_fsm.protocol.decisions import Category, Guard
 from pxp_fsm.protocol.messages import Tag
 from pxp_fsm.protocol.relations import Assumption, Outcome
-from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Role, Rules
-from pxp_fsm.sessions import agent, channel, functions, machine, session
+from pxp_fsm.protocol.rules import Ending, Role
+from pxp_fsm.sessions import agent, channel, functions, learning, live, machine, replay, session
+from pxp_fsm.sessions.learning import Gated, Keep
 from tests.proofs.mutants import difference
-from tests.proofs.source_changes import Function, installed
+from tests.proofs.source_changes import Function
 from tests.proofs.source_changes import functions as functions_of
 
 MODULES = (
-    *(automaton, decisions, rules, situation, relations),
-    *(machine, channel, functions, agent, session),
+    *(automaton, actions, channels),
+    *(decisions, messages, rules, situation, relations),
+    *(machine, live, channel, functions, learning, agent, session, replay),
 )
 """All modules between the table and the message."""
 
 ENUMS = {
-    one.__name__: one for one in (Assumption, Category, Ending, Guard, Kind, Outcome, Role, Tag)
+    one.__name__: one
+    for one in (Assumption, Category, Ending, Gated, Guard, Keep, Kind, Outcome, Role, Tag)
 }
 GROUPS: tuple[tuple[type[ast.cmpop], ...], ...] = (
     (ast.Eq, ast.NotEq),
@@ -82,6 +72,10 @@ OPERATORS = """\
 """What is changed, for the page."""
 
 
+Put = Callable[[ast.AST], None]
+Code = tuple[object, ...]
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One change of a function, in words, with the source of the function so changed."""
@@ -90,6 +84,8 @@ class Mutant:
     name: str
     change: str
     source: str
+    lines: range
+    """The lines of the file of which one must run before the change can be noticed."""
 
     @property
     def key(self) -> str:
@@ -120,35 +116,58 @@ def mutants() -> tuple[Mutant, ...]:
         mutant
         for module in MODULES
         for name, function in functions_of(module)
-        if not any(isinstance(d, ast.Name) and d.id == "overload" for d in function.decorator_list)
         for mutant in _of(module, name, function)
     )
 
 
 def _of(module: ModuleType, name: str, function: Function) -> Iterator[Mutant]:
     said, original = _only_said(function), ast.unparse(function)
-    seen = {original}
-    for node, put in list(_places(function)):
+    body = range(function.body[0].lineno, (function.end_lineno or 0) + 1)
+    seen = {_compiled(function)}
+    for node, put, lines in list(_places(function, body)):
         for new in () if id(node) in said else _changes(node, function):
             put(new)
-            source = ast.unparse(function)
+            source, code = ast.unparse(function), _compiled(function)
             put(node)
-            if source not in seen:
-                seen.add(source)
+            if code not in seen:
+                seen.add(code)
                 before, after = difference(original, source)
-                yield Mutant(module, name, f"`{before}` becomes `{after}`", source)
+                yield Mutant(module, name, f"`{before}` becomes `{after}`", source, lines)
 
 
-def _places(function: Function) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
-    """Every node of a function, and what puts another in its place."""
-    for parent in ast.walk(function):
-        for field, value in ast.iter_fields(parent):
-            if isinstance(value, ast.AST):
-                yield value, partial(setattr, parent, field)
-            elif isinstance(value, list):
-                for place, one in enumerate(value):
-                    if isinstance(one, ast.AST):
-                        yield one, partial(value.__setitem__, place)
+def _compiled(function: Function) -> Code:
+    """What the compiler makes of it: where that is the same, so are the functions."""
+    tree = ast.fix_missing_locations(ast.Module([function], []))
+    return _code(compile(tree, "", "exec", dont_inherit=True))
+
+
+def _code(code: CodeType) -> Code:
+    consts = (_code(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, code.co_exceptiontable, code.co_flags, names, *consts
+
+
+def _places(parent: ast.AST, lines: range) -> Iterator[tuple[ast.AST, Put, range]]:
+    """Every node below `parent`, what puts another in its place, and the lines that it is part of.
+
+    These are those of the statement; of one with a body, of what comes before the body.
+    """
+    for field, value in ast.iter_fields(parent):
+        for place, one in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(one, ast.AST):
+                put = partial(value.__setitem__, place) if isinstance(value, list) else None
+                own = _head(one) or lines
+                yield one, put or partial(setattr, parent, field), own
+                yield from _places(one, own)
+
+
+def _head(node: ast.AST) -> range | None:
+    if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+        return None
+    first = node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
+    body = getattr(node, "body", None)
+    last = max(first, body[0].lineno - 1) if body else getattr(node, "end_lineno", None) or first
+    return range(first, last + 1)
 
 
 def _only_said(function: Function) -> set[int]:
@@ -223,112 +242,3 @@ def _expressions(node: ast.expr, function: Function) -> Iterator[ast.expr]:  # n
             for place, (one, two) in enumerate(pairwise(arguments)):
                 swapped = [*arguments[:place], two, one, *arguments[place + 2 :]]
                 yield ast.Call(called, swapped, keywords)
-
-
-# What notices a mutant.
-
-SESSIONS: tuple[tuple[Rules, str], ...] = (
-    (Interact(5, 2), "noisy"),
-    (Pxp(), "noisy"),
-    (Interact(5, 2), "tolerance"),
-    (Interact(5, 2), "equivalence"),
-    (Interact(3, 1), "without shared"),
-    (Pxp(1), "tolerance"),
-)
-TESTS = (
-    *("tests/protocol", "tests/automata/test_tables.py", "tests/proofs/test_machines.py"),
-    *("tests/sessions", "--ignore=tests/sessions/test_properties.py"),
-    "tests/house/test_face.py",
-)
-MOST_SECONDS = 240
-"""How long a check may wait for what does not come."""
-
-MOST_CPU_SECONDS = 40
-"""What the comparisons, or one test, may take of a processor: none needs a tenth of it."""
-
-
-def noticed(mutant: Mutant) -> str:
-    """Which check or test notices what is installed; "" if none does.
-
-    The cheapest come first; of the tests those that are named after the module.
-    """
-    for name in ("interact", "pxp"):
-        if compare_machine(builtin(name)).differences:
-            return "machine-agrees-with-table"
-    for of, under in SESSIONS:
-        model = SessionModel(of, Theory(assumptions_of(under)), observes=of.n is not None)
-        if compare(model).difference:
-            return "sessions-agree-with-model"
-    _, room, name = mutant.module.__name__.split(".")
-    files = (f"tests/{room}/test_{name}{ending}.py" for ending in ("", "s"))
-    own = [file for file in files if Path(file).exists()]
-    return (failing_test(*own) if own else "") or failing_test(*TESTS)
-
-
-class _Failing:
-    """What pytest tells of the first test that fails."""
-
-    name = ""
-
-    def pytest_runtest_logstart(self) -> None:
-        _limit()
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.name:
-            self.name = report.nodeid
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.name:
-            self.name = report.nodeid
-
-
-def _limit() -> None:
-    """End the process if what comes now takes too long; waiting for the system does not count."""
-    signal.setitimer(signal.ITIMER_PROF, MOST_CPU_SECONDS)
-
-
-def failing_test(*tests: str) -> str:
-    """The first of these tests that fails; "" if none does."""
-    found = _Failing()
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", *tests]
-    with (
-        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-    ):
-        code = pytest.main(arguments, plugins=[found])
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    return found.name or ("" if code == 0 else f"pytest ends with {code}")
-
-
-def tried(mutant: Mutant, by: Callable[[Mutant], str] = noticed) -> str:
-    """By what the mutant is noticed, in a process of its own; "" if by nothing."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        os.setsid()
-        _answer(mutant, by, writing)
-    os.close(writing)
-    started = time.monotonic()
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
-        if time.monotonic() - started > MOST_SECONDS:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "it does not end"
-        time.sleep(0.01)
-    with os.fdopen(reading, encoding="utf-8") as answer:
-        return answer.read() or "the process dies"
-
-
-def _answer(mutant: Mutant, by: Callable[[Mutant], str], to: int) -> None:
-    """In the child: install, check, answer and end."""
-    _limit()
-    try:
-        with installed(mutant.module, mutant.name, mutant.function):
-            found = by(mutant) or "nothing"
-    except BaseException as error:  # noqa: BLE001 - whatever stops a check, shows the mutant
-        found = f"{type(error).__name__} stops the check"
-    with suppress(OSError):
-        os.write(to, found.encode())
-    os._exit(0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from proofs.systems.machine_comparison import Build, compare_machine
-from pxp_fsm.automata.automaton import Automaton, Event, Transition, Valuation, receiving
+from pxp_fsm.automata.automaton import DECIDE, Automaton, Event, Transition, Valuation, receiving
 from pxp_fsm.automata.tables import BUILTIN, builtin, parse_automaton
-from pxp_fsm.errors import PXPError, UsageError
+from pxp_fsm.errors import NotEnabled, PXPError, UsageError
 from pxp_fsm.sessions.machine import Machine
 
 # 22 events (decide; 6 labels and an unknown one, as sent, received, from outside), with 2
@@ -104,6 +106,42 @@ def test_a_table_that_knows_the_unknown_label_is_compared_too() -> None:
     compared = compare_machine(table)
     assert compared.differences == ()
     assert compared.cases == 2 * 2 * (1 + 3 * 4)
+
+
+def test_a_machine_is_taken_back_to_a_state_of_its_table_or_not_at_all() -> None:
+    made = Machine(builtin("interact"))
+    made.return_to("WAIT")
+    with pytest.raises(UsageError, match="interact has no state 'WAITING'; its states are IDLE"):
+        made.return_to("WAITING")
+    assert made.state == "WAIT"
+
+
+def test_a_library_that_does_not_move_a_machine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Machine(builtin("interact"))
+    made.send("INIT")
+    still = SimpleNamespace(trigger=lambda *_arguments, **_keywords: False)
+    monkeypatch.setattr(made, "_events", defaultdict(lambda: still))
+    with pytest.raises(AssertionError, match="-REVISE is in the table but did not move"):
+        made.receive("REVISE")
+
+
+def test_a_refusal_says_what_is_possible_there() -> None:
+    table = builtin("pxp")
+    with pytest.raises(NotEnabled) as caught:
+        table.step("WAIT", receiving("HELLO"))
+    assert str(caught.value) == (
+        "pxp: nothing in state WAIT takes -HELLO; "
+        "possible there: -RATIFY, -REFUTE, -REVISE, -REJECT, -TERM"
+    )
+    with pytest.raises(NotEnabled, match=r"possible there: nothing, it is an end state$"):
+        table.step("END", receiving("HELLO"))
+
+
+def test_nothing_is_decided_where_no_guard_is() -> None:
+    table = builtin("interact")
+    for valuation in (None, {}, {"RAT": True}):
+        with pytest.raises(NotEnabled, match="state IDLE has no guards, so nothing is decided"):
+            table.step("IDLE", DECIDE, valuation)
 
 
 def test_a_machine_starts_in_a_state_of_its_table_or_not_at_all() -> None:

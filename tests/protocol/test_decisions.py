@@ -6,17 +6,22 @@ arXiv 2410.20600: Procedure 1 (INTERACT) and Procedure 2 (AGENT); arXiv 2301.018
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import resources
 from itertools import pairwise, product
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from pxp_fsm.automata.automaton import happening
-from pxp_fsm.automata.tables import builtin
+from pxp_fsm.automata.automaton import Automaton, happening
+from pxp_fsm.automata.tables import builtin, parse_automaton
 from pxp_fsm.errors import UsageError
 from pxp_fsm.protocol import decisions
 from pxp_fsm.protocol.decisions import Category, Guard
+from pxp_fsm.protocol.interfaces import Decisions
 from pxp_fsm.protocol.messages import Answer, Message
-from pxp_fsm.protocol.rules import Ending, Interact, Pxp
+from pxp_fsm.protocol.rules import Ending, Interact, Pxp, derive
+from tests.proofs.text_tables import table
 
 TAG = {Guard.RAT: "RATIFY", Guard.REF: "REFUTE", Guard.REV: "REVISE", Guard.REJ: "REJECT"}
 ANSWERS = tuple(TAG.values())
@@ -193,3 +198,113 @@ def test_bounds_below_one_are_refused(n: int, k: int) -> None:
         Interact(n, k)
     with pytest.raises(UsageError):
         Pxp(min(n, k))
+
+
+def variant(old: str, new: str, of: str = "interact") -> Automaton:
+    """A built-in table with one word of it replaced."""
+    text = resources.files("pxp_fsm.automata").joinpath("data", f"{of}.toml").read_text("utf-8")
+    assert old in text
+    return parse_automaton(text.replace(old, new))
+
+
+def test_rules_take_variants_of_their_own_table_and_no_other() -> None:
+    for make in (Interact, Pxp):
+        taken = variant('"IDLE"', '"START"')
+        assert make(table=taken).automaton is taken
+        foreign = table("talk", "A -> A send INIT\nA -> A receive INIT\nA -> [B] event CLOSE")
+        assert make(table=foreign).automaton is foreign
+        for other in (
+            table("talk", "A -> A send WORD\nA -> A receive WORD\nA -> [B] event CLOSE"),
+            variant("REJ", "NEIN"),
+            variant('"INIT"', '"HELLO"'),
+        ):
+            with pytest.raises(UsageError, match=f"protocol of its own, and {make.__name__}"):
+                make(table=other)
+
+
+def test_a_tag_that_answers_itself_is_a_self_loop_but_for_the_first_and_the_last() -> None:
+    tags = ("INIT", *ANSWERS, "TERM", "OTHER")
+    loops = {(a, b) for a, b in product(tags, repeat=2) if decisions.repeats(a, b)}
+    assert loops == {(tag, tag) for tag in (*ANSWERS, "OTHER")}
+
+
+def test_variants_of_the_functions_are_told_what_came_first() -> None:
+    """PXP(1) where only REVISE after REFUTE counts: neither order may be taken for the other."""
+
+    def repeats(received: str, answer: str) -> bool:
+        return (received, answer) == ("REFUTE", "REVISE")
+
+    functions = cast(Decisions, SimpleNamespace(**vars(decisions) | {"repeats": repeats}))
+    rules = Pxp(1, functions=functions)
+    once = messages(["INIT", "REFUTE", "REVISE", "REFUTE"])
+    assert rules.says_term(once, "REVISE")
+    assert not rules.says_term(once[:2], "REVISE")
+    assert not rules.says_term(once[:3], "REFUTE")
+
+
+def test_the_policy_for_term_is_told_both_latest_tags() -> None:
+    told: list[tuple[str, str]] = []
+
+    def policy(received: str, own: str) -> bool:
+        told.append((received, own))
+        return len(told) == 2
+
+    rules = Pxp(term=policy)
+    said = messages(["INIT", "REFUTE", "REVISE"])
+    assert [rules.says_term(said[:length]) for length in (1, 2, 3)] == [False, True, False]
+    assert told == [("INIT", ""), ("REFUTE", "INIT"), ("REVISE", "REFUTE")]
+
+
+@pytest.mark.parametrize("make", [Interact, Pxp])
+def test_variants_of_the_functions_may_tell_categories_b_and_c_apart(
+    make: type[Interact] | type[Pxp],
+) -> None:
+    """The protocols' own do not: B is that the predictions match, C that the explanations do."""
+
+    def guard(found: Category, *_: object) -> Guard:
+        return {"A": Guard.RAT, "B": Guard.REF, "C": Guard.REV, "D": Guard.REJ}[found]
+
+    def never(*_: object) -> bool:
+        return False
+
+    own = {"interact_guard": guard, "pxp_guard": guard}
+    own |= dict.fromkeys(("interact_depends_on_change", "pxp_depends_on_learning"), never)
+    rules = make(functions=cast(Decisions, SimpleNamespace(**vars(decisions) | own)))
+    found = [derive(rules, 2, [match, agree]) for match, agree in product((True, False), repeat=2)]
+    assert found == [Guard.RAT, Guard.REF, Guard.REV, Guard.REJ]
+
+
+@pytest.mark.parametrize("rules", [Interact(9, 3), Pxp(), Pxp(2)])
+def test_who_never_revises_is_asked_for_the_category_alone(rules: Interact | Pxp) -> None:
+    """What would be REV is REF, and nothing else changes."""
+    for number, match, agree in product((2, 3, 4, 9), (True, False), (True, False)):
+        found = derive(rules, number, [match, agree], revises=False)
+        expected = {
+            derive(rules, number, [match, agree, *revision])
+            for revision in ([], [True, True], [True, False], [False])
+        } & set(Guard)
+        assert found in {Guard.REF if one is Guard.REV else one for one in expected}
+        assert found is not Guard.REV
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "meaning"), [(0, 3, "n is the largest number"), (3, 0, "k is the message after")]
+)
+def test_a_bound_that_is_refused_is_called_by_its_name(n: int, k: int, meaning: str) -> None:
+    with pytest.raises(UsageError, match=f"^{meaning}.* at least 1; it was 0$"):
+        Interact(n, k)
+
+
+def test_the_end_is_a_question_about_the_two_latest_tags() -> None:
+    told: list[tuple[str, str]] = []
+
+    def stops(tag: str, previous: str) -> bool:
+        told.append((tag, previous))
+        return False
+
+    functions = cast(Decisions, SimpleNamespace(**vars(decisions) | {"stops": stops}))
+    said = messages(["INIT", "REFUTE", "RATIFY"])
+    for length in (1, 2, 3):
+        assert Interact(9, 3, functions=functions).ending(said[:length]) is None
+    assert told == [("INIT", "INIT"), ("REFUTE", "INIT"), ("RATIFY", "REFUTE")]
+    assert Interact().ending(messages(["RATIFY", "RATIFY"])) is Ending.RATIFIED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -23,8 +24,10 @@ from pxp_fsm.protocol.relations import (
     Judgement,
     OracleFailed,
     Outcome,
+    RelationReply,
     Relations,
     digest,
+    overdue,
     session_assumptions,
 )
 from pxp_fsm.protocol.rules import Ending, Interact
@@ -126,6 +129,11 @@ FAILURES: dict[str, tuple[Callable[[str, str], Any], Outcome, str]] = {
     "true": (lambda *_: True, Outcome.BROKEN, "answered True, which is not an Outcome"),
     "text": (lambda *_: "yes", Outcome.BROKEN, "answered 'yes', which is not an Outcome"),
     "one": (lambda *_: 1, Outcome.BROKEN, "answered 1, which is not an Outcome"),
+    "reply of a text": (
+        lambda *_: RelationReply("yes"),  # type: ignore[arg-type] # it is refused
+        Outcome.BROKEN,
+        "which is not an Outcome",
+    ),
     "none": (lambda *_: None, Outcome.BROKEN, "answered None, which is not an Outcome"),
 }
 
@@ -205,8 +213,75 @@ def test_shared_is_one_deterministic_object_and_nothing_less() -> None:
     apart = together(Relations(EXACT, EXACT), Relations(EXACT, other))
     assert apart == EQUIVALENCE - {Assumption.SHARED}
     assert together(Relations(noisy, noisy), Relations(noisy, noisy)) == MEMO_GIVES
+    reflexive = FunctionRelation("itself", str.__eq__, frozenset({Assumption.REFLEXIVE}))
+    assert Assumption.SHARED not in together(*[Relations(reflexive, reflexive)] * 2)
     bare = (Relations(noisy, noisy, memo=False), Relations(noisy, noisy, memo=False))
     assert together(*bare) == NOISY
+
+
+def test_what_is_assumed_of_a_session_is_assumed_of_both_agents() -> None:
+    symmetric = FunctionRelation("symmetric", str.__eq__, frozenset({Assumption.SYMMETRIC}))
+    one = Relations(symmetric, symmetric, memo=False)
+    other = Relations(EXACT, EXACT, memo=False)
+    neither = Relations(ChanceRelation(1), EXACT, memo=False)
+    for left, right in ((one, other), (other, one)):
+        assert session_assumptions(left, right) == {Assumption.SYMMETRIC}
+    for left, right in ((neither, other), (other, neither)):
+        assert session_assumptions(left, right) == NOISY
+
+
+class Recording(Asked):
+    """A relation that keeps the name of each session in which it is asked."""
+
+    sessions: ClassVar[list[str]] = []
+
+    def for_session(self, session: str) -> Recording:
+        self.sessions.append(session)
+        return Recording(self.say, f"{self.name} in {session}", pairs=self.pairs)
+
+
+def test_a_relation_that_depends_on_the_session_is_asked_in_it() -> None:
+    judge = Recording(lambda *_: Outcome.NO, name="judge")
+    m = agent(Saying(lambda _question: Answer("a", "b")))
+    made = run(m, agent(match=judge, agree=EXACT), Interact(2, 2))
+    assert made.ending is Ending.BOUND
+    assert judge.sessions == ["s"]
+    assert judge.pairs == [("a", "same")]
+
+
+def test_an_outcome_alone_has_nothing_stored_beside_it() -> None:
+    said = iter([Outcome.YES, RelationReply(Outcome.NO, "two atoms differ", asked=False)])
+    relations = Relations(Asked(lambda *_: next(said)), EXACT)
+    assert ask_all(relations, [("a", "b"), ("b", "a"), ("a", "b"), ("a", "a")]) == [
+        *(True, False, True, True)
+    ]
+    logged = [(one.outcome, one.asked, one.detail) for one in relations.take_log()]
+    assert logged == [
+        (Outcome.YES, True, ""),
+        (Outcome.NO, False, "two atoms differ"),
+        (Outcome.YES, False, "judged before"),
+        (Outcome.YES, False, "same text"),
+    ]
+    assert relations.take_log() == ()
+
+
+def test_a_judgement_says_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_is = [100.0]
+
+    def say(_left: str, _right: str) -> Outcome:
+        now_is[0] += 7.0
+        return Outcome.YES
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now_is[0])
+    relations = Relations(Asked(say), EXACT)
+    ask_all(relations, [("a", "b"), ("a", "b")])
+    assert [one.seconds for one in relations.take_log()] == [7.0, 0.0]
+
+
+def test_the_last_instant_of_a_timeout_is_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+    assert [overdue(5.0 - spent, 2.0) for spent in (1.0, 2.0, 2.5)] == [False, False, True]
+    assert not overdue(-1e9, None)
 
 
 def test_relations_from_a_script_from_chance_and_from_a_function() -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from pxp_fsm.automata.automaton import Automaton, Valuation, one_hot
 from pxp_fsm.automata.tables import builtin, parse_automaton
-from pxp_fsm.errors import Refused, TableError, UsageError
+from pxp_fsm.errors import Refused, TableError, UsageError, quoted
 from pxp_fsm.protocol.messages import Answer, Message
 from pxp_fsm.sessions.channel import Channel
 from pxp_fsm.sessions.machine import Machine
+from tests.proofs.text_tables import table
 
 GUARDS = ("RAT", "REF", "REV", "REJ")
 
@@ -55,7 +56,8 @@ class Line:
         before = self.states, list(self.stored)
         with pytest.raises(Refused, match=reason) as caught:
             self.carry(said, valuation)
-        assert "was refused: " in str(caught.value)
+        called = f"message {quoted(said.number)} ({quoted(said.tag)} from {quoted(said.sender)})"
+        assert str(caught.value).startswith(f"{called} was refused: ")
         assert (self.states, self.stored) == before
 
 
@@ -191,7 +193,7 @@ def test_a_message_that_the_receiver_cannot_take_is_refused(capacity: int) -> No
     line.say(2, "h", "INIT")
     assert line.states == ("WAIT", "WAIT")
     for _ in range(2):
-        with pytest.raises(Refused, match="h is in WAIT, which takes -RATIFY"):
+        with pytest.raises(Refused, match=r"^message 1 \('INIT' from 'm'\) .* h is in WAIT, which"):
             line.channel.deliver("h")
     assert line.states == ("WAIT", "WAIT")
 
@@ -233,6 +235,16 @@ def test_a_channel_has_two_ends_that_can_hear_each_other() -> None:
         Channel("s", {"m": interact, "h": interact}, capacity=-1)
     with pytest.raises(TableError, match="pxp sends TERM, which interact receives in no state"):
         Channel("s", {"m": interact, "h": pxp})
+
+
+def test_what_neither_hears_is_told_of_the_first_end_first() -> None:
+    """Each end's own tag, which the other one receives in no state."""
+    text = "A -> A send {0}\nA -> A receive BOTH\nA -> A send BOTH\nA -> [B] event STOP\n"
+    ends = {name: Machine(table(name, text.format(name.upper()))) for name in ("right", "left")}
+    with pytest.raises(TableError) as caught:
+        Channel("s", ends)
+    lines = str(caught.value).splitlines()
+    assert [line.split(",")[0] for line in lines] == ["right sends RIGHT", "left sends LEFT"]
 
 
 def test_a_message_for_nobody_is_not_delivered() -> None:

@@ -71,6 +71,7 @@ def test_without_one_the_context_is_derived_from_the_messages() -> None:
     agent = asks([])
     session = Session(Interact(n=3), {"m": agent, "h": agent}, instance="x").run_sync()
     assert session.context == tuple(map(update_context, session.history))
+    assert session.context[0] == '{"number": 1, "sender": "m", "tag": "INIT"}'
 
 
 @pytest.mark.parametrize("carry", [True, False])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from guards import AskPerson, Chance, Direct, FreeChoice, Script
-from pxp_fsm.automata.automaton import one_hot
+from guards import AskPerson, Chance, Derived, Direct, FreeChoice, Script
+from pxp_fsm.automata.automaton import Valuation, one_hot
 from pxp_fsm.errors import DataError, GuardError, NoAnswer, NotEnabled, UsageError
 from pxp_fsm.protocol.decisions import GUARDS
 from pxp_fsm.protocol.messages import Answer
@@ -216,6 +216,90 @@ def test_a_person_names_the_guard_and_only_an_allowed_one_counts() -> None:
         made = answered(AskPerson(Chemist(said)), Interact(10, 3))
         assert made.ending is Ending.BROKEN
         assert made.cause == f"{said!r} is not allowed at message 2; allowed: RAT, REF, REV"
+
+
+def test_what_guards_raise_is_raised_but_for_what_they_say_in_our_words() -> None:
+    def decide(_situation: Situation) -> Valuation:
+        raise DataError("there is no such row")
+
+    made = session(agent(), agent(guards=Deciding(decide)), Interact(), record_faults=False)
+    now(made.run())
+    assert (made.ending, made.fault) == (Ending.BROKEN, None)
+    assert made.cause == "guards (deciding): DataError: there is no such row"
+    broken = agent(guards=Deciding(lambda _: 1 / 0))
+    with pytest.raises(ZeroDivisionError):
+        now(session(agent(), broken, Interact(), record_faults=False).run())
+
+
+@pytest.mark.parametrize("rules", [Interact(6, 3), Pxp(2)])
+def test_guards_of_ones_own_may_begin_with_the_derived_ones(rules: Rules) -> None:
+    def played(guards: Guards | None) -> list[tuple[str, Answer]]:
+        given = iter([Answer("y", "mine")])
+        follower = Saying(lambda question: next(given, question.history[-1].answer))
+        stubborn = agent(Saying(lambda _: Answer("y", "yours")))
+        made = run(stubborn, agent(follower, guards=guards), rules)
+        return [(message.tag, message.answer) for message in made.history]
+
+    expected = played(None)
+    assert played(Deciding(lambda situation: situation.derived())) == expected
+    assert "REVISE" in dict(expected)
+
+
+@pytest.mark.parametrize("rules", [Interact(7, 9), Pxp(3)])
+def test_an_oracle_agent_stands_by_its_first_answer(rules: Rules) -> None:
+    """Whatever its respondent says later; what would be REVISE is REFUTE."""
+    answers = iter(range(99))
+    sure = agent(Saying(lambda _: Answer(f"y{next(answers)}", "e")), guards=Derived(revises=False))
+    made = run(sure, agent(Saying(lambda _: Answer("no", "e"))), rules)
+    own = {message.answer for message in made.history if message.sender == "m"}
+    assert own == {Answer("y0", "e")}
+    assert "REVISE" not in tags(made)[::2]
+    assert len(made.history) > 4
+
+
+def test_the_time_of_guards_stands_still_while_a_relation_is_asked() -> None:
+    """Each question takes most of the time that there is for one; both together take more."""
+    skipped = [0.0]
+
+    async def slowly(_left: str, _right: str) -> Outcome:
+        skipped[0] += 50
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return Outcome.NO
+
+    async def played() -> Session:
+        loop = asyncio.get_running_loop()
+        real = loop.time
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign] # nobody waits
+        judge = Asked(slowly)
+        h = agent(Saying(lambda _: Answer("a", "b")), match=judge, timeout=60)
+        return await session(agent(), h, Interact(2, 1)).run()
+
+    made = now(played())
+    assert (made.ending, made.cause) == (Ending.REJECTED, "INIT REJECT")
+    assert skipped == [100]
+
+
+def test_guards_have_their_whole_time_again_after_a_question_within_them() -> None:
+    async def decide(situation: Situation) -> Valuation:
+        await situation.revised()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return situation.choosing("REF")
+
+    made = run(agent(), agent(guards=Deciding(decide), timeout=60), Pxp(), limit=2)
+    assert (made.ending, tags(made)) == (Ending.LIMIT, ("INIT", "REFUTE"))
+
+
+def test_the_time_of_guards_goes_on_after_a_question_within_them() -> None:
+    async def decide(situation: Situation) -> Valuation:
+        await situation.revised()
+        await asyncio.sleep(3600)
+        return situation.choosing("REF")
+
+    made = run(agent(), agent(guards=Deciding(decide), timeout=0.1), Pxp())
+    assert made.ending is Ending.LATE
+    assert made.cause == "guards (deciding): no answer within 0.1 s"
 
 
 @pytest.mark.parametrize("rules", [Interact(4, 1), Interact(4, 4), Pxp()])

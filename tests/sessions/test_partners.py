@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proofs.systems.machine_comparison import compare_machine
-from pxp_fsm.automata.automaton import Kind, receiving, sending
+from pxp_fsm.automata.automaton import DECIDE, Kind, happening, receiving, sending
 from pxp_fsm.automata.tables import parse_automaton
 from pxp_fsm.diagrams.extract import state_diagram
 from pxp_fsm.errors import NotEnabled, TableError
@@ -103,3 +103,10 @@ def test_a_wrong_partner_is_refused_with_its_line(old: str, new: str, said: str)
 def test_the_kinds_of_rows_that_have_partners() -> None:
     hub = parse_automaton(HUB)
     assert {row.kind for row in hub.transitions if row.partner} == {Kind.SEND, Kind.RECEIVE}
+
+
+def test_an_event_is_shown_as_it_is_written_at_its_arrow() -> None:
+    shown = [str(event) for event in (DECIDE, sending("TASK"), sending("TASK", "left"))]
+    assert shown == ["decide", "+TASK", "+TASK to left"]
+    shown = [str(event) for event in (receiving("DONE"), receiving("DONE", "hub"), happening("X"))]
+    assert shown == ["-DONE", "-DONE from hub", "!X"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from guards import Script
 from pxp_fsm.protocol.messages import Answer, Question
-from pxp_fsm.protocol.relations import Outcome
+from pxp_fsm.protocol.relations import LEARN, Outcome
 from pxp_fsm.protocol.rules import Ending, Interact, Pxp, Rules
 from pxp_fsm.sessions.agent import Agent
 from pxp_fsm.sessions.session import Session
@@ -59,6 +59,16 @@ def test_what_was_judged_for_a_withdrawn_move_is_asked_again() -> None:
     assert judged == [("MATCH", Outcome.YES), ("AGREE", Outcome.YES)]
 
 
+def test_what_was_learned_for_a_withdrawn_move_is_stored_once() -> None:
+    board, agree = ListBoard(), Asked(lambda _left, _right: Outcome.NO)
+    careful = Careful(["y", "z", "y", "w"], [False, True])
+    made = session(careful, board, Pxp(), agree)
+    now(made.step())
+    now(made.step())
+    judged = [judgement.relation for judgement in board.entries[1].judgements]
+    assert judged == ["MATCH", "AGREE", LEARN, "MATCH"]
+
+
 def test_term_is_looked_at_too() -> None:
     board, agree = ListBoard(), Asked(lambda _left, _right: Outcome.YES)
     careful = Careful(["y", "y"], [True, True])
@@ -81,6 +91,7 @@ def test_guards_that_follow_no_relation_leave_nothing_to_assume() -> None:
     derived = Agent(lambda _question: Answer("y", "e"), match=EXACT, agree=EXACT)
     scripted = replace(derived, guards=Script(["RAT"]))
     both = Session(Interact(), {"m": derived, "h": derived}, instance=X)
-    named = Session(Interact(), {"m": derived, "h": scripted}, instance=X)
     assert both.assumptions == EXACT.assumptions
-    assert named.assumptions == frozenset()
+    for m, h in ((derived, scripted), (scripted, derived), (scripted, scripted)):
+        named = Session(Interact(), {"m": m, "h": h}, instance=X)
+        assert named.assumptions == frozenset()
