@@ -255,7 +255,7 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
         yield found
     finally:
         sys.settrace(before)
-        threading.settrace(before)  # type: ignore[arg-type]
+        threading.settrace(before)
 
 
 @contextmanager
