@@ -164,4 +164,4 @@ class AgentEnd:
     def carried(self, message: Message) -> None:
         self._history = (*self._history, message)
         if message.receiver == self.name:
-            self._participant.hear(message)
+            self._participant.hear(message, last=False)

@@ -65,8 +65,8 @@ MEMORY = 3 << 30
 SECONDS = 3
 """What a judge may take of a processor, beside ten times what it takes without a change."""
 
-SLOW = 1.0
-"""The seconds from which a test tries no mutant: those of small sessions come to as much."""
+SLOW = 3.0
+"""The seconds from which a test, while its lines are noted, tries no mutant."""
 
 PATIENCE = 30
 """The seconds for which a judge may wait for what does not come."""
@@ -255,7 +255,7 @@ def lines_run(files: Mapping[str, str]) -> Iterator[dict[str, set[int]]]:
         yield found
     finally:
         sys.settrace(before)
-        threading.settrace(before)  # type: ignore[arg-type]
+        threading.settrace(before)
 
 
 @contextmanager

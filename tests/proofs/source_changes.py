@@ -17,11 +17,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def functions(module: ModuleType) -> Iterator[tuple[str, Function]]:
     """Every function of a module and every method of its classes, by its qualified name."""
     for node in ast.parse(_source(module)).body:
-        for each in node.body if isinstance(node, ast.ClassDef) else (node,):
-            if isinstance(each, Function) and "overload" not in map(
-                ast.unparse, each.decorator_list
-            ):
-                yield each.name if each is node else f"{node.name}.{each.name}", each
+        owner, body = (
+            (f"{node.name}.", node.body) if isinstance(node, ast.ClassDef) else ("", [node])
+        )
+        for each in body:
+            if isinstance(each, Function) and not _is_overload(each):
+                yield owner + each.name, each
+
+
+def _is_overload(function: Function) -> bool:
+    return "overload" in map(ast.unparse, function.decorator_list)
 
 
 @contextmanager

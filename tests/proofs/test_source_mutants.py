@@ -56,7 +56,7 @@ INTERACT = builtin("interact")
             "Automaton.fingerprint",
             "'⊤'",
             "'?'",
-            lambda: automaton.Automaton.fingerprint.func(INTERACT),
+            lambda: function_of(automaton, "Automaton.fingerprint")(INTERACT),
         ),
         (
             channel,

@@ -98,12 +98,10 @@ def test_a_session_keeps_what_each_found_the_pair_before_to_be(match: bool, agre
         told.append(question.categories)
         return Answer(f"y{len(told)}", f"e{len(told)}")
 
-    judges = {
-        "match": Asked(lambda *_: yes_or_no(match)),
-        "agree": Asked(lambda *_: yes_or_no(agree)),
-    }
+    matching = Asked(lambda *_: yes_or_no(match))
+    agreeing = Asked(lambda *_: yes_or_no(agree))
     m = agent(Saying(say), guards=FreeChoice(lambda _: "REF"))
-    made = run(m, agent(Saying(say), **judges), Interact(4, 4))
+    made = run(m, agent(Saying(say), match=matching, agree=agreeing), Interact(4, 4))
     found = decisions.category(match, agree)
     expected = ("", found, "", found)[: len(made.history)]
     assert made.categories == expected
@@ -247,18 +245,13 @@ def test_what_was_learned_is_learned_again_by_who_learned_it() -> None:
     board = ListBoard()
     pupils = [Student(name, 100) for name in "mh"]
     never = Asked(lambda *_: Outcome.NO)
-    made = run(
-        *(agent(one, match=Asked(lambda *_: Outcome.YES), agree=never) for one in pupils),
-        Pxp(2),
-        board=board,
-        limit=5,
-    )
+    m, h = (agent(one, match=Asked(lambda *_: Outcome.YES), agree=never) for one in pupils)
+    made = run(m, h, Pxp(2), board=board, limit=5)
     learned = [[one.relation for one in entry.judgements].count(LEARN) for entry in board.entries]
     assert learned == [0, *[1] * (len(made.history) - 1)]
     assert all(one.asked for entry in board.entries for one in entry.judgements)
     again = [Student(name, 100) for name in "mh"]
-    resumed = session(*map(agent, again), Pxp(2))
-    resumed.replay(board.entries)
+    session(agent(again[0]), agent(again[1]), Pxp(2)).replay(board.entries)
     assert [one.learned for one in again] == [one.learned for one in pupils]
 
 
@@ -369,7 +362,8 @@ def test_a_session_can_be_taken_back_to_any_message(lost: int) -> None:
     texts = iter(range(99))
     say = Saying(lambda _question: Answer(str(next(texts)), "e"))
     judges = [Asked(lambda *_: Outcome.NO) for _ in "mh"]
-    made = session(*(agent(say, match=one) for one in judges), Interact(4, 9))
+    m, h = (agent(say, match=one) for one in judges)
+    made = session(m, h, Interact(4, 9))
     for _ in range(lost):
         now(made.step())
 
