@@ -11,7 +11,7 @@ from proofs.core.explore import Space, TooLarge, Trace, explore
 from proofs.core.limits import Effort
 from proofs.core.results import Status, Verdict
 from proofs.logic.checking import Checker, Runs
-from proofs.logic.fairness import Demand, fairness
+from proofs.logic.fairness import AGENTS, Demand, Strength, fairness
 from proofs.logic.formulas import FALSE, Exists, Formula, Not, Release, Truth, Until, atoms
 from proofs.systems import partial_order, symmetry
 from proofs.systems.composition_graph import check_graph
@@ -54,7 +54,8 @@ UNFAIR = {
     Reduction.PARTIAL_ORDER: "of two runs that differ in the order of independent steps one may be "
     "fair and the other not (Apt, Francez and Katz, Appraising fairness in languages for "
     "distributed programming, Distributed Computing 2, 1988; Peled, All from one, one for all: on "
-    "model checking using representatives, CAV 1993)",
+    "model checking using representatives, CAV 1993), save to agents where no event comes from "
+    "outside and the formula has no E or A inside",
 }
 """Why a reduction does not keep fairness."""
 
@@ -120,7 +121,7 @@ def check(
     can, and there are many states.
     """
     if demands and reduction is not None:
-        _refuse(reduction, f"{UNFAIR[reduction]}; leave one of them out")
+        demands = _fair(composition, formula, demands, reduction)
     wanted = vocabulary(composition)
     model = Noting(composition, {*atoms(formula), *asked(demands)})
     quotient = None
@@ -153,6 +154,22 @@ def check(
         found, cycle = unfolded(quotient.symmetry, trace.start.state, steps, cycle)
         trace = Trace(trace.start.state, tuple(found))
     return Verdict(verdict.status, verdict.detail, shown(composition, trace), cycle)
+
+
+def _fair(
+    composition: Composition, formula: Formula, demands: Sequence[Demand], reduction: Reduction
+) -> Sequence[Demand]:
+    """What is asked of runs of the states that a reduction keeps; it is refused where it is lost.
+
+    Over buffers nobody else takes from an agent what it can do. So weak fairness to agents is
+    strong fairness, and two runs that differ in the order of independent steps are both fair. Each
+    cycle that is followed has a state of which every step is followed: what an agent can do on the
+    cycle is seen there.
+    """
+    kept = all(one.of == AGENTS for one in demands) and not composition.events
+    if reduction is Reduction.SYMMETRY or not kept or is_branching(formula):
+        _refuse(reduction, f"{UNFAIR[reduction]}; leave one of them out")
+    return (Demand(Strength.STRONG, AGENTS),)
 
 
 def _quotient(model: Noting, formula: Formula, reduction: Reduction | None) -> Quotient | None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from array import array
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs.core import table_search
 from proofs.core.explore import explore
+from proofs.core.graphs import leading_to
 from proofs.core.kernel import Tables
 from proofs.core.limits import Effort
 from proofs.core.table_search import Visited, explore_tables
@@ -59,6 +63,27 @@ def test_every_number_is_the_interpreters(seed: int, guards: float, limit: int) 
     assert everything(fast) == everything(slow)
     for number in range(0, len(slow.states), 7):
         assert fast.trace_to(number) == slow.trace_to(number)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_edges_turned_round_lead_back_to_every_ancestor(data: st.DataObject) -> None:
+    nodes = data.draw(st.integers(1, 12))
+    number = st.integers(0, nodes - 1)
+    following = data.draw(st.lists(st.lists(number, max_size=4), min_size=nodes, max_size=nodes))
+    goals = data.draw(st.sets(number))
+    graph = nx.DiGraph((a, b) for a, targets in enumerate(following) for b in targets)
+    graph.add_nodes_from(range(nodes))
+    expected = goals.union(*(nx.ancestors(graph, goal) for goal in goals))
+    offsets = [0, *accumulate(map(len, following))]
+    targets = [target for some in following for target in some]
+    for edges in (
+        (array("q", offsets), array("q", targets)),
+        (np.array(offsets, np.int64), np.array(targets, np.int32)),
+    ):
+        found = bytearray(int(node in goals) for node in range(nodes))
+        leading_to(*edges, found)
+        assert {node for node in range(nodes) if found[node]} == expected
 
 
 class Together(ThreadPoolExecutor):

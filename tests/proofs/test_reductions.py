@@ -358,12 +358,57 @@ def test_members_that_somebody_tells_apart_are_not_equal() -> None:
     assert interchangeable(system) == ()
 
 
-def test_fairness_goes_without_a_reduction() -> None:
-    fair = [demand("weak:agents")]
-    with pytest.raises(UsageError, match="Emerson and Sistla"):
-        check(workers(2), parse("F ended"), reduction=Reduction.SYMMETRY, demands=fair)
-    with pytest.raises(UsageError, match="Apt, Francez and Katz"):
-        check(workers(2), parse("F ended"), reduction=Reduction.PARTIAL_ORDER, demands=fair)
+@pytest.mark.parametrize(
+    ("reduction", "fair", "formula", "reason"),
+    [
+        ("symmetry", "weak:agents", "F ended", "Emerson and Sistla"),
+        ("partial-order", "weak:rows", "F ended", "Apt, Francez and Katz"),
+        ("partial-order", "strong:ended", "F ended", "save to agents"),
+        ("partial-order", "weak:agents", "AG EF ended", "no E or A inside"),
+    ],
+)
+def test_fairness_that_a_reduction_loses_is_refused(
+    reduction: str, fair: str, formula: str, reason: str
+) -> None:
+    with pytest.raises(NotReducible, match=reason):
+        check(workers(2), parse(formula), reduction=Reduction(reduction), demands=[demand(fair)])
+
+
+def test_fairness_to_the_outside_is_refused_with_partial_order() -> None:
+    system = system_of([("a", table("a", "[A] -> [B] event GO")), ("b", WORKER), ("hub", HUB)])
+    composition = Composition(system.over(parse_channel("fifo:1")))
+    with pytest.raises(NotReducible, match="no event comes from outside"):
+        asked = [demand("weak:agents")]
+        check(composition, parse("F a@B"), reduction=Reduction.PARTIAL_ORDER, demands=asked)
+
+
+@pytest.mark.parametrize("seeds", [40, pytest.param(800, marks=pytest.mark.deep)])
+def test_partial_order_keeps_fairness_to_agents(seeds: int) -> None:
+    met: dict[Status, int] = {}
+    decisive = 0
+    for seed in range(seeds):
+        chance = random.Random(seed)
+        system = random_system(chance, guards=0.7 * (seed % 2))
+        composition = Composition(system.over(random_channel(chance, system, buffered=True)))
+        if composition.events or reach(composition, Effort(MOST)).cut:
+            continue
+        places = sorted(
+            f"{one.name}@{state.name}" for one in system.members for state in one.automaton.states
+        )
+        shapes = ("F {}", "G F {}", "F G {}", "F !{}", "G F !{}", "F {} & F {}", "G F {} | F G {}")
+        for runs in (Runs.COMPLETE, Runs.INFINITE):
+            shape = chance.choice(shapes)
+            formula = parse(shape.format(chance.choice(places), chance.choice(places)))
+            fair = [demand(chance.choice(("weak:agents", "strong:agents")))]
+            full = check(composition, formula, runs, demands=fair)
+            reduced = check(
+                composition, formula, runs, reduction=Reduction.PARTIAL_ORDER, demands=fair
+            )
+            assert reduced.status is full.status, (seed, formula, runs)
+            met[full.status] = met.get(full.status, 0) + 1
+            decisive += full.status is not check(composition, formula, runs).status
+    assert min(met[Status.HOLDS], met[Status.FAILS]) >= 5
+    assert decisive >= seeds // 100
 
 
 def judged(composition: Composition, formula: Formula, fair: str, how: Reduction) -> Status:
@@ -386,6 +431,24 @@ def _judged(
     known = vocabulary(composition)
     runs = fairness([demand(fair)], model, space, known, taking(composition), acting)
     return Checker(model, space, Runs.COMPLETE, runs, known).check(formula).status
+
+
+def test_a_fair_run_goes_on_everywhere() -> None:
+    ping = "A -> B send X to c{0}\nB -> A receive Y from c{0}"
+    pong = "A -> B receive X from p{0}\nB -> A send Y to p{0}"
+    members = [
+        (f"{name}{number}", table(name, text.format(number)))
+        for number in range(3)
+        for name, text in (("p", ping), ("c", pong))
+    ]
+    composition = Composition(system_of(members).over(parse_channel("fifo:1")))
+    formula, fair = parse("G F c2@B"), [demand("weak:agents")]
+    reduction = Reduction.PARTIAL_ORDER
+    assert check(composition, formula, reduction=reduction).status is Status.FAILS
+    assert check(composition, formula, reduction=reduction, demands=fair).status is Status.HOLDS
+    order = PartialOrder(composition, atoms(formula))
+    assert (len(reach(composition).states), reach(composition).transitions) == (4**3, 3 * 4**3)
+    assert reach(composition, reduction=order).transitions < 3 * 4**3 / 2
 
 
 def test_why_symmetry_goes_without_fairness() -> None:
