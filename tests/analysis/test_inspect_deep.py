@@ -7,6 +7,7 @@ import gc
 import hashlib
 import json
 import random
+import struct
 import subprocess
 import sys
 import zipfile
@@ -311,8 +312,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield Path(evaluate(inspect_tasks.drug(1), chemist, folder).location)
 
 
-def rewritten(log: Path, path: Path, change: Callable[[str, bytes], bytes]) -> Path:
-    with zipfile.ZipFile(log) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+def rewritten(
+    log: Path, path: Path, change: Callable[[str, bytes], bytes], way: int = zipfile.ZIP_DEFLATED
+) -> Path:
+    with zipfile.ZipFile(log) as old, zipfile.ZipFile(path, "w", way) as new:
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)))
     return path
@@ -334,6 +337,21 @@ def test_logs_that_were_tampered_with_are_refused(
     done = pxp("audit", str(path), code=2)
     assert done.output.startswith("Error: ")
     assert "x.eval" in done.output
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, 93])
+def test_a_log_whose_members_lie_about_their_size_is_refused(
+    tmp_path: Path, log: Path, way: int
+) -> None:
+    path = tmp_path / "x.eval"
+    rewritten(log, path, lambda _name, data: data, way)
+    with zipfile.ZipFile(path) as archive:
+        sizes = [one.file_size for one in archive.infolist() if "samples/" in one.filename]
+    changed = path.read_bytes()
+    for size in sizes:
+        changed = changed.replace(struct.pack("<I", size), struct.pack("<I", 1000))
+    path.write_bytes(changed)
+    assert "is not of the 1,000 bytes that it says" in pxp("audit", str(path), code=2).output
 
 
 def test_a_log_that_was_cut_off_is_refused_with_what_to_do(tmp_path: Path, log: Path) -> None:
