@@ -19,6 +19,7 @@ from backends.programs import process
 from proofs.claims import catalogue
 from proofs.claims.theorems import THEOREMS
 from proofs.core.results import Status
+from pxp_fsm.analysis.recordings import conversations
 from pxp_fsm.automata import system_files, tables
 from pxp_fsm.cli.main import commands as command_line
 from pxp_fsm.experiments import files as experiments
@@ -63,6 +64,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "A recorded developer": developers.schema,
     "What a training tells and is told": training.schema,
     "A study": studies.schema,
+    "A mapping of a recording": conversations.schema,
     "What a program is asked, and answers": process.schema,
 }
 

@@ -14,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.json.file.trace_exporter import FileSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from pytest_httpserver import HTTPServer
 
 from backends.databases import SqlBlackboard
 from pxp_fsm.errors import PXPError
@@ -111,7 +112,7 @@ def test_a_run_is_traced_and_one_that_was_resumed_is_traced_whole(
         if step.message is not None and step.message.number == 2:
             raise Stopped
 
-    begun = start(Plan("rad", instances="2"), board)
+    begun = start(Plan("drug", instances="2"), board)
     with pytest.raises(Stopped):
         begun.execute(stop)
     assert [one["name"] for one in spans.written()].count("invoke_workflow interact") == 1
@@ -123,20 +124,26 @@ def test_a_run_is_traced_and_one_that_was_resumed_is_traced_whole(
     assert audited(spans.path) == audited(str(board.engine.url.database))
 
 
-def test_calls_of_models_are_spans_below_their_session(spans: Spans, board: SqlBlackboard) -> None:
-    outer = trace.get_tracer("test")
-    with outer.start_as_current_span("study"):
-        record_sessions(board, 2, traced=True)
+def test_calls_and_messages_are_spans_below_their_session(
+    spans: Spans, board: SqlBlackboard, httpserver: HTTPServer
+) -> None:
+    text = json.dumps({"prediction": ["CCO"], "explanation": "By an esterification."})
+    message = {"role": "assistant", "content": text}
+    reply = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply)
+    model = f"openai:x@{httpserver.url_for('/v1')}"
+    start(Plan("drug", instances="2", machine=model), board).execute()
     written = {one["spanId"]: one for one in spans.written()}
-    [study] = (one for one in written.values() if one["name"] == "study")
-    for one in written.values():
-        if one["name"].startswith("invoke_workflow"):
-            assert one["parentSpanId"] == study["spanId"]
-        if one["name"].startswith("invoke_agent"):
-            parent = written[one["parentSpanId"]]
-            assert parent["name"].startswith("invoke_workflow")
-            assert int(parent["startTimeUnixNano"]) <= int(one["startTimeUnixNano"])
-            assert int(one["endTimeUnixNano"]) <= int(parent["endTimeUnixNano"])
+    below = [one for one in written.values() if not one["name"].startswith("invoke_workflow")]
+    assert {one["name"] for one in below} == {"chat x", "invoke_agent m", "invoke_agent h"}
+    for one in below:
+        parent = written[one["parentSpanId"]]
+        assert parent["name"] == "invoke_workflow interact"
+        key = "gen_ai.conversation.id"
+        assert parent["attributes"][key] == one["attributes"][key]
+        assert int(parent["startTimeUnixNano"]) <= int(one["startTimeUnixNano"])
+        assert int(one["endTimeUnixNano"]) <= int(parent["endTimeUnixNano"])
+    assert audited(spans.path) == audited(str(board.engine.url.database))
 
 
 def keep(path: Path, *kept: int) -> Path:

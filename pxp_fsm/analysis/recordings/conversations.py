@@ -21,26 +21,50 @@ from pxp_fsm.errors import DataError, Fault, FileError, UsageError, quoted
 from pxp_fsm.prompting.replies import unfenced
 from pxp_fsm.protocol.rules import Interact, Pxp, Rules
 
-_WORD = {"type": "string", "minLength": 1, "maxLength": 100}
 _BOUND = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["format", "protocol"],
-    "properties": {
-        "format": {"const": 1},
-        "protocol": {"enum": ["interact", "pxp"]},
-        "n": _BOUND,
-        "k": _BOUND,
-        "agents": {"type": "array", "minItems": 2, "maxItems": 2, "items": _WORD},
-        "form": {"enum": ["json", "lines"]},
-        "tag": _WORD,
-        "prediction": _WORD,
-        "explanation": _WORD,
-        "tags": {"type": "object", "additionalProperties": _WORD},
-    },
-}
+
+
+def _word(description: str) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "maxLength": 100, "description": description}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of mappings."""
+    properties = {
+        "format": {"const": 1, "description": "The version of this format."},
+        "protocol": {"enum": ["interact", "pxp"], "description": "What the agents followed."},
+        "n": {**_BOUND, "description": f"INTERACT's bound n; left out, {defaults.N}."},
+        "k": {**_BOUND, "description": f"INTERACT's k, left out {defaults.K}, or PXP's bound."},
+        "agents": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": _word("A name as the recording has it."),
+            "description": "The initiator and the responder; left out: whoever sends first begins.",
+        },
+        "form": {
+            "enum": ["json", "lines"],
+            "description": "What a message is: one JSON object (json, the default), or text with "
+            "three lines that begin with the keys and a colon.",
+        },
+        "tag": _word("The key of the tag; left out, tag."),
+        "prediction": _word("The key of the prediction; left out, prediction."),
+        "explanation": _word("The key of the explanation; left out, explanation."),
+        "tags": {
+            "type": "object",
+            "additionalProperties": _word("The tag."),
+            "description": "Words of the recording, and the tag that each stands for.",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A mapping of a recording",
+        "description": "How the messages of other programs are those of a protocol.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["format", "protocol"],
+        "properties": properties,
+    }
 
 
 Found = tuple[str, dict[str, Any] | DataError]
@@ -78,7 +102,7 @@ def read_mapping(path: Path) -> Convention:
     """The mapping in a file; raises `FileError` with every fault and its line."""
     text = documents.text_of(path, "a mapping")
     raw = documents.read(text, path.name)
-    found = documents.faults(raw, SCHEMA)
+    found = documents.faults(raw, schema())
     if not found and raw["protocol"] == "pxp" and "n" in raw:
         found = [Fault(("n",), "n is INTERACT's bound; PXP is bounded by k")]
     if found:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from backends.databases.session_documents import STORED_AS
 from pxp_fsm.analysis.recordings.conversations import (
@@ -27,6 +30,7 @@ _TOGETHER = 50
 """Samples in memory."""
 _LARGEST, _SMALL, _TIMES = 2**30, 64 * 2**20, 500
 """A member of the archive has at most so many bytes; a large one, so many times those it takes."""
+_PIECE = 2**20
 _UNUSED = {"events", "events_data", "timelines", "scores", "output"}
 
 
@@ -124,7 +128,7 @@ def _read(path: Path, read: Callable[[], T]) -> T:
 
 
 def _check_sizes(path: Path) -> None:
-    """Refuse an archive whose members are much larger than they look."""
+    """Refuse an archive whose members are much larger than they look, or than they say."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -133,9 +137,47 @@ def _check_sizes(path: Path) -> None:
             f"{path} is not a whole archive ({error}); of an evaluation that was cut off, "
             f"`inspect log recover` makes one"
         ) from error
-    for one in members:
-        if one.file_size > min(_LARGEST, max(_SMALL, _TIMES * one.compress_size)):
-            raise DataError(
-                f"{path}: its member {quoted(one.filename)} expands to {one.file_size:,} bytes "
-                f"from {one.compress_size:,}; no sample of a session does"
-            )
+    with path.open("rb") as file:
+        for one in members:
+            named = f"{path}: its member {quoted(one.filename)}"
+            if one.file_size > min(_LARGEST, max(_SMALL, _TIMES * one.compress_size)):
+                raise DataError(
+                    f"{named} expands to {one.file_size:,} bytes from {one.compress_size:,}; no "
+                    f"sample of a session does"
+                )
+            try:
+                size = _expanded(file, one)
+            except Exception as error:  # each way of compression has its own
+                raise DataError(f"{named} is damaged ({type(error).__name__})") from error
+            if size != one.file_size:
+                raise DataError(f"{named} is not of the {one.file_size:,} bytes that it says")
+
+
+def _expanded(file: BinaryIO, member: zipfile.ZipInfo) -> int:
+    """The size of a member, counted up to one byte more than it says.
+
+    Inspect's reader goes by the compressed data alone.
+    """
+    file.seek(member.header_offset + 26)
+    file.seek(sum(struct.unpack("<HH", file.read(4))), io.SEEK_CUR)
+    packed = file.read(member.compress_size)
+    if member.compress_type == zipfile.ZIP_STORED:
+        return len(packed)
+    read: Callable[[int], bytes]
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        inflating, waiting = zlib.decompressobj(-zlib.MAX_WBITS), packed
+
+        def read(most: int) -> bytes:
+            nonlocal waiting
+            found = inflating.decompress(waiting, most)
+            waiting = inflating.unconsumed_tail
+            return found
+    else:
+        import zstandard
+
+        stream = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        read = stream.read
+    size = 0
+    while size <= member.file_size and (some := read(_PIECE)):
+        size += len(some)
+    return size
