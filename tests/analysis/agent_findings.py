@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import SystemFile, read_system
-from pxp_fsm.diagrams import write
+from pxp_fsm.diagrams import SequenceChart, write
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "examples" / "agent_protocols"
@@ -54,7 +54,7 @@ DRAWN: Mapping[str, tuple[str, str]] = {
     "answered-twice": ("a2a/push_trusts.toml", "each question is answered once"),
     "stream-open": (
         "a2a/stream_closing_reader.toml",
-        "while the stream holds, a client can come to know of the end",
+        "they do not wait for each other",
     ),
     "two-tasks": ("a2a/retry.toml", "what is reported as canceled is not done later"),
     "canceled-and-not": ("a2a/retry.toml", "what cannot be canceled is not canceled"),
@@ -124,6 +124,11 @@ def drawn(name: str) -> Result:
     return result
 
 
+def picture(name: str) -> SequenceChart:
+    """The chart of the trace that is drawn under `name`, titled by what fails."""
+    return replace(drawn(name).diagram(), title=f"Fails: {DRAWN[name][1]}")
+
+
 def pinned() -> dict[str, dict[str, Any]]:
     """The verdicts as they stand in the repository."""
     loaded: dict[str, dict[str, Any]] = json.loads(VERDICTS.read_text("utf-8"))
@@ -144,7 +149,7 @@ def main() -> None:
     VERDICTS.write_text(json.dumps(verdicts, indent=1) + "\n", "utf-8")
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name in DRAWN:
-        write(drawn(name).diagram(), PICTURES / f"{name}.svg")
+        write(picture(name), PICTURES / f"{name}.svg")
 
 
 if __name__ == "__main__":
