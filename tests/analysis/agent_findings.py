@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def channels_of(path: str) -> tuple[str, ...]:
     return NOTIFIED if "webhook" in system.places else ORDINARY
 
 
+@cache
 def file_of(path: str) -> tuple[SystemFile, System]:
     """A system file, and its system."""
     file = read_system(HERE / path)
@@ -115,6 +117,7 @@ def results(file: SystemFile, system: System) -> Iterator[tuple[str, Result]]:
         yield title, result
 
 
+@cache
 def drawn(name: str) -> Result:
     """The result whose trace is drawn under `name`, over the channel of its file."""
     path, title = DRAWN[name]
