@@ -97,6 +97,8 @@ _REFERENCE = {
     "color": GREY,
 }
 _QUICK = {"splines": "line", "nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "searchsize": "10"}
+_WIDER = 1.1
+"""How much wider than Helvetica a viewer's font may be: with it no line is cut off."""
 _MANY, _FEW = 4, 3
 """Arrows to a state from which they end at references, and to which those of a row are joined."""
 
@@ -339,6 +341,9 @@ def _add_text(
 ) -> None:
     """Text on a white ground, so that it stays readable where it crosses a lifeline."""
     look = {"shape": "plain", "style": "filled", "fillcolor": "white", "color": "white"}
+    if key in ("title", "note", "legend"):  # nothing beside these is wider than they are
+        room = f"{_WIDER * max(map(ems, lines)) * float(size) / 72:.2f}"
+        look |= {"shape": "none", "margin": "0", "height": "0", "width": room}
     graph.node(key, label(*lines), pos=_at(*place), fontsize=size, fontcolor=color, **look)
 
 

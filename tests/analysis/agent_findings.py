@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from proofs.systems.results import MACHINE, TITLES
 from pxp_fsm.automata.channels import parse_channel
 from pxp_fsm.automata.system import System, system_in
 from pxp_fsm.automata.system_files import SystemFile, read_system
-from pxp_fsm.diagrams import write
+from pxp_fsm.diagrams import SequenceChart, write
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "examples" / "agent_protocols"
@@ -54,7 +55,7 @@ DRAWN: Mapping[str, tuple[str, str]] = {
     "answered-twice": ("a2a/push_trusts.toml", "each question is answered once"),
     "stream-open": (
         "a2a/stream_closing_reader.toml",
-        "while the stream holds, a client can come to know of the end",
+        "they do not wait for each other",
     ),
     "two-tasks": ("a2a/retry.toml", "what is reported as canceled is not done later"),
     "canceled-and-not": ("a2a/retry.toml", "what cannot be canceled is not canceled"),
@@ -76,6 +77,7 @@ def channels_of(path: str) -> tuple[str, ...]:
     return NOTIFIED if "webhook" in system.places else ORDINARY
 
 
+@cache
 def file_of(path: str) -> tuple[SystemFile, System]:
     """A system file, and its system."""
     file = read_system(HERE / path)
@@ -115,6 +117,7 @@ def results(file: SystemFile, system: System) -> Iterator[tuple[str, Result]]:
         yield title, result
 
 
+@cache
 def drawn(name: str) -> Result:
     """The result whose trace is drawn under `name`, over the channel of its file."""
     path, title = DRAWN[name]
@@ -122,6 +125,11 @@ def drawn(name: str) -> Result:
     (formula,) = [one.formula for one in file.properties if one.about == title]
     (result,) = check_formulas(system, [formula])
     return result
+
+
+def picture(name: str) -> SequenceChart:
+    """The chart of the trace that is drawn under `name`, titled by what fails."""
+    return replace(drawn(name).diagram(), title=f"Fails: {DRAWN[name][1]}")
 
 
 def pinned() -> dict[str, dict[str, Any]]:
@@ -144,7 +152,7 @@ def main() -> None:
     VERDICTS.write_text(json.dumps(verdicts, indent=1) + "\n", "utf-8")
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name in DRAWN:
-        write(drawn(name).diagram(), PICTURES / f"{name}.svg")
+        write(picture(name), PICTURES / f"{name}.svg")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from tests.analysis.agent_findings import (
     drawn,
     file_of,
     found,
+    picture,
     pinned,
 )
 from tests.oracles.model_checkers import needs_spin, spin
@@ -77,14 +78,14 @@ def test_random_members_run_what_is_checked(path: str) -> None:
     file, system = file_of(path)
     who = {one.name: "random" for one in file.members}
     with SqlBlackboard(":memory:") as board:
-        name = start_run(board, file, system, who, seed=3, sessions=3)
+        name = start_run(board, file, system, who, seed=3, sessions=2)
         run = SystemRun(
             name=name,
             system=system,
             file=file,
             respondents=who,
             board=board,
-            sessions=3,
+            sessions=2,
             seed=3,
         )
         endings = set(run.execute())
@@ -103,7 +104,7 @@ def test_a_session_follows_each_counterexample(name: str) -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_the_page_shows_the_picture_of_each_trace(name: str, tmp_path: Path) -> None:
-    write(drawn(name).diagram(), tmp_path / "now.svg")
+    write(picture(name), tmp_path / "now.svg")
     now = (tmp_path / "now.svg").read_text("utf-8")
     assert now == (PICTURES / f"{name}.svg").read_text("utf-8")
     assert f"pictures/agents/{name}.svg" in SHOWN
