@@ -38,7 +38,7 @@ $(READY_DEV): pyproject.toml | $(BIN)/python
 	@touch $(READY) $@
 
 $(READY_DEEP): $(READY_DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,site,storm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,site,storm]' 'a2a-sdk[http-server]==1.3.0'
 	@touch $@
 
 run: $(READY)
