@@ -101,7 +101,15 @@ def test_a_message_to_a_task_that_works(python_a2a: str, table: Path) -> None:
     assert deviation(report) == (["SEND", "BEGINS", "NEEDS_AUTH", "MESSAGE"], ())
 
 
-@pytest.mark.parametrize("opening", ["submitted", "working", "rejected", "answer"])
+def test_a_second_message_that_names_no_context(python_a2a: str, table: Path) -> None:
+    """Python: the context of the first such message is a new one, and the second is refused."""
+    table.write_text(without_messages(TASK, "SUBMITTED", "WORKING", "AUTH"), "utf-8")
+    report = found_of("a2a_adapter.py", "submitted", python_a2a, table, extra=2)
+    again = ["NEEDS_INPUT", "MESSAGE"]
+    assert deviation(report) == (["SEND", "BEGINS", *again, *again], ("+ERROR -32602 to client",))
+
+
+@pytest.mark.parametrize("opening", ["submitted context", "working", "rejected", "answer"])
 def test_all_else_conforms_in_python(python_a2a: str, table: Path, opening: str) -> None:
     table.write_text(without_messages(TASK, "SUBMITTED", "WORKING", "AUTH"), "utf-8")
     assert found_of("a2a_adapter.py", opening, python_a2a, table).conforms
