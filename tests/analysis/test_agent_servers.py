@@ -92,7 +92,7 @@ def _table(tmp_path: Path) -> Path:
 
 
 def test_a_message_to_a_task_that_works(python_a2a: str, table: Path) -> None:
-    """Python: it is answered only when the work pauses or ends."""
+    """Python: it is answered only when the work publishes its next event."""
     table.write_text(TASK, "utf-8")
     report = found_of("a2a_adapter.py", "submitted", python_a2a, table)
     assert deviation(report) == (["SEND", "MESSAGE"], ())
