@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from proofs.conformance.endpoints import Act as Act
     from proofs.conformance.endpoints import AgentEnd as AgentEnd
     from proofs.conformance.endpoints import TableEnd as TableEnd
+    from proofs.conformance.ioco import conform_ioco as conform_ioco
     from proofs.conformance.learning import learn as learn
     from proofs.conformance.mealy import as_mealy as as_mealy
     from proofs.conformance.planning import coverage_lines as coverage_lines
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from proofs.conformance.stateful import Wrong as Wrong
     from proofs.conformance.stateful import drive as drive
     from proofs.conformance.stateful import state_machine as state_machine
+    from proofs.conformance.suspension import as_transitions as as_transitions
     from proofs.conformance.testing import conform as conform
 
 __getattr__, __dir__ = door(globals())

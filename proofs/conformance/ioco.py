@@ -222,8 +222,8 @@ def _unseen(tester: Tester[I]) -> Iterator[str]:
     told: dict[str, None] = {}
     for (_, given), nodes in given_at.items():
         for node in sorted(nodes):
-            for output in spec.allowed(node, ()):
-                if (node, output) not in seen:
+            for answer in spec.allowed(node, ()):
+                if (node, answer) not in seen:
                     what = "reset" if given == START else str(spec.system.inputs[given])
-                    told[f"{what}: {output or 'nothing'}"] = None
+                    told[f"{what}: {answer or 'nothing'}"] = None
     return iter(told)

@@ -151,7 +151,7 @@ def _way(
 def as_json(found: Conformance) -> str:
     """What was found, for other tools."""
     report = found.report
-    told = {
+    told: dict[str, object] = {
         "verdict": {0: "CONFORMS", DIFFERS: "DIFFERS", UNKNOWN: "UNKNOWN"}[found.exit_code],
         "relation": "uioco" if isinstance(report, IocoReport) else "equivalence",
         "table": found.automaton.name,
@@ -164,12 +164,11 @@ def as_json(found: Conformance) -> str:
         "difference": [_told(step) for step in _steps(report)] or None,
     }
     if isinstance(report, IocoReport):
-        different = report.deviation
+        shortest = report.deviation.shortest if report.deviation else None
         told |= {"repetitions": report.repetitions, "unseen": report.unseen}
     else:
-        different = report.difference
+        shortest = report.difference.shortest if report.difference else None
         told |= {"during": [str(given) for given in report.during]}
-    shortest = None if different is None else different.shortest
     return json.dumps(told | {"shortest": shortest}, indent=1)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from proofs.conformance.ioco import IocoReport
+from proofs.conformance.mealy import Stimulus
 from pxp_fsm.analysis import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -29,11 +30,16 @@ def _python_a2a() -> str:
     return shlex.join([sys.executable, str(SERVERS / "a2a_python.py")])
 
 
+def javascript(name: str, *packages: str) -> str:
+    absent = [one for one in packages if not (ROOT / "node_modules" / one).exists()]
+    if shutil.which("node") is None or absent:
+        pytest.skip(f"Node is not here, or without {', '.join(absent)}: .ci/run installs them")
+    return shlex.join(["node", str(SERVERS / f"{name}_javascript.mjs")])
+
+
 @pytest.fixture(name="javascript_a2a", scope="module")
 def _javascript_a2a() -> str:
-    if shutil.which("node") is None or not (ROOT / "node_modules" / "@a2a-js").exists():
-        pytest.skip("@a2a-js/sdk is not installed: npm install @a2a-js/sdk@1.3.0 express@5")
-    return shlex.join(["node", str(SERVERS / "a2a_javascript.mjs")])
+    return javascript("a2a", "@a2a-js/sdk", "express")
 
 
 @pytest.fixture(name="python_mcp", scope="module")
@@ -41,7 +47,14 @@ def _python_mcp() -> str:
     return shlex.join([sys.executable, str(SERVERS / "mcp_python.py")])
 
 
-def found_of(adapter: str, what: str, server: str, table: Path, extra: int = 1) -> IocoReport:
+@pytest.fixture(name="javascript_mcp", scope="module")
+def _javascript_mcp() -> str:
+    return javascript("mcp", "@modelcontextprotocol/server", "@modelcontextprotocol/node")
+
+
+def found_of(
+    adapter: str, what: str, server: str, table: Path, extra: int = 1
+) -> IocoReport[Stimulus]:
     command = f"{shlex.join([sys.executable, str(SERVERS / adapter), what])} {server}"
     report = conformance.run(conformance.Request(command, str(table), extra, 60)).report
     assert isinstance(report, IocoReport)
@@ -49,7 +62,7 @@ def found_of(adapter: str, what: str, server: str, table: Path, extra: int = 1) 
     return report
 
 
-def deviation(report: IocoReport) -> tuple[list[str], tuple[object, ...]]:
+def deviation(report: IocoReport[Stimulus]) -> tuple[list[str], tuple[object, ...]]:
     assert report.deviation is not None
     assert report.deviation.shortest
     return [given.event.label for given in report.deviation.inputs], report.deviation.replies[-1]
@@ -79,7 +92,7 @@ def _table(tmp_path: Path) -> Path:
 
 
 def test_a_message_to_a_task_that_works(python_a2a: str, table: Path) -> None:
-    """Python: it is answered only when the work pauses or ends."""
+    """Python: it is answered only when the work publishes its next event."""
     table.write_text(TASK, "utf-8")
     report = found_of("a2a_adapter.py", "submitted", python_a2a, table)
     assert deviation(report) == (["SEND", "MESSAGE"], ())
@@ -88,7 +101,15 @@ def test_a_message_to_a_task_that_works(python_a2a: str, table: Path) -> None:
     assert deviation(report) == (["SEND", "BEGINS", "NEEDS_AUTH", "MESSAGE"], ())
 
 
-@pytest.mark.parametrize("opening", ["submitted", "working", "rejected", "answer"])
+def test_a_second_message_that_names_no_context(python_a2a: str, table: Path) -> None:
+    """Python: the context of the first such message is a new one, and the second is refused."""
+    table.write_text(without_messages(TASK, "SUBMITTED", "WORKING", "AUTH"), "utf-8")
+    report = found_of("a2a_adapter.py", "submitted", python_a2a, table, extra=2)
+    again = ["NEEDS_INPUT", "MESSAGE"]
+    assert deviation(report) == (["SEND", "BEGINS", *again, *again], ("+ERROR -32602 to client",))
+
+
+@pytest.mark.parametrize("opening", ["submitted context", "working", "rejected", "answer"])
 def test_all_else_conforms_in_python(python_a2a: str, table: Path, opening: str) -> None:
     table.write_text(without_messages(TASK, "SUBMITTED", "WORKING", "AUTH"), "utf-8")
     assert found_of("a2a_adapter.py", opening, python_a2a, table).conforms
@@ -116,7 +137,22 @@ def test_all_else_conforms_in_javascript(javascript_a2a: str, table: Path, openi
     assert found_of("a2a_adapter.py", opening, javascript_a2a, table).conforms
 
 
+def mcp(what: str, server: str) -> IocoReport[Stimulus]:
+    table = SERVERS / f"mcp_{what.partition(' ')[0]}_server.toml"
+    return found_of("mcp_adapter.py", what, server, table)
+
+
 @pytest.mark.parametrize("what", ["session", "rounds"])
-def test_mcp_in_python(python_mcp: str, what: str) -> None:
-    table = SERVERS / f"mcp_{what}_server.toml"
-    assert found_of("mcp_adapter.py", what, python_mcp, table).conforms
+def test_mcp_conforms_in_python(python_mcp: str, what: str) -> None:
+    assert mcp(what, python_mcp).conforms
+
+
+@pytest.mark.parametrize("what", ["session", "rounds bind"])
+def test_mcp_conforms_in_javascript(javascript_mcp: str, what: str) -> None:
+    assert mcp(what, javascript_mcp).conforms
+
+
+def test_the_state_of_another_call(javascript_mcp: str) -> None:
+    """JavaScript: a state is bound to its call only where the tool does so."""
+    report = mcp("rounds", javascript_mcp)
+    assert deviation(report) == (["CALL", "RETRY_OTHER"], ("+RESULT to client",))

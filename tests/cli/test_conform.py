@@ -82,6 +82,7 @@ def test_for_other_tools(tmp_path: Path) -> None:
 def test_another_table_and_a_reset_by_restart() -> None:
     command = f"{OWN} --bug"
     found = conformance.run(Request(command, "pxp", 0, 60, "restart"))
+    assert isinstance(found.report, Report)
     assert found.report.difference is not None
     assert [str(given) for given in found.report.difference.inputs] == ["send INIT", "receive TERM"]
     asking = str(ROOT / "examples" / "asking.toml")
@@ -423,6 +424,11 @@ def test_a_service_that_is_not_there(httpserver: HTTPServer) -> None:
         conformance.run(Request("http://127.0.0.1:1/", TASKS, reset="restart"))
     with pytest.raises(UsageError, match="--repetitions are for a program that decides by itself"):
         conformance.run(Request(OWN, repetitions=2, timeout=60))
-    httpserver.expect_request("/").respond_with_handler(lambda _: time.sleep(1))
+
+    def late(_: werkzeug.Request) -> werkzeug.Response:
+        time.sleep(1)
+        return werkzeug.Response("{}")
+
+    httpserver.expect_request("/").respond_with_handler(late)
     slow = conformance.run(Request(httpserver.url_for("/"), TASKS, timeout=0.2))
     assert "it did not reply within 0.2 s" in next(views.lines(slow))

@@ -17,6 +17,10 @@ class System:
         return unseen(self, {t for s, a, t in self.edges if s in states and a == label})
 
 
+Meeting = tuple[frozenset[int], frozenset[int], bool]
+"""States of the specification and of the program after one trace; whether both are quiet."""
+
+
 def unseen(system: System, states: set[int] | frozenset[int]) -> frozenset[int]:
     more = {t for s, a, t in system.edges if s in states and a == "tau"}
     return frozenset(states) if more <= states else unseen(system, states | more)
@@ -44,11 +48,11 @@ def after(system: System, states: frozenset[int], label: str) -> frozenset[int]:
 def judge(specification: System, program: System) -> tuple[int | None, int]:
     """How many inputs a shortest deviation has, if any, and how many quiet states are observed."""
     start = tuple(unseen(one, {one.initial}) for one in (specification, program))
-    seen = {(*start, False)}
-    level, depth, quiet = [(*start, False)], 0, set()
+    level: list[Meeting] = [(start[0], start[1], False)]
+    seen, depth, quiet = set(level), 0, set[frozenset[int]]()
     first: int | None = None
     while level:
-        following = []
+        following: list[Meeting] = []
         while level:
             should, does, settled = level.pop()
             if not out(program, does) <= out(specification, should):
@@ -62,8 +66,8 @@ def judge(specification: System, program: System) -> tuple[int | None, int]:
             else:
                 labels = out(program, does)
             for label in labels:
-                one = (after(specification, should, label), after(program, does, label))
-                new = (*one, label == "delta")
+                allowed, reached = after(specification, should, label), after(program, does, label)
+                new = (allowed, reached, label == "delta")
                 if new not in seen:
                     seen.add(new)
                     (following if settled else level).append(new)

@@ -47,6 +47,7 @@ class Rotating:
         self.system = system
         self.turns: Counter[tuple[object, ...]] = Counter()
         self.most = 1
+        self.trace: tuple[object, ...] = ()
 
     def words(self, states: frozenset[int]) -> Iterator[tuple[tuple[str, ...], frozenset[int]]]:
         for label in sorted(out(self.system, states)):
@@ -67,7 +68,7 @@ class Rotating:
         return word
 
     def reset(self) -> tuple[str, ...]:
-        self.trace: tuple[object, ...] = ()
+        self.trace = ()
         return self.answer(unseen(self.system, {self.system.initial}), "")
 
     def step(self, label: str) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 pxp conform 'python a2a_adapter.py OPENING node a2a_javascript.mjs' --table ../a2a/task_server.toml
 
-The command is started with a free port and the words of OPENING (see a2a_python.py) at its end. One
-test is one task. What is not answered within `QUIET` seconds is taken to be not answered at all.
+The command is started with a free port and the words of OPENING (see a2a_python.py) at its end.
+With the word `context` messages to a task name its context, too. One test is one task. What is not
+answered within `QUIET` seconds is taken to be not answered at all.
 """
 
 import json
@@ -19,12 +20,13 @@ ERRORS = {-32001: "NOT_FOUND", -32002: "NOT_CANCELABLE", -32004: "UNSUPPORTED"}
 class A2A:
     """One task of a server."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, names_context: bool) -> None:
         self.server = server
-        self.task = ""
+        self.names_context = names_context
+        self.task = self.context = ""
 
     def reset(self) -> list[str]:
-        self.task = ""
+        self.task = self.context = ""
         return []
 
     def event(self, name: str) -> list[str]:
@@ -39,6 +41,8 @@ class A2A:
         message = {"messageId": str(uuid4()), "role": "ROLE_USER", "parts": [{"text": tag}]}
         if tag == "MESSAGE":
             message["taskId"] = self.task
+            if self.names_context:
+                message["contextId"] = self.context
         configuration = {"returnImmediately": True}
         return self._call("SendMessage", {"message": message, "configuration": configuration})
 
@@ -55,10 +59,12 @@ class A2A:
         if "message" in result:
             return ["+ANSWER to client"]
         task = result.get("task", result)
-        self.task = task["id"]
+        self.task, self.context = task["id"], task["contextId"]
         return [f"+{task['status']['state'].removeprefix('TASK_STATE_')} to client"]
 
 
 if __name__ == "__main__":
-    with Server([*sys.argv[2:], "PORT", *sys.argv[1].split()]) as started:
-        serve(A2A(started))
+    words = sys.argv[1].split()
+    opening = [word for word in words if word != "context"]
+    with Server([*sys.argv[2:], "PORT", *opening]) as started:
+        serve(A2A(started, "context" in words))

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import uvicorn
 from a2a.helpers import new_task, new_text_message
-from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.agent_execution import RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -42,8 +42,8 @@ STATES = {
 GOES_ON = {"BEGINS", "NEEDS_AUTH", "AUTHORIZED"}
 
 
-class Work(AgentExecutor):
-    """Work that waits for the events of a test."""
+class Work:
+    """An `AgentExecutor`: work that waits for the events of a test."""
 
     def __init__(self, opening: str) -> None:
         self.opening = opening

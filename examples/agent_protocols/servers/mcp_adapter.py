@@ -3,7 +3,8 @@
 pxp conform 'python mcp_adapter.py session python mcp_python.py' --table mcp_session_server.toml
 pxp conform 'python mcp_adapter.py rounds python mcp_python.py' --table mcp_rounds_server.toml
 
-The command is started with a free port at its end. One test is one session, or one call.
+The command is started with a free port at its end, and with what follows `session` or `rounds`. One
+test is one session, or one call.
 """
 
 import json
@@ -72,7 +73,7 @@ class Session:
         version: str = "",
         identified: bool = True,
     ) -> list[str]:
-        request = {"jsonrpc": "2.0", "method": method, "params": params}
+        request: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
         if identified:
             request["id"] = 1
         found = self.server.post("/mcp", request, ACCEPT | headers)
@@ -108,7 +109,7 @@ class Rounds:
 
     def receive(self, tag: str) -> list[str]:
         arguments = {"what": "a table" if tag != "RETRY_OTHER" else "a chair"}
-        able = {} if tag == "CALL_UNABLE" else {"elicitation": {}}
+        able: dict[str, Any] = {} if tag == "CALL_UNABLE" else {"elicitation": {}}
         params: dict[str, Any] = {"name": "book", "arguments": arguments}
         if tag.startswith("RETRY"):
             params |= self._retry(tag)
@@ -147,11 +148,17 @@ class Rounds:
             answers = {key: {"action": "decline"} for key in self.asked}
         told: dict[str, Any] = {"inputResponses": answers}
         if self.state is not None:
-            last = "A" if self.state[-1] != "A" else "B"
-            told["requestState"] = self.state[:-1] + last if tag == "RETRY_FORGED" else self.state
+            told["requestState"] = forged(self.state) if tag == "RETRY_FORGED" else self.state
         return told
 
 
+def forged(state: str) -> str:
+    """`state` with another letter in its middle; its last one may hold bits that mean nothing."""
+    place = len(state) // 2
+    return state[:place] + ("A" if state[place] != "A" else "B") + state[place + 1 :]
+
+
 if __name__ == "__main__":
-    with Server([*sys.argv[2:], "PORT"]) as started:
-        serve(Session(started) if sys.argv[1] == "session" else Rounds(started))
+    what, *more = sys.argv[1].split()
+    with Server([*sys.argv[2:], "PORT", *more]) as started:
+        serve(Session(started) if what == "session" else Rounds(started))
