@@ -1,8 +1,8 @@
 """An assistant's turn over MCP on loopback, and many assistants at once.
 
 `python -m benchmarks.bench_mcp [CLIENTS]` prints, for one client, what a turn takes, by the clock
-and of the server's CPU, beside a server of the same SDK whose tool does nothing; and for CLIENTS
-clients, two a session, what their messages cost.
+and of the server's CPU, beside a server of the same SDK whose tool does nothing, in turns; and for
+CLIENTS clients, two a session, what their messages cost.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp import Client
@@ -25,13 +26,14 @@ from mcp import Client
 from tests.web.assistants import ANSWER, PEX, connected, my_turn, play, printed
 
 ROOT = Path(__file__).parents[1]
-TURNS = 200
+TURNS, ROUNDS = 100, 5
 
 _NOTHING = """
 import uvicorn
 import mcp_types as types
 from mcp.server import Server
-async def listed(_, __): return types.ListToolsResult(tools=[])
+tool = types.Tool(name="turn", input_schema={"type": "object"})
+async def listed(_, __): return types.ListToolsResult(tools=[tool])
 async def called(_, __): return types.CallToolResult(content=[types.TextContent(text="{}")])
 server = Server("nothing", on_list_tools=listed, on_call_tool=called)
 app = server.streamable_http_app(stateless_http=True, json_response=True)
@@ -68,25 +70,34 @@ def cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def timed(call: Callable[[], Awaitable[object]], process: int, what: str) -> None:
-    """Print what a call takes, `TURNS` times in a row."""
-    seconds, before = list[float](), cpu(process)
-    for _ in range(TURNS):
-        began = time.perf_counter()
-        await call()
-        seconds.append(time.perf_counter() - began)
-    used = (cpu(process) - before) / TURNS
-    print(
-        f"{what}: median {1e3 * statistics.median(seconds):.1f} ms, least "
-        f"{1e3 * min(seconds):.1f} ms, {1e3 * used:.1f} ms of the server's CPU"
-    )
+@dataclass
+class Measured:
+    """What a call took: seconds by the clock, and of the server's CPU."""
+
+    what: str
+    seconds: list[float] = field(default_factory=list)
+    used: float = 0.0
+
+    def __str__(self) -> str:
+        used = 1e3 * self.used / len(self.seconds)
+        return (
+            f"{self.what}: median {1e3 * statistics.median(self.seconds):.1f} ms, least "
+            f"{1e3 * min(self.seconds):.1f} ms, {used:.2f} ms of the server's CPU"
+        )
 
 
-async def one(address: str, token: str, process: int, what: str) -> None:
+async def one(server: tuple[str, str, int], measured: Measured) -> None:
     """One client that asks for its turn again and again."""
+    address, token, process = server
     async with connected(address, token) as client:
+        await client.list_tools()
         await client.call_tool("turn", {})
-        await timed(lambda: client.call_tool("turn", {}), process, what)
+        before = cpu(process)
+        for _ in range(TURNS):
+            began = time.perf_counter()
+            await client.call_tool("turn", {})
+            measured.seconds.append(time.perf_counter() - began)
+        measured.used += cpu(process) - before
 
 
 async def many(served: dict[str, tuple[str, str]], clients: int, process: int) -> None:
@@ -121,13 +132,26 @@ async def many(served: dict[str, tuple[str, str]], clients: int, process: int) -
 def main() -> None:
     """Measure, and print."""
     clients = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    with serving("-c", _NOTHING) as (served, process):
-        asyncio.run(one(*served["nothing"], process, "a tool that does nothing"))
-    with tempfile.TemporaryDirectory() as folder:
-        command = ("-m", "pxp_fsm.cli", "mcp", str(PEX), "--output", folder, "--port", "0")
-        with serving(*command, "--sessions", str(clients // 2)) as (served, process):
-            asyncio.run(one(*served["machine"], process, "a turn"))
-            asyncio.run(many(served, clients, process))
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        command = ("-m", "pxp_fsm.cli", "mcp")
+        end = ("--output", folder, "--port", "0")
+        nothing, idle = stack.enter_context(serving("-c", _NOTHING))
+        served, process = stack.enter_context(
+            serving(*command, str(PEX), *end, "--sessions", str(clients // 2))
+        )
+        drug, chemist = stack.enter_context(serving(*command, "drug", "--instances", "1", *end))
+        rows = (
+            (Measured("a tool that does nothing"), (*nothing["nothing"], idle)),
+            (Measured("a turn of a system"), (*served["machine"], process)),
+            (Measured("a turn of DRUG"), (*next(iter(drug.values())), chemist)),
+        )
+        for _ in range(ROUNDS):
+            for measured, server in rows:
+                asyncio.run(one(server, measured))
+        for measured, _ in rows:
+            print(measured)
+        asyncio.run(many(served, clients, process))
     print(f"load {re.sub(r'[(),]', '', str(os.getloadavg()))}")
 
 

@@ -12,7 +12,7 @@ import time
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from backends.databases.blackboard import SqlBlackboard
 from backends.databases.schema import tokens
@@ -118,13 +118,19 @@ def revoke(
     return board.write(lambda connection: connection.execute(rows.values(revoked=at)).rowcount)
 
 
+_VALID = select(_t.scope, _t.subject, _t.purpose).where(
+    _t.digest == bindparam("digest"),
+    _t.expires > bindparam("at"),
+    _t.revoked.is_(None),
+    _t.used.is_(None),
+)
+"""Built once: a server asks it with each request."""
+
+
 def _valid(connection: Connection, token: str, at: float) -> Holder | None:
     if not isinstance(token, str) or not 0 < len(token) <= _LONGEST:
         return None
-    query = select(_t.scope, _t.subject, _t.purpose).where(
-        _t.digest == _digest(token), _t.expires > at, _t.revoked.is_(None), _t.used.is_(None)
-    )
-    found = connection.execute(query).one_or_none()
+    found = connection.execute(_VALID, {"digest": _digest(token), "at": at}).one_or_none()
     return None if found is None else Holder(found.scope, found.subject, Purpose(found.purpose))
 
 

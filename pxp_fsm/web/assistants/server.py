@@ -53,13 +53,15 @@ REFUSAL = PlainTextResponse(
 def server(desk: Desk, asker: Asker) -> Server[Any]:
     """The server of the tools and resources of `desk`; `asker` says who sends a request."""
 
+    schemas = {name: one.arguments.model_json_schema() for name, one in desk.tools.items()}
+
     async def list_tools(_: Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
             tools=[
                 types.Tool(
                     name=name,
                     description=one.about,
-                    input_schema=one.arguments.model_json_schema(),
+                    input_schema=schemas[name],
                     annotations=types.ToolAnnotations(
                         read_only_hint=one.reads, destructive_hint=False, open_world_hint=False
                     ),

@@ -31,6 +31,9 @@ ASSISTANTS = "assistant"
 """The scope of the tokens; that of a system's run is its name behind it."""
 
 
+REMEMBERED = 1.0
+"""Seconds for which a valid token is not looked up again: an assistant asks several times each."""
+
 Ready = Callable[[str, Mapping[str, str], Mapping[str, str]], None]
 """Is told where assistants connect, the token of each, and the links of people on pages."""
 
@@ -55,7 +58,8 @@ def serve_assistants(
     try:
         with listen(port) as listening:
             scope = f"{ASSISTANTS} {run.name}"
-            links = Links(run.board, listening.getsockname()[1], url, days, scope=scope)
+            at = listening.getsockname()[1]
+            links = Links(run.board, at, url, days, scope=scope, remembers=REMEMBERED)
             tokens = {name: links.token(scope, name) for name in others}
             http = server_of(guarded(application(desk), links)) if others or not stdio else None
             ready(f"{links.address}{PATH}", tokens, {})
@@ -92,7 +96,7 @@ def serve_tasks(
     """
     with listen(port) as listening:
         at = listening.getsockname()[1]
-        links = Links(board, at, url, days, scope=ASSISTANTS)
+        links = Links(board, at, url, days, scope=ASSISTANTS, remembers=REMEMBERED)
         people = Links(board, at, url, days)
         runner, news = Runner(board, runs, shows_writing=True), News()
         desk = Desk(TaskHost(runner, news), pages)

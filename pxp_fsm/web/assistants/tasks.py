@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +61,7 @@ class TaskHost:
     def __init__(self, runner: Runner, news: News) -> None:
         self.news = news
         self._runner = runner
+        self._seats: dict[str, Seat] = {}
 
     def subject(self, member: str) -> Subject:
         """The protocol of the run, as two members that follow its table, with its bounds."""
@@ -118,6 +119,11 @@ class TaskHost:
             seen = self.news.version(name)
 
     def _seat(self, member: str) -> Seat:
+        if member not in self._seats:
+            self._seats[member] = self._found(member)
+        return self._seats[member]
+
+    def _found(self, member: str) -> Seat:
         run, _, role = member.rpartition("/")
         hosted = self._runner.hosted.get(run)
         if hosted is None or role not in hosted.run.plan.assistants:
@@ -132,10 +138,11 @@ class TaskHost:
         return in_order(line_of(self._place(seat, record)) for record in begun)
 
     def _view(self, seat: Seat, session: str) -> Shown:
-        place = self._placed(seat, session)
+        begun = self._runner.board.sessions(seat.hosted.run.name)
+        place = self._chosen(seat, session, begun)
         run, problem = seat.hosted.run, seat.problem
         line = line_of(place)
-        over = sum(one.ending is not None for one in self._runner.board.sessions(run.name))
+        over = sum(one.ending is not None for one in begun)
         if not session and place.status == OVER and over < run.total:
             line["status"] = OTHERS  # the next session is about to begin
         described = problem.described(place.record.instance)
@@ -197,20 +204,23 @@ class TaskHost:
         return PENDING, shown
 
     def _placed(self, seat: Seat, session: str) -> Place:
+        return self._chosen(seat, session, self._runner.board.sessions(seat.hosted.run.name))
+
+    def _chosen(self, seat: Seat, session: str, begun: Sequence[SessionRecord]) -> Place:
         """The session of that name; without one that which asks the member, or the latest."""
-        begun = {one.session: one for one in self._runner.board.sessions(seat.hosted.run.name)}
         if session:
-            if session in begun:
-                return self._place(seat, begun[session])
+            for record in begun:
+                if record.session == session:
+                    return self._place(seat, record)
             raise DataError(f"no session {quoted(session)} has begun; the tool sessions lists them")
         if not begun:
             raise NotBegun
-        open_ones = [one for one in begun.values() if one.ending is None]
+        open_ones = [one for one in begun if one.ending is None]
         for record in open_ones:
             place = self._place(seat, record)
             if place.status == YOUR_TURN:
                 return place
-        return self._place(seat, (open_ones or list(begun.values()))[-1])
+        return self._place(seat, (open_ones or begun)[-1])
 
     def _place(self, seat: Seat, record: SessionRecord) -> Place:
         waiting = self._runner.questions.waiting(

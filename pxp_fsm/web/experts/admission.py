@@ -91,7 +91,9 @@ class Links:
     """Access by links whose tokens are on `board`; `url` is where the pages are reached.
 
     Without `url` that is the loopback interface at `port`. The links of people are those of
-    `scope`; `arrive` lets others in. Raises `UsageError` for a URL that is none.
+    `scope`; `arrive` lets others in. A valid token is looked up again after `remembers` seconds:
+    until then it counts, though it may have been revoked. Raises `UsageError` for a URL that is
+    none.
     """
 
     def __init__(
@@ -103,11 +105,14 @@ class Links:
         *,
         scope: str = EXPERTS,
         arrive: Arrive = lambda _given: None,
+        remembers: float = 0.0,
     ) -> None:
         self.address = checked_url(url) if url is not None else f"http://127.0.0.1:{port}"
         self._board = board
         self._scopes = (scope, RESEARCHERS)
         self._arrive = arrive
+        self._remembers = remembers
+        self._known: dict[str, tuple[float, Who]] = {}
         self._seconds = days * DAY
         host = urlsplit(self.address).netloc
         self._hosts = (host,) if url is not None else (host, f"localhost:{port}")
@@ -132,6 +137,7 @@ class Links:
 
     def revoke(self, scope: str, subject: str) -> int:
         """Revoke every link and device of somebody; how many there were."""
+        self._known.clear()
         return tokens.revoke(self._board, scope, subject)
 
     def who(self, headers: Headers) -> Who | None:
@@ -172,6 +178,19 @@ class Links:
         return response
 
     def _holder(self, token: str) -> Who | None:
+        if not self._remembers:
+            return self._found(token)
+        until, who = self._known.get(token, (0.0, None))
+        if time.monotonic() < until:
+            return who
+        who = self._found(token)
+        if who is None:
+            self._known.pop(token, None)
+        else:  # as many as there are valid ones
+            self._known[token] = (time.monotonic() + self._remembers, who)
+        return who
+
+    def _found(self, token: str) -> Who | None:
         try:
             found = tokens.holder(self._board, token)
         except Refused:
