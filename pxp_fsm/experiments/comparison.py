@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pxp_fsm.experiments.intervals import CONFIDENCE
-from pxp_fsm.experiments.outcomes import Comparison, Outcomes, estimates, order_effect
+from pxp_fsm.experiments.outcomes import Comparison, Contrast, Outcomes, estimates, order_effect
 from pxp_fsm.experiments.summary import Sheet, counted
 
 _NONE = "-"
@@ -128,6 +128,34 @@ def comparison_lines(
     if left:
         lines.append(f"Left out, with no partner, not over or ended by a fault: {', '.join(left)}.")
     return lines
+
+
+def contrast_sheet(found: Sequence[Contrast], first: str, second: str) -> Sheet:
+    """Two groups of sessions side by side, not paired."""
+    headings = ("sessions that are", first, second, "difference", f"{CONFIDENCE:.0%} interval")
+    rows = tuple(
+        (
+            each.row,
+            f"{each.first:.2f}",
+            f"{each.second:.2f}",
+            f"{each.second - each.first:+.2f}",
+            f"{each.interval.low:+.2f} to {each.interval.high:+.2f}",
+        )
+        for each in found
+    )
+    return Sheet(f"{first} and {second}", headings, rows)
+
+
+def contrast_lines(first: Outcomes, second: Outcomes) -> Sequence[str]:
+    """What a reader must know of such a comparison."""
+    people = {number for group in (first, second) for number, _instance in group.classes}
+    few = " Few participants make it a rough one." if len(people) < 30 else ""
+    return (
+        f"{counted(len(first.classes), 'session')} of {first.run} and {len(second.classes)} of "
+        f"{second.run}, of {counted(len(people), 'participant')}; {first.left_out} and "
+        f"{second.left_out} are left out: not over, or ended by a fault.",
+        f"The interval is from the error of the difference, clustered over participants.{few}",
+    )
 
 
 def _interval(found: Comparison) -> str:

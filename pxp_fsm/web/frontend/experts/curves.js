@@ -34,11 +34,19 @@ export function Table({ headings, rows, label, title }) {
       ${row.slice(1).map((text, place) => html`<td key=${place}>${text}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
+/** How two runs or arms differ, or why that is not told. */
+export function Differences({ found, title }) {
+  if (found.trouble) return html`<p className="muted" role="status">${found.trouble}</p>`;
+  return html`<${Table} headings=${found.headings} rows=${found.table} label="differences" title=${title} />
+    ${found.notes.map((text) => html`<p className="muted" key=${text}>${text}</p>`)}`;
+}
+
 /** Table 1 and the curves of the sessions that are over; nothing where there is none. The curves have
- * the axes of \`beside\`, too, where they are compared with those. */
-export function Results({ results, name, title, beside = results }) {
+ * the axes of those of `beside`, too, with which they are compared. */
+export function Results({ results, name, title, beside = [] }) {
+  const all = [results, ...beside].filter((one) => one.total > 0);
   return results.total > 0 && html`
     <${Table} headings=${results.headings} rows=${results.table} label=${`results of ${name} so far`} title=${title} />
-    <${Curves} curves=${results.curves} total=${Math.max(results.total, beside.total)} name=${name}
-      longest=${Math.max(lengthOf(results), beside.total ? lengthOf(beside) : 2)} />`;
+    <${Curves} curves=${results.curves} name=${name} total=${Math.max(...all.map((one) => one.total))}
+      longest=${Math.max(...all.map(lengthOf))} />`;
 }

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { post } from "../http.js";
 import { SINGLE, html } from "../html.js";
-import { Results, Table } from "./curves.js";
+import { Differences, Results } from "./curves.js";
 import { useAsked } from "./asked.js";
 import { Session } from "./session.js";
 
@@ -76,16 +76,13 @@ function Compared({ runs, news }) {
       <${Progress} run=${one} />
       ${one.costs && html`<p className="muted">${one.costs}</p>`}
       <${Results} results=${one.results} name=${`${one.name}, compared`} title="So far, of sessions that are over"
-        beside=${pair[1 - place].results} /></article>`)}</div>
-    <${Differences} key=${chosen.join()} first=${pair[0]} second=${pair[1]} news=${news} /></section>`;
+        beside=${[pair[1 - place].results]} /></article>`)}</div>
+    <${Apart} key=${chosen.join()} first=${pair[0]} second=${pair[1]} news=${news} /></section>`;
 }
 
-function Differences({ first, second, news }) {
+function Apart({ first, second, news }) {
   const { found } = useAsked(`/api/research/differences?first=${first.number}&second=${second.number}`, news, PAUSE);
-  if (!found || found.trouble) return html`<p className="muted" role="status">${found?.trouble}</p>`;
-  return html`<${Table} headings=${found.headings} rows=${found.table} label="differences"
-      title=${`${second.name} against ${first.name}, in sessions about the same`} />
-    ${found.notes.map((text) => html`<p className="muted" key=${text}>${text}</p>`)}`;
+  return found && html`<${Differences} found=${found} title=${`${second.name} against ${first.name}, in sessions about the same`} />`;
 }
 
 /** The sessions of a run; one that is chosen is shown, and beside it the one that was chosen before. */
